@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/bytes.h"
+
+void bytes_put_u8(struct buf *b, uint8_t v)
+{
+	buf_put_byte(b, v);
+}
+
+static void put_le(struct buf *b, uint64_t v, size_t n)
+{
+	char *p = buf_reserve(b, n);
+	if (!p)
+		return;
+	for (size_t i = 0; i < n; i++)
+		p[i] = (char)(v >> (8 * i));
+	b->len += n;
+}
+
+void bytes_put_u16(struct buf *b, uint16_t v)
+{
+	put_le(b, v, 2);
+}
+void bytes_put_u32(struct buf *b, uint32_t v)
+{
+	put_le(b, v, 4);
+}
+void bytes_put_u64(struct buf *b, uint64_t v)
+{
+	put_le(b, v, 8);
+}
+
+void bytes_put_str(struct buf *b, struct slice s)
+{
+	if (!slice_is_set(s)) {
+		bytes_put_u32(b, UINT32_MAX);
+		return;
+	}
+	if (s.len >= UINT32_MAX) {
+		b->failed = true;
+		return;
+	}
+	bytes_put_u32(b, (uint32_t)s.len);
+	buf_put(b, s);
+}
+
+static uint64_t get_le(struct cursor *c, size_t n)
+{
+	uint64_t v = 0;
+	if (c->failed || cursor_left(c) < n) {
+		c->failed = true;
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		v |= (uint64_t)c->at[i] << (8 * i);
+	c->at += n;
+	return v;
+}
+
+uint8_t cursor_u8(struct cursor *c)
+{
+	return (uint8_t)get_le(c, 1);
+}
+uint16_t cursor_u16(struct cursor *c)
+{
+	return (uint16_t)get_le(c, 2);
+}
+uint32_t cursor_u32(struct cursor *c)
+{
+	return (uint32_t)get_le(c, 4);
+}
+uint64_t cursor_u64(struct cursor *c)
+{
+	return get_le(c, 8);
+}
+
+struct slice cursor_raw(struct cursor *c, size_t len)
+{
+	if (c->failed || cursor_left(c) < len) {
+		c->failed = true;
+		return SLICE_NONE;
+	}
+	struct slice s = slice_make(c->at, len);
+	c->at += len;
+	return s;
+}
+
+struct slice cursor_str(struct cursor *c)
+{
+	uint32_t len = cursor_u32(c);
+	return len == UINT32_MAX ? SLICE_NONE : cursor_raw(c, len);
+}
+
+static uint32_t crc32c_table(uint32_t crc, const unsigned char *p, size_t n)
+{
+	while (n--) {
+		crc ^= *p++;
+		for (int k = 0; k < 8; k++)
+			crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
+	}
+	return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t crc32c_hardware(uint32_t crc, const unsigned char *p, size_t n)
+{
+	uint64_t c = crc;
+	for (; n >= 8; p += 8, n -= 8) {
+		uint64_t v;
+		memcpy(&v, p, 8);
+		c = __builtin_ia32_crc32di(c, v);
+	}
+	uint32_t r = (uint32_t)c;
+	while (n--)
+		r = __builtin_ia32_crc32qi(r, *p++);
+	return r;
+}
+#endif
+
+uint32_t crc32c(uint32_t crc, struct slice bytes)
+{
+	const unsigned char *p = (const unsigned char *)bytes.ptr;
+	crc = ~crc;
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("sse4.2"))
+		return ~crc32c_hardware(crc, p, bytes.len);
+#endif
+	return ~crc32c_table(crc, p, bytes.len);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every bound of the program, with its reason. Nothing grows without one of these. Add yours to its block. */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+/* HTTP */
+#define LIMIT_HEAD_BYTES (64 * 1024)          /* request line and headers; SAS URLs and 8 KiB of metadata fit many times */
+#define LIMIT_HEADER_COUNT 128                /* 8 KiB of metadata in small pairs still fits */
+#define LIMIT_TARGET_BYTES (32 * 1024)        /* percent-encoded 1024-character names and a long SAS */
+#define LIMIT_CHUNK_LINE_BYTES 1024           /* size line with extensions, and trailers */
+#define LIMIT_HEAD_MS 15000                   /* a slow header is closed after this */
+#define LIMIT_BODY_IDLE_MS 30000              /* no body byte for this long closes the connection */
+#define LIMIT_BODY_MIN_BYTES_PER_S 256        /* slower than this over a window is an attack, not a network */
+#define LIMIT_IDLE_MS 120000                  /* keep-alive without a request */
+#define LIMIT_WRITE_IDLE_MS 30000             /* a peer that does not read */
+#define LIMIT_DRAIN_MS 10000                  /* SIGTERM: in-flight requests may end within this */
+#define LIMIT_REQUEST_ARENA_BYTES (32 * 1024 * 1024) /* largest XML answer and body of one request */
+#define LIMIT_SMALL_BODY_BYTES (8 * 1024 * 1024)     /* largest body kept in memory (block list of 50,000 ids) */
+
+/* Store: the contract of the poorest engine */
+#define LIMIT_KEY_BYTES 4096
+#define LIMIT_VALUE_BYTES (128 * 1024)        /* 64 KiB of record and an inline payload */
+#define LIMIT_COMMIT_BYTES (4 * 1024 * 1024)
+#define LIMIT_COMMIT_WRITES 1000
+#define LIMIT_SCAN_ROWS 1024
+#define LIMIT_SCAN_BYTES (4 * 1024 * 1024)
+#define LIMIT_WRITE_QUEUE 65536               /* waiting transactions; more answer ServerBusy */
+#define LIMIT_GROUP_TXNS 512                  /* transactions in one sync, so that one group stays short */
+#define LIMIT_GROUP_BYTES (32 * 1024 * 1024)
+#define LIMIT_APPLY_RETRIES 16                /* optimistic engines: then ServerBusy */
+#define LIMIT_EXTENT_BYTES (4 * 1024 * 1024)  /* one extent; longer payloads are several */
+#define PAYLOAD_INLINE_BYTES (32 * 1024)      /* at most this in the record, docs/decisions/ has the measurement */
+
+#endif

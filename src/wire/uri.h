@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Percent-decoding and query strings. Decoded bytes live in the arena. */
+#ifndef WIRE_URI_H
+#define WIRE_URI_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct param {
+	struct slice name;  /* decoded */
+	struct slice value; /* decoded; empty if there was no '=' */
+	struct slice raw_value;
+};
+
+struct query {
+	struct param *params;
+	size_t count;
+};
+
+/* %XX only ('+' stays '+'); ERR_SYNTAX on a bad escape or when the result has a NUL or is not UTF-8. */
+enum err uri_decode(struct slice encoded, struct arena *, struct slice *ret) MUST_CHECK;
+/* As uri_decode for query parts; here '+' also stays '+', as the service does. At most LIMIT_QUERY_PARAMS (64). */
+enum err uri_parse_query(struct slice query, struct arena *, struct query *ret) MUST_CHECK;
+/* First parameter of that name (names compare without case); absent if missing. */
+struct slice query_get(const struct query *, struct slice name);
+size_t query_count(const struct query *, struct slice name);
+/* Percent-encodes everything but unreserved characters and those in `keep`. */
+struct buf;
+void uri_encode(struct buf *, struct slice text, const char *keep);
+
+#endif
