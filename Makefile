@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# The doors of the house. CMake and Ninja do the work; `make help` lists the targets.
+.DEFAULT_GOAL := all
+.PHONY: all help run test asan tsan lint fuzz bench soak crash install uninstall clean release deps deps-test npm docs
+
+ARGS ?=
+SECONDS ?= 60
+MINUTES ?= 60
+ROUNDS ?= 1000
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+BIN := build/release/zaffre
+
+all: release ## build build/release/zaffre
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo '  make run ARGS="--blobPort 11000"    make fuzz SECONDS=600    make soak MINUTES=60    make crash ROUNDS=1000'
+
+deps:
+	@tools/install-packages build
+
+deps-test:
+	@tools/install-packages build test
+
+npm: deps-test
+	@tools/npm-ci test
+
+release: deps
+	@mkdir -p build
+	@cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DZAFFRE_TESTS=OFF >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@ninja -C build/release -j $(JOBS) zaffre
+
+run: release ## start the server in development mode on ./data; flags through ARGS="..."
+	@exec $(BIN) serve --location ./data $(ARGS)
+
+test: npm ## install what tests need, build, run everything
+	@tools/run-tests build/test
+
+asan: npm ## the same under the address and undefined behaviour sanitizers
+	@tools/run-tests build/asan -DZAFFRE_SANITIZE=address
+
+tsan: npm ## the same under the thread sanitizer
+	@tools/run-tests build/tsan -DZAFFRE_SANITIZE=thread
+
+lint: deps-test ## clang-format, clang-tidy, cppcheck and the house rules
+	@tools/lint
+
+fuzz: deps-test ## run each fuzz target for SECONDS
+	@tools/run-fuzz $(SECONDS)
+
+bench: release ## the benchmark beside its peers
+	@tools/install-packages build test bench
+	@bench/run $(ARGS)
+
+soak: npm release ## linearizability and load under kill -9 for MINUTES
+	@tools/run-long soak $(MINUTES)
+
+crash: npm release ## ROUNDS of kill -9 and power cuts
+	@tools/run-long crash $(ROUNDS)
+
+docs: release ## docs/compat.md from the table of operations
+	@$(BIN) compat > docs/compat.md
+
+install: release ## install to PREFIX (/usr/local), with a systemd unit
+	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/zaffre
+	install -D -m 0644 dist/zaffre.conf $(DESTDIR)$(PREFIX)/share/zaffre/zaffre.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|g' dist/zaffre.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/zaffre.service
+	@echo "Start it with: systemctl daemon-reload && systemctl enable --now zaffre"
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/zaffre $(DESTDIR)$(PREFIX)/lib/systemd/system/zaffre.service
+	rm -rf $(DESTDIR)$(PREFIX)/share/zaffre
+
+clean: ## remove build/ (never ./data)
+	rm -rf build
