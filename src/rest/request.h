@@ -108,8 +108,10 @@ struct request {
 	bool path_style;                /* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container;         /* container, queue, table or share; decoded; empty at service level; "$root" made explicit */
-	struct slice object;            /* blob name, message id...; decoded; empty if none */
+	struct slice object;            /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if none */
 	bool messages;                  /* queue: /q/messages[/id] */
+	bool secondary;                 /* the account was named with "-secondary" */
+	unsigned level;                 /* enum level of rest/op.h */
 	struct query query;
 
 	struct auth_identity identity;
@@ -130,6 +132,9 @@ struct request {
 	struct response response;
 	struct fault fault;
 	struct slice log_note;          /* extra text for the access log ("plan") */
+
+	struct request *parent;         /* of a part of a batch, else NULL */
+	unsigned children_pending;      /* parts started and not yet done: the next step waits for them */
 };
 
 struct handler {
