@@ -87,6 +87,10 @@ struct engine_stats {
 
 struct engine_ops {
 	const char *name;
+	/* Others write too: group_commit can answer CONFLICT and UNKNOWN. Then the store reads and rewrites a stamp row
+	 * (KEY_STAMP) in every partition a group touches, so an unknown outcome can be resolved by reading it back. False
+	 * (rocks) costs nothing: the store is the only writer. */
+	bool may_be_unknown;
 	void (*close)(struct engine *); /* clean shutdown; NULL is not accepted */
 
 	enum err (*snapshot_take)(struct engine *, struct engine_snapshot **ret);
