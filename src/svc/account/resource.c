@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Record (version 1): u8 version, name, u64 generation, etag, modified, created, pairs metadata, u8 policies {id, start, expiry,
+ * permission}, u8 public access, lease, u8 flags, extra. */
+#include "svc/account/resource.h"
+
+#include <assert.h>
+
+enum { RESOURCE_RECORD_VERSION = 1, RESOURCE_RECORD_MAX = 96 * 1024 };
+
+static void row_key(struct key *k, char kind, struct slice name)
+{
+	char lower[256];
+	key_init(k);
+	key_tag(k, kind);
+	if (kind == RESOURCE_TABLE && name.len <= sizeof lower) { /* table names compare without case */
+		for (size_t i = 0; i < name.len; i++)
+			lower[i] = name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? (char)(name.ptr[i] + 32) : name.ptr[i];
+		name = slice_make(lower, name.len);
+	}
+	key_str(k, name);
+}
+
+static void intent_key(struct key *k, uint64_t generation)
+{
+	key_init(k);
+	key_tag(k, 'i');
+	key_u64(k, generation);
+}
+
+void resource_encode(struct buf *b, const struct resource *r)
+{
+	bytes_put_u8(b, RESOURCE_RECORD_VERSION);
+	bytes_put_u8(b, (uint8_t)r->kind);
+	bytes_put_str(b, r->name);
+	bytes_put_u64(b, r->generation);
+	bytes_put_u64(b, r->etag);
+	bytes_put_u64(b, r->modified_ticks);
+	bytes_put_u64(b, r->created_ticks);
+	pairs_encode(b, &r->metadata);
+	bytes_put_u8(b, (uint8_t)r->policy_count);
+	for (size_t i = 0; i < r->policy_count; i++) {
+		bytes_put_str(b, r->policy[i].id);
+		bytes_put_str(b, r->policy[i].start);
+		bytes_put_str(b, r->policy[i].expiry);
+		bytes_put_str(b, r->policy[i].permission);
+	}
+	bytes_put_u8(b, (uint8_t)r->public_access);
+	lease_encode(b, &r->lease);
+	bytes_put_u8(b, r->immutable_versions);
+	bytes_put_str(b, r->extra);
+}
+
+enum err resource_decode(struct slice record, struct arena *arena, struct resource *ret)
+{
+	struct cursor c = cursor_make(record);
+	struct resource r = { .kind = 0 };
+	if (cursor_u8(&c) != RESOURCE_RECORD_VERSION)
+		return ERR_CORRUPT;
+	r.kind = (char)cursor_u8(&c);
+	r.name = cursor_str(&c);
+	r.generation = cursor_u64(&c);
+	r.etag = cursor_u64(&c);
+	r.modified_ticks = cursor_u64(&c);
+	r.created_ticks = cursor_u64(&c);
+	r.metadata = pairs_decode(&c, arena);
+	r.policy_count = cursor_u8(&c);
+	if (r.policy_count > POLICIES_MAX)
+		return ERR_CORRUPT;
+	for (size_t i = 0; i < r.policy_count; i++) {
+		r.policy[i].id = cursor_str(&c);
+		r.policy[i].start = cursor_str(&c);
+		r.policy[i].expiry = cursor_str(&c);
+		r.policy[i].permission = cursor_str(&c);
+	}
+	r.public_access = (enum public_access)cursor_u8(&c);
+	r.lease = lease_decode(&c);
+	r.immutable_versions = cursor_u8(&c) != 0;
+	r.extra = cursor_str(&c);
+	if (!cursor_done(&c))
+		return ERR_CORRUPT;
+	*ret = r;
+	return ERR_OK;
+}
+
+static struct slice key_in_arena(struct arena *arena, const struct key *k)
+{
+	return k->overflow ? SLICE_NONE : arena_dup(arena, key_slice(k));
+}
+
+struct slice resource_account_partition(struct arena *arena, struct slice account)
+{
+	struct key k;
+	key_init(&k);
+	key_partition_account(&k, account);
+	return key_in_arena(arena, &k);
+}
+
+struct slice resource_generation_partition(struct arena *arena, struct slice account, char kind, uint64_t generation)
+{
+	struct key k;
+	key_init(&k);
+	key_partition(&k, account, kind, generation);
+	return key_in_arena(arena, &k);
+}
+
+enum err resource_find(struct store *store, struct slice account, char kind, struct slice name, struct arena *arena,
+		       struct resource *ret)
+{
+	struct key partition, row;
+	struct slice value;
+	key_init(&partition);
+	key_partition_account(&partition, account);
+	row_key(&row, kind, name);
+	if (partition.overflow || row.overflow)
+		return ERR_NOT_FOUND;
+	TRY(store_get(store, key_slice(&partition), key_slice(&row), arena, &value));
+	return resource_decode(value, arena, ret);
+}
+
+enum err resource_get(struct txn *txn, char kind, struct slice name, struct resource *ret)
+{
+	struct key row;
+	struct slice value;
+	row_key(&row, kind, name);
+	if (row.overflow)
+		return ERR_NOT_FOUND;
+	TRY(txn_get(txn, key_slice(&row), &value));
+	return resource_decode(value, txn_arena(txn), ret);
+}
+
+enum err resource_put(struct txn *txn, const struct resource *r)
+{
+	struct key row;
+	struct buf b;
+	row_key(&row, r->kind, r->name);
+	if (row.overflow)
+		return ERR_LIMIT;
+	buf_init(&b, RESOURCE_RECORD_MAX);
+	resource_encode(&b, r);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&row), buf_slice(&b)) : ERR_LIMIT;
+	buf_fini(&b);
+	return e;
+}
+
+enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct slice from_name, size_t limit,
+		       struct resource_page *ret)
+{
+	struct key from, until;
+	struct resource_page page = { NULL, 0, SLICE_NONE };
+	struct arena *arena = txn_arena(txn);
+
+	key_init(&until);
+	key_tag(&until, kind);
+	key_str_open(&until, prefix);
+	from = until;
+	key_prefix_end(&until);
+	if (slice_is_set(from_name)) {
+		struct key start;
+		row_key(&start, kind, from_name);
+		if (slice_cmp(key_slice(&start), key_slice(&from)) > 0)
+			from = start;
+	}
+	if (from.overflow || until.overflow)
+		return ERR_LIMIT;
+	page.resource = ARENA_NEW_ARRAY(arena, struct resource, limit ? limit : 1);
+	if (!page.resource)
+		return ERR_NO_MEMORY;
+	while (page.count < limit + 1) {
+		struct rows rows;
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until),
+					  .limit_rows = limit + 1 - page.count };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			struct resource r;
+			TRY(resource_decode(rows.row[i].value, arena, &r));
+			if (page.count == limit) {
+				page.next_name = r.name;
+				break;
+			}
+			page.resource[page.count++] = r;
+		}
+		if (!rows.more || slice_is_set(page.next_name))
+			break;
+		key_after(&from, rows.row[rows.count - 1].key);
+	}
+	*ret = page;
+	return ERR_OK;
+}
+
+/* --- creation ------------------------------------------------------------------------------------------------------ */
+
+/* Answers for a name that is taken; *ret_taken false if it is free. */
+static enum err name_taken(struct txn *txn, struct resource_create *c, bool *ret_taken)
+{
+	struct resource existing;
+	enum err e = resource_get(txn, c->resource.kind, c->resource.name, &existing);
+	*ret_taken = e == ERR_OK;
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	if (!c->on_exists)
+		return c->exists_error;
+	TRY(c->on_exists(c, &existing));
+	c->existed = true;
+	return ERR_OK;
+}
+
+enum err resource_create_reserve(struct txn *txn, void *call)
+{
+	struct resource_create *c = call;
+	struct key k;
+	bool taken;
+	c->existed = false;
+	TRY(name_taken(txn, c, &taken));
+	if (taken)
+		return ERR_OK;
+	intent_key(&k, c->resource.generation);
+	struct slice intent = arena_printf(txn_arena(txn), "C%c", c->resource.kind);
+	return slice_is_set(intent) ? txn_put(txn, key_slice(&k), intent) : ERR_NO_MEMORY;
+}
+
+enum err resource_create_open(struct txn *txn, void *call)
+{
+	struct resource_create *c = call;
+	return c->existed ? ERR_OK : generation_open(txn);
+}
+
+enum err resource_create_publish(struct txn *txn, void *call)
+{
+	struct resource_create *c = call;
+	struct key k;
+	bool taken;
+	if (c->existed)
+		return ERR_OK;
+	/* The intent goes with the record that replaces it. If another creator came first it stays: the reaper clears up. */
+	TRY(name_taken(txn, c, &taken));
+	if (taken)
+		return ERR_OK;
+	intent_key(&k, c->resource.generation);
+	TRY(txn_del(txn, key_slice(&k)));
+	c->resource.etag = c->resource.modified_ticks = c->resource.created_ticks = txn_now(txn);
+	return resource_put(txn, &c->resource);
+}
+
+/* --- deletion ------------------------------------------------------------------------------------------------------ */
+
+enum err resource_delete_remove(struct txn *txn, void *call)
+{
+	struct resource_delete *d = call;
+	struct resource r;
+	struct key k;
+	enum err e = resource_get(txn, d->kind, d->name, &r);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && r.generation != d->generation))
+		return d->missing_error;
+	TRY(e);
+	if (d->check)
+		TRY(d->check(txn, d, &r));
+	row_key(&k, d->kind, d->name);
+	TRY(txn_del(txn, key_slice(&k)));
+	intent_key(&k, d->generation);
+	struct slice intent = arena_printf(txn_arena(txn), "D%c", d->kind);
+	return slice_is_set(intent) ? txn_put(txn, key_slice(&k), intent) : ERR_NO_MEMORY;
+}
+
+enum err resource_delete_close(struct txn *txn, void *call)
+{
+	(void)call;
+	return generation_close(txn);
+}
+
+/* --- service properties -------------------------------------------------------------------------------------------- */
+
+static struct slice properties_key(char bytes[static 2], char service)
+{
+	bytes[0] = 'p';
+	bytes[1] = service;
+	return slice_make(bytes, 2);
+}
+
+enum err service_properties_get(struct txn *txn, char service, struct slice *ret)
+{
+	char bytes[2];
+	return txn_get(txn, properties_key(bytes, service), ret);
+}
+
+enum err service_properties_put(struct txn *txn, char service, struct slice value)
+{
+	char bytes[2];
+	return txn_put(txn, properties_key(bytes, service), value);
+}
+
+enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
+				 struct slice *ret)
+{
+	struct key partition;
+	char bytes[2];
+	key_init(&partition);
+	key_partition_account(&partition, account);
+	if (partition.overflow)
+		return ERR_NOT_FOUND;
+	return store_get(store, key_slice(&partition), properties_key(bytes, service), arena, ret);
+}
