@@ -11,6 +11,7 @@
 #define LIMIT_HEAD_BYTES (64 * 1024)          /* request line and headers; SAS URLs and 8 KiB of metadata fit many times */
 #define LIMIT_HEADER_COUNT 128                /* 8 KiB of metadata in small pairs still fits */
 #define LIMIT_TARGET_BYTES (32 * 1024)        /* percent-encoded 1024-character names and a long SAS */
+#define LIMIT_QUERY_PARAMS 64                 /* a user delegation SAS has some twenty */
 #define LIMIT_CHUNK_LINE_BYTES 1024           /* size line with extensions, and trailers */
 #define LIMIT_HEAD_MS 15000                   /* a slow header is closed after this */
 #define LIMIT_BODY_IDLE_MS 30000              /* no body byte for this long closes the connection */

@@ -25,7 +25,7 @@ struct http_head {
 	enum http_method method;
 	struct slice method_text;
 	struct slice target;      /* as sent */
-	struct slice path;        /* still percent-encoded, begins with '/'; of an absolute-form target its path */
+	struct slice path;        /* still percent-encoded, begins with '/'; of an absolute-form target its path; of "*" "/" */
 	struct slice query;       /* behind '?', absent if none */
 	int minor_version;        /* 0 or 1 */
 	struct http_header headers[LIMIT_HEADER_COUNT];
@@ -41,7 +41,9 @@ struct http_head {
 
 enum http_parse { HTTP_PARSE_MORE, HTTP_PARSE_DONE, HTTP_PARSE_BAD, HTTP_PARSE_TOO_LARGE };
 
-/* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start at 0. */
+/* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start at 0.
+ * *ret points into the input and holds something useful only after DONE. An absolute-form target names the host; a Host
+ * header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES. */
 enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret);
 /* The value of a header, name compared without case; absent if missing. */
 struct slice http_header(const struct http_head *, struct slice name);
@@ -54,9 +56,12 @@ struct http_chunked {
 	uint64_t left_bytes;
 	size_t line_bytes;
 	bool digits;
+	char name[17]; /* of the trailer being read, as far as it fits */
+	size_t name_bytes;
 };
 void http_chunked_init(struct http_chunked *);
-/* Consumes from *input; *ret_data is the next run of body bytes in it (may be empty). DONE after the last trailer line. */
+/* Consumes from *input; *ret_data is the next run of body bytes in it (may be empty). DONE after the last trailer line, what
+ * is left in *input then is the next request. MORE with an empty run: all of *input is consumed. BAD and TOO_LARGE are final. */
 enum http_parse http_chunked_next(struct http_chunked *, struct slice *input, struct slice *ret_data);
 
 const char *http_reason(int status);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/chars.h"
+
+/* clang-format off */
+const unsigned char wire_chars[256] = {
+	 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+	 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+	 0,  7,  2,  1,  7,  7,  7,  7,  6,  6,  7,  7,  6, 15, 15,  2,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  6,  2,  6,  2,  2,
+	 2, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  2,  6,  3, 15,
+	 3, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  2,  3,  2, 15,  0,
+};
+/* clang-format on */
+
+static uint64_t load_le64(const char *p)
+{
+	uint64_t v;
+	memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+const char *char_find_control(const char *p, const char *end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+	for (; end - p >= 8; p += 8) {
+		uint64_t x = load_le64(p), del = x ^ (ones * 0x7f);
+		uint64_t hit = (((x - ones * 0x20) & ~x) | ((del - ones) & ~del)) & highs;
+		if (hit)
+			return p + (__builtin_ctzll(hit) >> 3);
+	}
+	while (p < end && (unsigned char)*p >= 0x20 && *p != 0x7f)
+		p++;
+	return p;
+}
+
+size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	size_t left = (size_t)(end - p);
+	if (left == 0)
+		return 0;
+	if (u[0] < 0x80) {
+		*ret = u[0];
+		return 1;
+	}
+	size_t n = u[0] >= 0xf0 ? 4 : u[0] >= 0xe0 ? 3 : 2;
+	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+	if (u[0] < 0xc2 || u[0] > 0xf4 || left < n)
+		return 0;
+	uint32_t c = u[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (u[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+size_t char_utf8_encode(uint32_t c, char *dst)
+{
+	if (c < 0x80) {
+		dst[0] = (char)c;
+		return 1;
+	}
+	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	for (size_t i = n; i-- > 1; c >>= 6)
+		dst[i] = (char)(0x80 | (c & 0x3f));
+	dst[0] = (char)((0xf00u >> n) | c);
+	return n;
+}
+
+bool char_utf8_valid(struct slice s)
+{
+	const char *p = s.ptr, *end = s.ptr + s.len;
+	while (p < end) {
+		if (end - p >= 8 && !(load_le64(p) & UINT64_C(0x8080808080808080)) && !memchr(p, 0, 8)) {
+			p += 8;
+			continue;
+		}
+		uint32_t c;
+		size_t n = char_utf8_decode(p, end, &c);
+		if (n == 0 || c == 0)
+			return false;
+		p += n;
+	}
+	return true;
+}
