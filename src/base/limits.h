@@ -20,6 +20,11 @@
 #define LIMIT_WRITE_IDLE_MS 30000             /* a peer that does not read */
 #define LIMIT_DRAIN_MS 10000                  /* SIGTERM: in-flight requests may end within this */
 #define LIMIT_REQUEST_ARENA_BYTES (32 * 1024 * 1024) /* largest XML answer and body of one request */
+#define LIMIT_WORK_QUEUE 4096                 /* pieces of blocking work that wait for a worker; more answer ServerBusy */
+#define LIMIT_CONNECTIONS 60000               /* at once; a descriptor and about 400 bytes each when idle */
+#define LIMIT_DRAIN_BODY_BYTES (64 * 1024)    /* rest of a refused body that is read and thrown away to keep the connection */
+#define LIMIT_REQUESTS_PER_TURN 16            /* pipelined requests answered before other connections get their turn */
+#define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a streamed answer before other connections get their turn */
 #define LIMIT_SMALL_BODY_BYTES (8 * 1024 * 1024)     /* largest body kept in memory (block list of 50,000 ids) */
 
 /* Store: the contract of the poorest engine */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LISTEN_BACKLOG = 4096 };
+
+static void listen_explain(struct buf *message, const char *host, uint16_t port, int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		buf_printf(message, "port %u on %s is in use: stop the program that has it, or choose another port", port, host);
+		break;
+	case EACCES:
+		buf_printf(message, "no permission to listen on %s port %u: choose a port above 1023", host, port);
+		break;
+	case EADDRNOTAVAIL:
+		buf_printf(message, "%s is not an address of this machine: choose one that is (127.0.0.1, 0.0.0.0, ...)", host);
+		break;
+	default:
+		buf_printf(message, "cannot listen on %s port %u: %s", host, port, strerror(error));
+	}
+}
+
+static uint16_t address_port(const struct sockaddr_storage *a)
+{
+	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+					      : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct buf *ret_message)
+{
+	char service[8];
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *list = NULL;
+	snprintf(service, sizeof service, "%u", port);
+	int rc = getaddrinfo(host, service, &hints, &list);
+	if (rc != 0) {
+		buf_printf(ret_message, "cannot find the address %s: %s", host, gai_strerror(rc));
+		return ERR_IO;
+	}
+	int one = 1, error = 0;
+	int fd = socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage bound;
+	socklen_t bound_len = sizeof bound;
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
+	    bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&bound, &bound_len) != 0)
+		error = errno;
+	freeaddrinfo(list);
+	if (error) {
+		listen_explain(ret_message, host, port, error);
+		if (fd >= 0)
+			close(fd);
+		return ERR_IO;
+	}
+	*ret_fd = fd;
+	*ret_port = address_port(&bound);
+	return ERR_OK;
+}
+
+static void address_text(const struct sockaddr_storage *a, char text[IO_ADDRESS_TEXT_BYTES])
+{
+	if (a->ss_family == AF_INET6) {
+		const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+		if (IN6_IS_ADDR_V4MAPPED(v6))
+			inet_ntop(AF_INET, &v6->s6_addr[12], text, IO_ADDRESS_TEXT_BYTES);
+		else
+			inet_ntop(AF_INET6, v6, text, IO_ADDRESS_TEXT_BYTES);
+	} else {
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, text, IO_ADDRESS_TEXT_BYTES);
+	}
+}
+
+enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_address[IO_ADDRESS_TEXT_BYTES])
+{
+	struct sockaddr_storage peer = { .ss_family = AF_INET };
+	socklen_t peer_len = sizeof peer;
+	int fd = accept4(listen_fd, (struct sockaddr *)&peer, &peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		switch (errno) {
+		case EMFILE:
+		case ENFILE:
+		case ENOBUFS:
+		case ENOMEM:
+			if (*reserve_fd >= 0) {
+				close(*reserve_fd);
+				fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+				if (fd >= 0)
+					close(fd);
+				*reserve_fd = io_reserve_fd();
+			}
+			return IO_ACCEPT_EXHAUSTED;
+		default:
+			return IO_ACCEPT_NONE;
+		}
+	}
+	int one = 1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	address_text(&peer, ret_address);
+	*ret_fd = fd;
+	return IO_ACCEPTED;
+}
+
+int io_reserve_fd(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void io_raise_fd_limit(void)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}

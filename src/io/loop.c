@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The mailbox and sleep: the loop says `asleep` and then looks into the mailbox once more before epoll_wait; a poster pushes
+ * and then asks whether it is asleep. Both orders are sequentially consistent, so one of the two sees the other and a post
+ * is never slept over. */
+#include "io/loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/wheel.h"
+
+enum { LOOP_EVENTS = 256 };
+
+struct io_loop {
+	int epoll_fd;
+	int wake_fd;
+	uint64_t now_ms;
+	pthread_t thread;
+	atomic_bool running;
+	atomic_bool stopping;
+	struct io_task *deferred_first, **deferred_last;
+	_Alignas(64) _Atomic(struct io_task *) mailbox; /* newest first */
+	atomic_bool asleep;
+	struct io_source wake_source;
+	_Alignas(64) struct wheel wheel;
+	struct epoll_event events[LOOP_EVENTS];
+};
+
+static void loop_woken(struct io_source *s, uint32_t events)
+{
+	/* Edge-triggered and never read: each write is a new edge, the counter cannot overflow in a lifetime. */
+}
+
+enum err io_loop_new(struct io_loop **ret)
+{
+	struct io_loop *l = aligned_alloc(64, (sizeof *l + 63) / 64 * 64);
+	if (!l)
+		return ERR_NO_MEMORY;
+	memset(l, 0, sizeof *l);
+	l->deferred_last = &l->deferred_first;
+	l->wake_source.ready = loop_woken;
+	l->now_ms = base_monotonic_ns() / 1000000;
+	wheel_init(&l->wheel, l->now_ms);
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.ptr = &l->wake_source };
+	if (l->epoll_fd < 0 || l->wake_fd < 0 || epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->wake_fd, &ev) != 0) {
+		io_loop_free(l);
+		return ERR_NO_MEMORY;
+	}
+	*ret = l;
+	return ERR_OK;
+}
+
+void io_loop_free(struct io_loop *l)
+{
+	if (!l)
+		return;
+	if (l->epoll_fd >= 0)
+		close(l->epoll_fd);
+	if (l->wake_fd >= 0)
+		close(l->wake_fd);
+	free(l);
+}
+
+enum err io_loop_add(struct io_loop *l, int fd, struct io_source *source)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = source };
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err io_loop_add_listener(struct io_loop *l, int fd, struct io_source *source)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void io_loop_remove(struct io_loop *l, int fd)
+{
+	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void loop_wake(struct io_loop *l)
+{
+	uint64_t one = 1;
+	ssize_t n;
+	do
+		n = write(l->wake_fd, &one, sizeof one);
+	while (n < 0 && errno == EINTR);
+}
+
+void io_loop_post(struct io_loop *l, struct io_task *task)
+{
+	struct io_task *head = atomic_load_explicit(&l->mailbox, memory_order_relaxed);
+	do
+		task->next = head;
+	while (!atomic_compare_exchange_weak(&l->mailbox, &head, task));
+	if (atomic_load(&l->asleep) && atomic_exchange(&l->asleep, false))
+		loop_wake(l);
+}
+
+void io_loop_defer(struct io_loop *l, struct io_task *task)
+{
+	task->next = NULL;
+	*l->deferred_last = task;
+	l->deferred_last = &task->next;
+}
+
+/* True if anything ran. */
+static bool loop_run_mailbox(struct io_loop *l)
+{
+	if (!atomic_load_explicit(&l->mailbox, memory_order_relaxed))
+		return false;
+	struct io_task *newest = atomic_exchange(&l->mailbox, NULL);
+	struct io_task *oldest = NULL;
+	while (newest) {
+		struct io_task *next = newest->next;
+		newest->next = oldest;
+		oldest = newest;
+		newest = next;
+	}
+	while (oldest) {
+		struct io_task *next = oldest->next;
+		oldest->run(oldest);
+		oldest = next;
+	}
+	return true;
+}
+
+/* What the tasks defer again waits for the next turn, so events get their share. */
+static void loop_run_deferred(struct io_loop *l)
+{
+	struct io_task *t = l->deferred_first;
+	l->deferred_first = NULL;
+	l->deferred_last = &l->deferred_first;
+	while (t) {
+		struct io_task *next = t->next;
+		t->run(t);
+		t = next;
+	}
+}
+
+static int loop_wait(struct io_loop *l)
+{
+	int timeout_ms = l->deferred_first ? 0 : wheel_wait_ms(&l->wheel, l->now_ms);
+	if (timeout_ms != 0) {
+		atomic_store(&l->asleep, true);
+		if (atomic_load(&l->mailbox) || atomic_load(&l->stopping))
+			timeout_ms = 0;
+	}
+	int n = epoll_wait(l->epoll_fd, l->events, LOOP_EVENTS, timeout_ms);
+	atomic_store_explicit(&l->asleep, false, memory_order_relaxed);
+	l->now_ms = base_monotonic_ns() / 1000000;
+	return n < 0 ? 0 : n;
+}
+
+void io_loop_run(struct io_loop *l, void (*before_wait)(void *), void *arg)
+{
+	l->thread = pthread_self();
+	atomic_store(&l->running, true);
+	while (!atomic_load(&l->stopping)) {
+		int n = loop_wait(l);
+		for (int i = 0; i < n; i++) {
+			struct io_source *s = l->events[i].data.ptr;
+			s->ready(s, l->events[i].events);
+		}
+		wheel_advance(&l->wheel, l->now_ms);
+		loop_run_mailbox(l);
+		if (l->deferred_first)
+			loop_run_deferred(l);
+		if (before_wait)
+			before_wait(arg);
+	}
+	atomic_store(&l->running, false);
+}
+
+void io_loop_stop(struct io_loop *l)
+{
+	atomic_store(&l->stopping, true);
+	loop_wake(l);
+}
+
+bool io_loop_is_current(const struct io_loop *l)
+{
+	return atomic_load(&l->running) && pthread_equal(l->thread, pthread_self());
+}
+
+uint64_t io_loop_now_ms(const struct io_loop *l)
+{
+	return l->now_ms;
+}
+
+void io_timer_init(struct io_timer *t, void (*fired)(struct io_timer *))
+{
+	*t = (struct io_timer){ .fired = fired };
+}
+
+void io_timer_set(struct io_loop *l, struct io_timer *t, uint64_t deadline_ms)
+{
+	wheel_set(&l->wheel, t, deadline_ms);
+}
+
+void io_timer_clear(struct io_loop *l, struct io_timer *t)
+{
+	wheel_clear(&l->wheel, t);
+}

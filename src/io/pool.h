@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A bounded pool of worker threads for work that may block: disk writes of large bodies, copies. A piece of work runs on a
+ * worker and then `done` runs on the loop it came from. Submitting to a full queue fails; nothing waits. Any thread. */
+#ifndef IO_POOL_H
+#define IO_POOL_H
+
+#include "base/err.h"
+#include "io/loop.h"
+
+struct io_pool;
+
+struct io_work { /* embedded in its owner; not submitted again before done ran */
+	struct io_task task;
+	struct io_loop *home;
+	void (*run)(struct io_work *);  /* on a worker */
+	void (*done)(struct io_work *); /* on home */
+};
+
+enum err io_pool_new(unsigned threads, struct io_pool **ret) MUST_CHECK;
+/* Finishes what is queued and joins the threads. Accepts NULL. */
+void io_pool_free(struct io_pool *);
+/* ERR_BUSY if LIMIT_WORK_QUEUE pieces wait already. */
+enum err io_pool_submit(struct io_pool *, struct io_work *) MUST_CHECK;
+
+#endif
