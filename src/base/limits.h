@@ -12,6 +12,7 @@
 #define LIMIT_HEADER_COUNT 128                /* 8 KiB of metadata in small pairs still fits */
 #define LIMIT_TARGET_BYTES (32 * 1024)        /* percent-encoded 1024-character names and a long SAS */
 #define LIMIT_QUERY_PARAMS 64                 /* a user delegation SAS has some twenty */
+#define LIMIT_ETAGS 64                        /* in one If-Match or If-None-Match */
 #define LIMIT_CHUNK_LINE_BYTES 1024           /* size line with extensions, and trailers */
 #define LIMIT_HEAD_MS 15000                   /* a slow header is closed after this */
 #define LIMIT_BODY_IDLE_MS 30000              /* no body byte for this long closes the connection */
@@ -30,8 +31,8 @@
 /* Store: the contract of the poorest engine */
 #define LIMIT_KEY_BYTES 4096
 #define LIMIT_VALUE_BYTES (128 * 1024)        /* 64 KiB of record and an inline payload */
-#define LIMIT_COMMIT_BYTES (4 * 1024 * 1024)
-#define LIMIT_COMMIT_WRITES 1000
+#define LIMIT_COMMIT_BYTES (6 * 1024 * 1024)  /* a block list of 50,000 entries; a table batch is 4 MiB */
+#define LIMIT_COMMIT_WRITES 2048          /* a block of 1,000 extents and its rows */
 #define LIMIT_SCAN_ROWS 1024
 #define LIMIT_SCAN_BYTES (4 * 1024 * 1024)
 #define LIMIT_WRITE_QUEUE 65536               /* waiting transactions; more answer ServerBusy */
