@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/accounts.h"
+
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_BYTES = 64, KEY_BYTES_MAX = 1024, KEY_TEXT_BYTES = 4 * ((KEY_BYTES + 2) / 3) + 1 };
+
+static bool name_valid(struct slice name)
+{
+	if (name.len < 3 || name.len > 24)
+		return false;
+	for (size_t i = 0; i < name.len; i++)
+		if (!((name.ptr[i] >= 'a' && name.ptr[i] <= 'z') || (name.ptr[i] >= '0' && name.ptr[i] <= '9')))
+			return false;
+	return true;
+}
+
+/* Strict: whole groups of four, padding at the end only. */
+static bool key_decode(struct arena *arena, struct slice text, struct slice *ret)
+{
+	unsigned char raw[KEY_BYTES_MAX];
+	size_t padding = 0;
+	if (text.len == 0 || text.len % 4 || text.len / 4 * 3 > sizeof raw)
+		return false;
+	while (padding < 2 && text.ptr[text.len - 1 - padding] == '=')
+		padding++;
+	for (size_t i = 0; i < text.len - padding; i++) {
+		char c = text.ptr[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '/'))
+			return false;
+	}
+	int n = EVP_DecodeBlock(raw, (const unsigned char *)text.ptr, (int)text.len);
+	if (n < 0)
+		return false;
+	*ret = arena_dup(arena, slice_make(raw, (size_t)n - padding));
+	return slice_is_set(*ret);
+}
+
+static bool account_add(struct accounts *a, struct slice row, const char *source, struct buf *error)
+{
+	struct slice rest = row;
+	struct slice name = slice_trim(slice_cut(&rest, ':'));
+	/* No message repeats what may be a key. */
+	if (!name_valid(name)) {
+		buf_printf(error, "%s: an account name has 3 to 24 lower-case letters and digits; the form is account1:key1[:key2];account2:key1",
+			   source);
+		return false;
+	}
+	for (size_t i = 0; i < a->count; i++)
+		if (slice_eq(a->account[i].name, name)) {
+			buf_printf(error, "%s: account %.*s stands there twice", source, SLICE_FMT(name));
+			return false;
+		}
+	if (a->count == ACCOUNTS_MAX) {
+		buf_printf(error, "%s: more than %d accounts", source, ACCOUNTS_MAX);
+		return false;
+	}
+	struct auth_account *account = &a->account[a->count];
+	*account = (struct auth_account){ .name = arena_dup(&a->arena, name) };
+	size_t keys = 0;
+	while (slice_is_set(rest)) {
+		struct slice text = slice_trim(slice_cut(&rest, ':'));
+		if (keys == 2 || !key_decode(&a->arena, text, &account->key[keys])) {
+			buf_printf(error, "%s: account %.*s needs one or two keys in Base64", source, SLICE_FMT(name));
+			return false;
+		}
+		if (keys++ == 0) {
+			struct slice copy = arena_printf(&a->arena, "%.*s", SLICE_FMT(text));
+			a->key_text[a->count] = slice_is_set(copy) ? copy.ptr : "";
+		}
+	}
+	if (keys == 0) {
+		buf_printf(error, "%s: account %.*s has no key; the form is account1:key1[:key2];account2:key1", source, SLICE_FMT(name));
+		return false;
+	}
+	a->count++;
+	return true;
+}
+
+bool accounts_parse(struct accounts *a, struct slice list, const char *source, struct buf *error)
+{
+	while (slice_is_set(list)) {
+		struct slice line = slice_cut(&list, '\n');
+		if (slice_has_prefix(slice_trim(line), SLICE("#")))
+			continue;
+		while (slice_is_set(line)) {
+			struct slice row = slice_trim(slice_cut(&line, ';'));
+			if (row.len && !account_add(a, row, source, error))
+				return false;
+		}
+	}
+	if (a->count == 0) {
+		buf_printf(error, "%s names no account; the form is account1:key1[:key2];account2:key1", source);
+		return false;
+	}
+	return true;
+}
+
+static bool file_write_all(int fd, struct slice s)
+{
+	while (s.len) {
+		ssize_t n = write(fd, s.ptr, s.len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		s = slice_from(s, (size_t)n);
+	}
+	return true;
+}
+
+static void key_make(char *text)
+{
+	unsigned char raw[KEY_BYTES];
+	struct rng rng;
+	rng_init_system(&rng);
+	rng_bytes(&rng, raw, sizeof raw);
+	EVP_EncodeBlock((unsigned char *)text, raw, sizeof raw);
+	explicit_bzero(raw, sizeof raw);
+	explicit_bzero(&rng, sizeof rng);
+}
+
+/* The file appears whole or not at all: a half-written key file after a crash would lock everybody out. */
+static bool file_create(const char *path, const char *name, struct buf *error)
+{
+	if (!name_valid(slice_str(name))) {
+		buf_printf(error, "--accountName has 3 to 24 lower-case letters and digits, not \"%s\"", name);
+		return false;
+	}
+	char temporary[PATH_MAX], key[2][KEY_TEXT_BYTES], text[512];
+	snprintf(temporary, sizeof temporary, "%s.new", path);
+	key_make(key[0]);
+	key_make(key[1]);
+	int n = snprintf(text, sizeof text, "# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at start.\n%s:%s:%s\n",
+			 name, key[0], key[1]);
+	unlink(temporary);
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	bool ok = fd >= 0 && file_write_all(fd, slice_make(text, (size_t)n)) && fsync(fd) == 0;
+	if (!ok)
+		buf_printf(error, "cannot write %s: %s", temporary, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (ok && rename(temporary, path) != 0) {
+		buf_printf(error, "cannot make %s: %s", path, strerror(errno));
+		ok = false;
+	}
+	explicit_bzero(key, sizeof key);
+	explicit_bzero(text, sizeof text);
+	return ok;
+}
+
+static bool file_load(struct accounts *a, const char *path, struct buf *error)
+{
+	char text[64 * 1024];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		buf_printf(error, "cannot read %s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	ssize_t n = read(fd, text, sizeof text);
+	close(fd);
+	if (st.st_mode & 077) {
+		buf_printf(error, "%s holds keys and others can read it: chmod 600 %s", path, path);
+		return false;
+	}
+	if (n < 0 || (size_t)n == sizeof text) {
+		buf_printf(error, "cannot read %s: %s", path, n < 0 ? strerror(errno) : "it is too long");
+		return false;
+	}
+	bool ok = accounts_parse(a, slice_make(text, (size_t)n), path, error);
+	explicit_bzero(text, sizeof text);
+	return ok;
+}
+
+static bool accounts_use_well_known_key(const struct accounts *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->key_text[i], ACCOUNT_WELL_KNOWN_KEY) == 0)
+			return true;
+	return false;
+}
+
+bool accounts_load(struct accounts *a, const struct config *c, const char *data_dir, struct buf *error)
+{
+	memset(a, 0, sizeof *a);
+	arena_init(&a->arena, 4 * MIB);
+	const char *azurite = getenv("AZURITE_ACCOUNTS");
+	bool ok;
+	if (c->accounts[0]) {
+		ok = accounts_parse(a, slice_str(c->accounts), "ZAFFRE_ACCOUNTS", error);
+	} else if (azurite && azurite[0]) {
+		ok = accounts_parse(a, slice_str(azurite), "AZURITE_ACCOUNTS", error);
+	} else if (!c->production) {
+		ok = accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY), "well-known account", error);
+	} else {
+		struct slice path = arena_printf(&a->arena, "%s/accounts", data_dir);
+		if (!slice_is_set(path))
+			return false;
+		a->file = path.ptr;
+		if (access(path.ptr, F_OK) != 0 && !file_create(path.ptr, c->accountName, error))
+			return false;
+		ok = file_load(a, path.ptr, error);
+	}
+	if (!ok)
+		return false;
+	if (accounts_use_well_known_key(a) && c->production) {
+		buf_printf(error, "the well-known development key is public and is not taken in production mode: make keys of your own, e.g. "
+				  "openssl rand -base64 64");
+		return false;
+	}
+	if (accounts_use_well_known_key(a) && c->beyond_loopback && !c->iKnowThisKeyIsPublic) {
+		buf_printf(error, "this would offer the data to everybody who can reach the address, because the well-known key is public. Listen on "
+				  "127.0.0.1, or set ZAFFRE_ACCOUNTS to keys of your own, or say --iKnowThisKeyIsPublic");
+		return false;
+	}
+	return true;
+}
+
+void accounts_fini(struct accounts *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		for (int k = 0; k < 2; k++)
+			if (a->account[i].key[k].len)
+				explicit_bzero((char *)(uintptr_t)a->account[i].key[k].ptr, a->account[i].key[k].len);
+	a->count = 0;
+	arena_fini(&a->arena);
+}

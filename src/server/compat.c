@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * docs/compat.md, from the table of operations: what is answered, and what is refused with the documented error. */
+#include "server/compat.h"
+
+#include "rest/op.h"
+
+static void row_put(struct buf *out, const struct op *op)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} methods[] = { { M_GET, "GET" },	{ M_HEAD, "HEAD" },	  { M_PUT, "PUT" },	{ M_POST, "POST" },
+			{ M_DELETE, "DELETE" }, { M_OPTIONS, "OPTIONS" }, { M_MERGE, "MERGE" }, { M_PATCH, "PATCH" } };
+	buf_printf(out, "| %s | ", op->title);
+	const char *between = "";
+	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+		if (op->methods & methods[i].bit) {
+			buf_printf(out, "%s%s", between, methods[i].name);
+			between = ", ";
+		}
+	BUF_PUT(out, " | ");
+	between = "`";
+	const char *end = "";
+	if (op->restype && op->restype[0]) {
+		buf_printf(out, "%srestype=%s", between, op->restype);
+		between = "&";
+		end = "`";
+	}
+	if (op->comp && op->comp[0]) {
+		buf_printf(out, "%scomp=%s", between, op->comp);
+		end = "`";
+	}
+	buf_put(out, slice_str(end));
+	buf_printf(out, " | %s |\n", op->handler ? "yes" : "no: answers the documented error");
+}
+
+void compat_print(struct buf *out)
+{
+	static const char *const services[] = { "Blob", "Queue", "Table", "File" };
+	BUF_PUT(out, "# What is answered\n\n"
+		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` refreshes it and a test\n"
+		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and echoed, also newer\n"
+		     "ones than are known.\n");
+	for (int service = SERVICE_BLOB; service <= SERVICE_FILE; service++) {
+		size_t all = 0, built = 0;
+		for (size_t i = 0; i < op_count(); i++)
+			if ((int)op_at(i)->service == service) {
+				all++;
+				built += op_at(i)->handler != NULL;
+			}
+		if (all == 0)
+			continue;
+		buf_printf(out, "\n## %s: %zu of %zu operations\n\n| operation | method | query | answered |\n|---|---|---|---|\n",
+			   services[service], built, all);
+		for (size_t i = 0; i < op_count(); i++)
+			if ((int)op_at(i)->service == service)
+				row_put(out, op_at(i));
+	}
+	BUF_PUT(out, "\n## Not there\n\n"
+		     "Query Blob Contents, customer-provided keys, encryption scopes, the change feed and hierarchical namespaces (dfs) are\n"
+		     "refused with the documented error, never ignored. Table answers JSON only; Atom is refused as Azure refuses it for new versions.\n"
+		     "The File service and SMB are not built yet.\n");
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One table (config.def) drives all three sources. A later source never overwrites an earlier one, and the sources are read
+ * in order of precedence: flags, environment, file; then defaults fill what is left. */
+#include "server/config.h"
+
+#include "base/limits.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+
+enum kind { STR, PORT, INT, BOOL, OPTIONAL, SECRET, HIDDEN, HEADING, IGNORED, IGNORED_VALUE };
+
+struct setting {
+	enum kind kind;
+	const char *flag;
+	char letter;
+	const char *environment;
+	const char *fallback;
+	const char *argument;
+	const char *help;
+	ptrdiff_t at; /* in struct config; -1 if it keeps nothing */
+};
+
+#define CONF(kind, field, flag, letter, environment, fallback, argument, help) \
+	{ kind, flag, letter, environment, fallback, argument, help, PLACE_##kind(field) },
+#define PLACE(field) offsetof(struct config, field)
+#define PLACE_STR(field) PLACE(field)
+#define PLACE_PORT(field) PLACE(field)
+#define PLACE_INT(field) PLACE(field)
+#define PLACE_BOOL(field) PLACE(field)
+#define PLACE_OPTIONAL(field) PLACE(field)
+#define PLACE_SECRET(field) PLACE(field)
+#define PLACE_HIDDEN(field) PLACE(field)
+#define PLACE_HEADING(field) -1
+#define PLACE_IGNORED(field) -1
+#define PLACE_IGNORED_VALUE(field) -1
+static const struct setting settings[] = {
+#include "server/config.def"
+};
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
+
+static bool setting_takes_value(const struct setting *s)
+{
+	return s->kind != BOOL && s->kind != IGNORED && s->kind != OPTIONAL;
+}
+
+static const struct setting *setting_find(struct slice name)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].flag[0] && slice_eq(name, slice_str(settings[i].flag)))
+			return &settings[i];
+	return NULL;
+}
+
+static const char *text_keep(struct config *c, struct slice s)
+{
+	char *copy = arena_alloc(&c->arena, s.len + 1);
+	if (!copy)
+		return "";
+	if (s.len)
+		memcpy(copy, s.ptr, s.len);
+	copy[s.len] = 0;
+	return copy;
+}
+
+static bool bool_parse(struct slice text, bool *ret)
+{
+	static const char *const yes[] = { "", "1", "true", "yes", "on" }, *const no[] = { "0", "false", "no", "off" };
+	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+		if (slice_eq_nocase(text, slice_str(yes[i]))) {
+			*ret = true;
+			return true;
+		}
+	for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+		if (slice_eq_nocase(text, slice_str(no[i]))) {
+			*ret = false;
+			return true;
+		}
+	return false;
+}
+
+/* `source` names where the value came from, for the message. */
+static bool setting_store(struct config *c, const struct setting *s, struct slice value, const char *source, struct buf *error)
+{
+	if (s->at < 0)
+		return true;
+	char *place = (char *)c + s->at;
+	int64_t number = 0;
+	bool yes = false;
+	switch (s->kind) {
+	case PORT:
+	case INT: {
+		int64_t most = s->kind == PORT ? 65535 : 1024;
+		if (!slice_to_i64(value, &number) || number < 0 || number > most) {
+			buf_printf(error, "%s: %s must be a number from 0 to %lld, not \"%.*s\"", source, s->flag,
+				   (long long)most, SLICE_FMT(value));
+			return false;
+		}
+		memcpy(place, &number, sizeof number);
+		return true;
+	}
+	case BOOL:
+		if (!bool_parse(value, &yes)) {
+			buf_printf(error, "%s: %s is true or false, not \"%.*s\"", source, s->flag, SLICE_FMT(value));
+			return false;
+		}
+		memcpy(place, &yes, sizeof yes);
+		return true;
+	default: {
+		const char *text = text_keep(c, value);
+		memcpy(place, &text, sizeof text);
+		return true;
+	}
+	}
+}
+
+/* Finds the row of one argument; *ret_inline is the value behind '=', absent if there is none. */
+static const struct setting *flag_find(const char *arg, struct slice *ret_inline)
+{
+	*ret_inline = SLICE_NONE;
+	struct slice rest = slice_str(arg);
+	if (slice_has_prefix(rest, SLICE("--"))) {
+		rest = slice_from(rest, 2);
+		struct slice name = slice_cut(&rest, '=');
+		*ret_inline = rest;
+		const struct setting *s = setting_find(name);
+		return s && s->kind != SECRET ? s : NULL;
+	}
+	if (rest.len == 2 && rest.ptr[0] == '-')
+		for (size_t i = 0; i < SETTING_COUNT; i++)
+			if (settings[i].letter && settings[i].letter == rest.ptr[1])
+				return &settings[i];
+	return NULL;
+}
+
+static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, struct buf *error)
+{
+	for (int i = 0; i < argc; i++) {
+		struct slice value;
+		const struct setting *s = flag_find(argv[i], &value);
+		if (!s) {
+			if (slice_has_prefix(slice_str(argv[i]), SLICE("--accounts")))
+				buf_printf(error, "accounts hold keys and are not taken from the command line: use ZAFFRE_ACCOUNTS or the "
+						  "configuration file");
+			else
+				buf_printf(error, "unknown option %s (zaffre --help lists them)", argv[i]);
+			return false;
+		}
+		if (!slice_is_set(value) && setting_takes_value(s)) {
+			if (i + 1 >= argc) {
+				buf_printf(error, "--%s needs a value: --%s %s", s->flag, s->flag, s->argument);
+				return false;
+			}
+			value = slice_str(argv[++i]);
+		} else if (!slice_is_set(value)) {
+			/* --debug FILE and --debug are both customary. */
+			value = SLICE("");
+			if (s->kind == OPTIONAL) {
+				value = SLICE("-");
+				if (i + 1 < argc && argv[i + 1][0] != '-')
+					value = slice_str(argv[++i]);
+			}
+		}
+		if (!setting_store(c, s, value, "command line", error))
+			return false;
+		seen[s - settings] = true;
+	}
+	return true;
+}
+
+static bool environment_parse(struct config *c, bool *seen, char **environment, struct buf *error)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings[i];
+		if (seen[i] || !s->environment[0])
+			continue;
+		struct slice name = slice_str(s->environment);
+		for (char **e = environment; e && *e; e++) {
+			struct slice rest = slice_str(*e);
+			struct slice key = slice_cut(&rest, '=');
+			if (!slice_eq(key, name) || !slice_is_set(rest) || rest.len == 0)
+				continue;
+			if (!setting_store(c, s, rest, s->environment, error))
+				return false;
+			seen[i] = true;
+		}
+	}
+	return true;
+}
+
+static bool file_line_parse(struct config *c, bool *seen, struct slice line, const char *source, struct buf *error)
+{
+	line = slice_trim(line);
+	if (line.len == 0 || line.ptr[0] == '#')
+		return true;
+	struct slice value = line;
+	struct slice name = slice_trim(slice_cut(&value, '='));
+	if (!slice_is_set(value)) {
+		buf_printf(error, "%s: expected `name = value`, not \"%.*s\"", source, SLICE_FMT(name));
+		return false;
+	}
+	value = slice_trim(value);
+	if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
+		value = slice_make(value.ptr + 1, value.len - 2);
+	const struct setting *s = setting_find(name);
+	if (!s || s->at == PLACE(config)) {
+		buf_printf(error, "%s: unknown setting %.*s (zaffre --help lists them)", source, SLICE_FMT(name));
+		return false;
+	}
+	if (seen[s - settings])
+		return true;
+	return setting_store(c, s, value, source, error);
+}
+
+static bool file_parse(struct config *c, bool *seen, const char *path, struct buf *error)
+{
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		buf_printf(error, "cannot read the configuration file %s: %s", path, strerror(errno));
+		return false;
+	}
+	char *line = NULL;
+	size_t cap = 0;
+	bool ok = true;
+	/* The file may say a thing twice; the last line counts, so `seen` is not marked here. */
+	for (int number = 1; ok; number++) {
+		ssize_t n = getline(&line, &cap, f);
+		if (n < 0)
+			break;
+		while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+			n--;
+		char source[300];
+		snprintf(source, sizeof source, "%s line %d", path, number);
+		ok = file_line_parse(c, seen, slice_make(line, (size_t)n), source, error);
+	}
+	free(line);
+	fclose(f);
+	return ok;
+}
+
+bool config_host_is_loopback(const char *host)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (strcmp(host, "localhost") == 0)
+		return true;
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return (ntohl(v4.s_addr) >> 24) == 127;
+	return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+const char *config_host(const struct config *c, int i)
+{
+	return i == 0 ? c->blobHost : i == 1 ? c->queueHost : c->tableHost;
+}
+
+int64_t config_port(const struct config *c, int i)
+{
+	return i == 0 ? c->blobPort : i == 1 ? c->queuePort : c->tablePort;
+}
+
+static bool config_check(struct config *c, struct buf *error)
+{
+	if (strcmp(c->mode, "production") == 0) {
+		c->production = true;
+	} else if (strcmp(c->mode, "development") != 0) {
+		buf_printf(error, "mode is development or production, not \"%s\"", c->mode);
+		return false;
+	}
+	if (!c->cert[0] != !c->key[0]) {
+		buf_printf(error, "--cert and --key go together: %s is missing", c->cert[0] ? "--key" : "--cert");
+		return false;
+	}
+	c->secure = c->cert[0];
+	for (int i = 0; i < CONFIG_SERVICES; i++)
+		if (!config_host_is_loopback(config_host(c, i)))
+			c->beyond_loopback = true;
+	for (int i = 0; i < CONFIG_SERVICES; i++)
+		for (int k = 0; k < i; k++)
+			if (config_port(c, i) && config_port(c, i) == config_port(c, k) && strcmp(config_host(c, i), config_host(c, k)) == 0) {
+				buf_printf(error, "two services want port %lld on %s: give each its own (--blobPort, --queuePort, --tablePort)",
+					   (long long)config_port(c, i), config_host(c, i));
+				return false;
+			}
+	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
+		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and --key, or --allowPlainHttp "
+				  "if a proxy in front does TLS");
+		return false;
+	}
+	if (c->production && c->clockShiftFile[0]) {
+		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
+		return false;
+	}
+	if (c->production && c->inMemoryPersistence) {
+		buf_printf(error, "--inMemoryPersistence keeps nothing and works in development mode only");
+		return false;
+	}
+	if (c->oauth[0] && strcmp(c->oauth, "basic") != 0) {
+		buf_printf(error, "--oauth is basic, not \"%s\"", c->oauth);
+		return false;
+	}
+	if (c->oauth[0] && (c->production || !c->secure)) {
+		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS only (--cert, --key)");
+		return false;
+	}
+	return true;
+}
+
+bool config_parse(struct config *c, int argc, char **argv, char **environment, struct buf *error)
+{
+	bool seen[SETTING_COUNT] = { false };
+	memset(c, 0, sizeof *c);
+	arena_init(&c->arena, MIB);
+	struct buf scratch;
+	buf_init(&scratch, 4096);
+	/* Defaults first: what stands in a later source simply replaces them. */
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings[i];
+		if (s->at >= 0 && s->kind != BOOL && !setting_store(c, s, slice_str(s->fallback), "default", &scratch)) {
+			buf_put(error, buf_slice(&scratch));
+			buf_fini(&scratch);
+			return false;
+		}
+	}
+	buf_fini(&scratch);
+	if (!flags_parse(c, seen, argc, argv, error) || !environment_parse(c, seen, environment, error))
+		return false;
+	if (c->config[0] && !file_parse(c, seen, c->config, error))
+		return false;
+	return config_check(c, error);
+}
+
+void config_fini(struct config *c)
+{
+	arena_fini(&c->arena);
+}
+
+void config_help(struct buf *out)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings[i];
+		if (s->kind == HEADING) {
+			buf_printf(out, "\n%s:\n", s->help);
+			continue;
+		}
+		if (s->kind == HIDDEN || s->kind == IGNORED || s->kind == IGNORED_VALUE)
+			continue;
+		char left[64], letter[8] = "";
+		if (s->letter)
+			snprintf(letter, sizeof letter, "-%c, ", s->letter);
+		if (s->kind == SECRET)
+			snprintf(left, sizeof left, "%s", s->environment);
+		else
+			snprintf(left, sizeof left, "%s--%s%s%s", letter, s->flag, s->argument[0] ? " " : "", s->argument);
+		buf_printf(out, "  %-26s %s", left, s->help);
+		if (s->fallback[0])
+			buf_printf(out, " [%s]", s->fallback);
+		BUF_PUT(out, "\n");
+	}
+	BUF_PUT(out, "\nEach can stand in the configuration file as `name = value` or in the environment (ZAFFRE_BLOB_PORT, ...).\n"
+		     "Accepted for Azurite's sake, without effect:");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].kind == IGNORED || settings[i].kind == IGNORED_VALUE)
+			buf_printf(out, " --%s", settings[i].flag);
+	BUF_PUT(out, "\n");
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Settings, from config.def: parsed from flags, environment and one file, then judged as a whole (safe defaults).
+ * Strings live as long as the struct. Errors are written to a buf as one line that says what to do. */
+#ifndef SERVER_CONFIG_H
+#define SERVER_CONFIG_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { CONFIG_SERVICES = 3 }; /* blob, queue, table: the ones that are built */
+
+struct config {
+	struct arena arena;
+	/* as given */
+	const char *location, *mode, *config;
+	int64_t threads;
+	bool inMemoryPersistence;
+	const char *blobHost, *queueHost, *tableHost, *fileHost;
+	int64_t blobPort, queuePort, tablePort, filePort;
+	const char *cert, *key;
+	const char *accounts, *accountName;
+	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
+	const char *oauth, *create, *accessLog, *debug;
+	const char *clockShiftFile;
+	/* derived by config_check */
+	bool production;
+	bool secure;        /* cert and key given */
+	bool beyond_loopback; /* some service listens on another address */
+};
+
+/* argv without the program's name and subcommand. false: *error has the line to print. */
+bool config_parse(struct config *, int argc, char **argv, char **environment, struct buf *error);
+void config_fini(struct config *);
+/* The list of flags, for --help. */
+void config_help(struct buf *out);
+
+/* Host and port of service i (0 blob, 1 queue, 2 table). */
+const char *config_host(const struct config *, int i);
+int64_t config_port(const struct config *, int i);
+bool config_host_is_loopback(const char *host);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
+#include "server/compat.h"
+#include "server/serve.h"
+
+#include "base/limits.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void say_error(struct slice line)
+{
+	fprintf(stderr, "zaffre: %.*s\n", SLICE_FMT(line));
+}
+
+static int print_and_free(struct buf *out)
+{
+	bool ok = buf_ok(out) && fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0;
+	buf_fini(out);
+	return ok ? 0 : 1;
+}
+
+static int help_main(void)
+{
+	struct buf out;
+	buf_init(&out, MIB);
+	BUF_PUT(&out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue and Table.\n\n"
+		      "  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains and ends\n"
+		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, name what is damaged\n"
+		      "  zaffre compat                    the table of operations (docs/compat.md)\n"
+		      "  zaffre --help | --version\n");
+	config_help(&out);
+	return print_and_free(&out);
+}
+
+static int compat_main(void)
+{
+	struct buf out;
+	buf_init(&out, MIB);
+	compat_print(&out);
+	return print_and_free(&out);
+}
+
+static int store_command(int (*command)(const struct config *), int argc, char **argv)
+{
+	struct config config;
+	struct buf error;
+	buf_init(&error, 64 * KIB);
+	int status = EXIT_USAGE;
+	if (config_parse(&config, argc, argv, environ, &error))
+		status = command(&config);
+	else
+		say_error(buf_slice(&error));
+	config_fini(&config);
+	buf_fini(&error);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	/* Few threads allocate much; many arenas would only keep freed memory apart. */
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return help_main();
+		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-v") == 0)
+			return printf("zaffre %s\n", ZAFFRE_VERSION) < 0;
+	}
+	const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+	int skip = command ? 2 : 1;
+	if (!command || strcmp(command, "serve") == 0)
+		return store_command(serve_main, argc - skip, argv + skip);
+	if (strcmp(command, "scrub") == 0)
+		return store_command(scrub_main, argc - skip, argv + skip);
+	if (strcmp(command, "compat") == 0)
+		return compat_main();
+	if (strcmp(command, "help") == 0)
+		return help_main();
+	fprintf(stderr, "zaffre: unknown command %s (serve, scrub or compat; zaffre --help)\n", command);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a signal, takes it
+ * down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a signal handler.
+ *
+ * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines and
+ * take the connection string from the last one. */
+#include "server/accounts.h"
+#include "server/background.h"
+#include "server/datadir.h"
+#include "server/notify.h"
+#include "server/serve.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "engine/rocks/rocks.h"
+#include "io/tls.h"
+#include "rest/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct house {
+	const struct config *config;
+	struct datadir data;
+	struct accounts accounts;
+	struct clock clock;
+	struct io_tls *tls;
+	struct store *store;
+	struct background *background;
+	struct rest_listener listeners[CONFIG_SERVICES];
+	struct rest_server *server;
+};
+
+static void files_raise_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+			log_warn("cannot raise the limit of open files: %s", strerror(errno));
+	}
+}
+
+static bool clock_open(struct house *h, struct buf *error)
+{
+	const char *path = h->config->clockShiftFile;
+	if (!path[0]) {
+		clock_init_wall(&h->clock, NULL);
+		return true;
+	}
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && fstat(fd, &st) == 0;
+	if (ok && st.st_size < (off_t)sizeof(int64_t)) {
+		ok = false;
+		errno = EINVAL;
+	}
+	/* Shared, so that who writes the file moves our clock. Never unmapped: the clock lives as long as the process. */
+	void *shift = ok ? mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (shift == MAP_FAILED)
+		buf_printf(error, "--clockShiftFile %s (eight bytes): %s", path, strerror(errno));
+	else
+		clock_init_wall(&h->clock, shift);
+	if (fd >= 0)
+		close(fd);
+	return shift != MAP_FAILED;
+}
+
+/* A sync failed: what is on the disk is no longer known. Nothing may be answered any more, so nothing is drained either. */
+static void store_failed(void *arg)
+{
+	log_error("the disk under %s refused a sync: nothing more is acknowledged. Check the disk and the kernel log, then start again",
+		  (const char *)arg);
+	_exit(EXIT_DISK);
+}
+
+static bool house_build(struct house *h, struct buf *error)
+{
+	const struct config *c = h->config;
+	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error) : datadir_open(&h->data, c->location, true, error)))
+		return false;
+	if (!accounts_load(&h->accounts, c, h->data.path, error) || !clock_open(h, error))
+		return false;
+	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
+		return false;
+	struct engine *engine;
+	if (engine_rocks_open(h->data.path, NULL, &engine, error) != ERR_OK)
+		return false;
+	struct store_options options = { .clock = &h->clock };
+	enum err err = store_open(engine, &options, &h->store);
+	if (err != ERR_OK) {
+		buf_printf(error, "cannot open the store in %s: %s", h->data.path, err_name(err));
+		engine->ops->close(engine);
+		return false;
+	}
+	store_on_failure(h->store, store_failed, h->data.path);
+	for (int i = 0; i < CONFIG_SERVICES; i++)
+		h->listeners[i] = (struct rest_listener){ .host = config_host(c, i),
+							  .port = (uint16_t)config_port(c, i),
+							  .service = (enum service)i,
+							  .tls = h->tls };
+	struct rest_config rest = {
+		.store = h->store,
+		.clock = &h->clock,
+		.listeners = h->listeners,
+		.listener_count = CONFIG_SERVICES,
+		.accounts = h->accounts.account,
+		.account_count = h->accounts.count,
+		.loops = (unsigned)c->threads,
+		.access_log = c->silent ? NULL : c->accessLog,
+		.development = !c->production,
+		.debug_signatures = c->debug[0],
+	};
+	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
+		return false;
+	h->background = background_start(h->store);
+	return true;
+}
+
+static void house_take_down(struct house *h)
+{
+	rest_server_stop(h->server);
+	background_stop(h->background);
+	store_close(h->store);
+	io_tls_free(h->tls);
+	accounts_fini(&h->accounts);
+	datadir_close(&h->data);
+}
+
+/* The address a client on this machine uses. */
+static void endpoint_put(struct buf *out, const struct house *h, int i)
+{
+	const char *host = config_host(h->config, i);
+	if (strcmp(host, "0.0.0.0") == 0)
+		host = "127.0.0.1";
+	else if (strcmp(host, "::") == 0)
+		host = "::1";
+	bool v6 = strchr(host, ':') != NULL;
+	buf_printf(out, "%s://%s%s%s:%u", h->config->secure ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
+		   rest_server_port(h->server, (size_t)i));
+}
+
+static void ready_print(const struct house *h)
+{
+	static const char *const names[] = { "Blob", "Queue", "Table" };
+	struct buf out;
+	buf_init(&out, 64 * KIB);
+	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
+	for (int i = 0; i < CONFIG_SERVICES; i++) {
+		buf_printf(&out, "Zaffre %s service is successfully listening at ", names[i]);
+		endpoint_put(&out, h, i);
+		BUF_PUT(&out, "\n");
+	}
+	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
+	struct slice account = h->accounts.account[0].name;
+	if (h->accounts.file)
+		buf_printf(&out, "Keys: %s\n", h->accounts.file);
+	/* Production keys do not go where logs are kept. */
+	buf_printf(&out, "AZURE_STORAGE_CONNECTION_STRING='DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;", h->config->secure ? "https" : "http",
+		   SLICE_FMT(account), h->config->production ? "<your key>" : h->accounts.key_text[0]);
+	for (int i = 0; i < CONFIG_SERVICES; i++) {
+		buf_printf(&out, "%sEndpoint=", names[i]);
+		endpoint_put(&out, h, i);
+		buf_printf(&out, "/%.*s;", SLICE_FMT(account));
+	}
+	BUF_PUT(&out, "'\n");
+	/* Whoever started us may have closed the pipe; that is no reason not to serve. */
+	if (fwrite(out.ptr, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		log_warn("cannot print the endpoints: %s", strerror(errno));
+	buf_fini(&out);
+}
+
+/* --debug FILE takes effect after start, so that what prevents a start is still seen on the terminal. */
+static void debug_open(const char *path)
+{
+	if (!path[0])
+		return;
+	log_set_level(LOG_DEBUG);
+	if (strcmp(path, "-") == 0)
+		return;
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+		log_warn("cannot write debug messages to %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void signals_block(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int serve_main(const struct config *config)
+{
+	struct house house = { .config = config, .data = { .lock_fd = -1 } };
+	struct buf error;
+	sigset_t signals;
+	int status = 1;
+	buf_init(&error, 64 * KIB);
+	signals_block(&signals);
+	files_raise_limit();
+	umask(077);
+	if (!house_build(&house, &error)) {
+		say_error(buf_slice(&error));
+		goto out;
+	}
+	ready_print(&house);
+	debug_open(config->debug);
+	notify_manager("READY=1");
+	int signal_number;
+	do {
+		if (sigwait(&signals, &signal_number) != 0)
+			break;
+	} while (signal_number == SIGHUP);
+	notify_manager("STOPPING=1");
+	/* A second signal ends a drain that takes too long for somebody's patience. */
+	signal(SIGINT, SIG_DFL);
+	sigdelset(&signals, SIGTERM);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
+	sigset_t only_int;
+	sigemptyset(&only_int);
+	sigaddset(&only_int, SIGINT);
+	pthread_sigmask(SIG_UNBLOCK, &only_int, NULL);
+	status = 0;
+out:
+	house_take_down(&house);
+	buf_fini(&error);
+	return status;
+}

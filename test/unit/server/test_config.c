@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Settings: three sources and their precedence, what is refused and with which words, accounts, the data directory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/accounts.h"
+#include "server/datadir.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ARGS_MAX = 16 };
+
+struct attempt {
+	struct config config;
+	struct buf error;
+	bool ok;
+};
+
+static void attempt_with(struct attempt *a, char **environment, const char *const *flags)
+{
+	char *argv[ARGS_MAX];
+	int argc = 0;
+	for (; flags[argc]; argc++)
+		argv[argc] = (char *)(uintptr_t)flags[argc];
+	buf_init(&a->error, 4096);
+	a->ok = config_parse(&a->config, argc, argv, environment, &a->error);
+}
+#define TRY_FLAGS(a, ...) attempt_with(a, NULL, (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+
+static void attempt_fini(struct attempt *a)
+{
+	config_fini(&a->config);
+	buf_fini(&a->error);
+}
+
+static bool says(const struct attempt *a, const char *part)
+{
+	struct slice text = buf_slice(&a->error);
+	return !a->ok && memmem(text.ptr, text.len, part, strlen(part)) != NULL;
+}
+
+static void test_defaults(void **state)
+{
+	struct attempt a;
+	TRY_FLAGS(&a);
+	assert_true(a.ok);
+	assert_int_equal(a.config.blobPort, 10000);
+	assert_int_equal(a.config.queuePort, 10001);
+	assert_int_equal(a.config.tablePort, 10002);
+	assert_int_equal(a.config.filePort, 10003);
+	assert_string_equal(a.config.blobHost, "127.0.0.1");
+	assert_string_equal(a.config.location, "./data");
+	assert_false(a.config.production);
+	assert_false(a.config.secure);
+	assert_false(a.config.beyond_loopback);
+	attempt_fini(&a);
+}
+
+static void test_azurite_command_line(void **state)
+{
+	struct attempt a;
+	TRY_FLAGS(&a, "-l", "/x", "--silent", "--skipApiVersionCheck", "--loose", "-d", "/tmp/debug.log", "--blobPort=0",
+		  "--extentMemoryLimit", "10");
+	assert_true(a.ok);
+	assert_string_equal(a.config.location, "/x");
+	assert_true(a.config.silent);
+	assert_string_equal(a.config.debug, "/tmp/debug.log");
+	assert_int_equal(a.config.blobPort, 0);
+	attempt_fini(&a);
+
+	TRY_FLAGS(&a, "--debug", "--silent");
+	assert_true(a.ok);
+	assert_string_equal(a.config.debug, "-");
+	assert_true(a.config.silent);
+	attempt_fini(&a);
+}
+
+static void test_precedence(void **state)
+{
+	char path[] = "/tmp/zaffre-config-XXXXXX";
+	int fd = mkstemp(path);
+	const char text[] = "# a comment\nblobPort = 1\r\nqueuePort=2\ntablePort = 3\nsilent = true\nlocation = \" a b \"\n";
+	assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+	close(fd);
+	char *environment[] = { (char[]){ "ZAFFRE_BLOB_PORT=11" }, (char[]){ "ZAFFRE_QUEUE_PORT=12" }, NULL };
+	const char *flags[] = { "--blobPort", "21", "--config", path, NULL };
+	struct attempt a;
+	attempt_with(&a, environment, flags);
+	assert_true(a.ok);
+	assert_int_equal(a.config.blobPort, 21);
+	assert_int_equal(a.config.queuePort, 12);
+	assert_int_equal(a.config.tablePort, 3);
+	assert_true(a.config.silent);
+	assert_string_equal(a.config.location, " a b ");
+	attempt_fini(&a);
+	unlink(path);
+}
+
+static void test_refused(void **state)
+{
+	struct attempt a;
+	static const struct {
+		const char *flags[6];
+		const char *says;
+	} rows[] = {
+		{ { "--blobPort", "70000" }, "blobPort must be a number" },
+		{ { "--blobPort", "-1" }, "blobPort must be a number" },
+		{ { "--blobPort", "1x" }, "blobPort must be a number" },
+		{ { "--blobPort" }, "--blobPort needs a value" },
+		{ { "--nonsense" }, "unknown option --nonsense" },
+		{ { "stray" }, "unknown option stray" },
+		{ { "--accounts", "a:b" }, "not taken from the command line" },
+		{ { "--mode", "test" }, "development or production" },
+		{ { "--cert", "x" }, "--key is missing" },
+		{ { "--key", "x" }, "--cert is missing" },
+		{ { "--blobPort", "5", "--queuePort", "5" }, "two services want port 5" },
+		{ { "--mode", "production", "--blobHost", "0.0.0.0" }, "--allowPlainHttp" },
+		{ { "--mode", "production", "--clockShiftFile", "x" }, "development mode only" },
+		{ { "--mode", "production", "--inMemoryPersistence" }, "development mode only" },
+		{ { "--oauth", "basic" }, "over HTTPS only" },
+		{ { "--config", "/nonexistent" }, "cannot read the configuration file" },
+		{ { "--silent=maybe" }, "true or false" },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		attempt_with(&a, NULL, rows[i].flags);
+		if (!says(&a, rows[i].says))
+			fail_msg("row %zu: expected \"%s\", got \"%.*s\"", i, rows[i].says, SLICE_FMT(buf_slice(&a.error)));
+		attempt_fini(&a);
+	}
+	TRY_FLAGS(&a, "--mode", "production", "--blobHost", "0.0.0.0", "--allowPlainHttp");
+	assert_true(a.ok);
+	attempt_fini(&a);
+}
+
+static void test_loopback(void **state)
+{
+	assert_true(config_host_is_loopback("127.0.0.1"));
+	assert_true(config_host_is_loopback("127.3.2.1"));
+	assert_true(config_host_is_loopback("::1"));
+	assert_true(config_host_is_loopback("localhost"));
+	assert_false(config_host_is_loopback("0.0.0.0"));
+	assert_false(config_host_is_loopback("::"));
+	assert_false(config_host_is_loopback("128.0.0.1"));
+	assert_false(config_host_is_loopback("example.org"));
+	assert_false(config_host_is_loopback(""));
+}
+
+static bool accounts_try(struct accounts *accounts, const char *list, struct buf *error)
+{
+	memset(accounts, 0, sizeof *accounts);
+	arena_init(&accounts->arena, 1024 * 1024);
+	buf_init(error, 4096);
+	return accounts_parse(accounts, slice_str(list), "test", error);
+}
+
+static void test_accounts(void **state)
+{
+	static struct accounts accounts;
+	struct buf error;
+	assert_true(accounts_try(&accounts, "account1:a2V5MQ==:a2V5Mg==;account2:a2V5Mw==;", &error));
+	assert_int_equal(accounts.count, 2);
+	assert_true(slice_eq(accounts.account[0].name, SLICE("account1")));
+	assert_true(slice_eq(accounts.account[0].key[0], SLICE("key1")));
+	assert_true(slice_eq(accounts.account[0].key[1], SLICE("key2")));
+	assert_true(slice_eq(accounts.account[1].key[0], SLICE("key3")));
+	assert_false(slice_is_set(accounts.account[1].key[1]));
+	assert_string_equal(accounts.key_text[0], "a2V5MQ==");
+	accounts_fini(&accounts);
+	buf_fini(&error);
+
+	static const char *const bad[] = { "", ";", "account1", "account1:", "account1:a2V5MQ", "account1:a2V5MQ=!", "account1:a=V5", "Account:a2V5MQ==",
+					   "ab:a2V5MQ==", "a:a2V5MQ==:a2V5MQ==:a2V5MQ==", "acc:a2V5MQ==;acc:a2V5MQ==", "abc:a2V5MQ==:a2V5MQ==:a2V5MQ==" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		if (accounts_try(&accounts, bad[i], &error))
+			fail_msg("\"%s\" was accepted", bad[i]);
+		assert_null(memmem(error.ptr, error.len, "a2V5", 4)); /* no message repeats a key */
+		accounts_fini(&accounts);
+		buf_fini(&error);
+	}
+}
+
+static void test_production_keys(void **state)
+{
+	char dir[] = "/tmp/zaffre-accounts-XXXXXX", path[64];
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/accounts", dir);
+	struct attempt a;
+	static struct accounts first, second;
+	TRY_FLAGS(&a, "--mode", "production");
+	assert_true(accounts_load(&first, &a.config, dir, &a.error));
+	assert_int_equal(first.count, 1);
+	assert_int_equal(first.account[0].key[0].len, 64);
+	assert_int_equal(first.account[0].key[1].len, 64);
+	assert_false(slice_eq(first.account[0].key[0], first.account[0].key[1]));
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	/* The next start finds the same keys. */
+	assert_true(accounts_load(&second, &a.config, dir, &a.error));
+	assert_true(slice_eq(first.account[0].key[0], second.account[0].key[0]));
+	accounts_fini(&second);
+	/* Keys that others can read are refused. */
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_false(accounts_load(&second, &a.config, dir, &a.error));
+	assert_non_null(memmem(a.error.ptr, a.error.len, "chmod 600", 9));
+	accounts_fini(&second);
+	accounts_fini(&first);
+	attempt_fini(&a);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void test_well_known_key_stays_here(void **state)
+{
+	static struct accounts accounts;
+	struct attempt a;
+	TRY_FLAGS(&a, "--blobHost", "0.0.0.0");
+	assert_true(a.ok);
+	assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+	assert_non_null(memmem(a.error.ptr, a.error.len, "--iKnowThisKeyIsPublic", 22));
+	accounts_fini(&accounts);
+	attempt_fini(&a);
+	TRY_FLAGS(&a, "--blobHost", "0.0.0.0", "--iKnowThisKeyIsPublic");
+	assert_true(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+	accounts_fini(&accounts);
+	attempt_fini(&a);
+	char *environment[] = { (char[]){ "ZAFFRE_ACCOUNTS=mine:" ACCOUNT_WELL_KNOWN_KEY }, NULL };
+	const char *flags[] = { "--mode", "production", NULL };
+	attempt_with(&a, environment, flags);
+	assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+	accounts_fini(&accounts);
+	attempt_fini(&a);
+}
+
+static void format_set(const char *dir, const char *text)
+{
+	char path[128];
+	snprintf(path, sizeof path, "%s/FORMAT", dir);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void test_data_directory(void **state)
+{
+	char base[] = "/tmp/zaffre-dir-XXXXXX", path[64], file[96];
+	struct datadir one, two;
+	struct buf error;
+	buf_init(&error, 4096);
+	assert_non_null(mkdtemp(base));
+	snprintf(path, sizeof path, "%s/a/b", base);
+	assert_true(datadir_open(&one, path, true, &error));
+	/* One process at a time; a second open of the file is a second holder to flock. */
+	assert_false(datadir_open(&two, path, true, &error));
+	assert_non_null(memmem(error.ptr, error.len, "another zaffre, process ", 24));
+	datadir_close(&two);
+	datadir_close(&one);
+	assert_true(datadir_open(&one, path, false, &error));
+	datadir_close(&one);
+	static const struct {
+		const char *format, *says;
+	} rows[] = { { "2\n", "made by a newer zaffre" }, { "x\n", "is damaged" }, { "", "is damaged" }, { "0\n", "is damaged" } };
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		format_set(path, rows[i].format);
+		buf_clear(&error);
+		assert_false(datadir_open(&one, path, false, &error));
+		assert_non_null(memmem(error.ptr, error.len, rows[i].says, strlen(rows[i].says)));
+		datadir_close(&one);
+	}
+	snprintf(file, sizeof file, "%s/FORMAT", path);
+	unlink(file);
+	snprintf(file, sizeof file, "%s/somebodys.txt", path);
+	close(open(file, O_WRONLY | O_CREAT, 0600));
+	buf_clear(&error);
+	assert_false(datadir_open(&one, path, true, &error));
+	assert_non_null(memmem(error.ptr, error.len, "is no data directory", 20));
+	datadir_close(&one);
+	buf_clear(&error);
+	assert_false(datadir_open(&one, file, true, &error));
+	assert_non_null(memmem(error.ptr, error.len, "is not a directory", 18));
+	datadir_close(&one);
+	/* Takes the rest away. */
+	two = (struct datadir){ .path = strdup(base), .lock_fd = -1, .temporary = true };
+	datadir_close(&two);
+	assert_int_not_equal(access(base, F_OK), 0);
+	buf_fini(&error);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_azurite_command_line),
+		cmocka_unit_test(test_precedence),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_loopback),	cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_production_keys), cmocka_unit_test(test_well_known_key_stays_here),
+		cmocka_unit_test(test_data_directory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
