@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * May this identity do one operation? The table of operations says what is demanded; which error answers depends on the
+ * kind of credentials. */
+#include "auth/auth.h"
+
+bool auth_allows(const struct auth_identity *id, char letter)
+{
+	switch (id->kind) {
+	case AUTH_SHARED_KEY:
+	case AUTH_BEARER:
+		return true;
+	case AUTH_ACCOUNT_SAS:
+	case AUTH_SERVICE_SAS:
+	case AUTH_DELEGATION_SAS:
+		return slice_find_byte(id->permissions, letter) < id->permissions.len;
+	case AUTH_ANONYMOUS:
+		break;
+	}
+	return false;
+}
+
+/* "ab": one of them. "a&b": all of them. "*": any at all. */
+static bool demand_met(const struct auth_identity *id, const char *letters)
+{
+	if (letters[0] == '*')
+		return id->permissions.len > 0;
+	bool all = strchr(letters, '&') != NULL;
+	for (const char *c = letters; *c; c++) {
+		if (*c == '&')
+			continue;
+		if (auth_allows(id, *c) != all)
+			return !all;
+	}
+	return all;
+}
+
+/* Tokens of before 2015-04-05 hid what they did not allow. */
+static enum err old_style(const struct auth_identity *id, enum err e)
+{
+	return id->sas_version < 20150405 ? ERR_RESOURCE_NOT_FOUND : e;
+}
+
+static enum err authorize_account_sas(const struct auth_request *r, const struct auth_identity *id,
+				      const struct auth_demand *d)
+{
+	static const char letter[] = { [AUTH_BLOB] = 'b', [AUTH_QUEUE] = 'q', [AUTH_TABLE] = 't', [AUTH_FILE] = 'f' };
+	if (slice_find_byte(id->services, letter[r->service]) == id->services.len)
+		return ERR_AUTHORIZATION_SERVICE_MISMATCH;
+	if (d->account_sas[0] == 0)
+		return ERR_AUTHORIZATION_FAILURE;
+	if (slice_find_byte(id->resource_types, d->resource_type) == id->resource_types.len)
+		return ERR_AUTHORIZATION_RESOURCE_TYPE_MISMATCH;
+	return demand_met(id, d->account_sas) ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
+}
+
+static bool scope_reaches(const struct auth_request *r, const struct auth_identity *id, const struct auth_demand *d)
+{
+	bool one_object = id->scope_object.len > 0;
+	if (r->service == AUTH_TABLE) {
+		/* A group transaction addresses no table itself; each of its parts does and is asked again. */
+		return r->container.len == 0 || slice_eq_nocase(r->container, id->scope_container);
+	}
+	if (!slice_eq(r->container, id->scope_container))
+		return false;
+	return !one_object || (!d->at_container && slice_eq(r->object, id->scope_object));
+}
+
+static enum err authorize_service_sas(const struct auth_request *r, const struct auth_identity *id,
+				      const struct auth_demand *d)
+{
+	if (d->sas[0] == 0 || !scope_reaches(r, id, d))
+		return old_style(id, ERR_AUTHORIZATION_FAILURE);
+	if (!demand_met(id, d->sas))
+		return old_style(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
+	return ERR_OK;
+}
+
+enum err auth_authorize(const struct auth_request *r, const struct auth_identity *id, const struct auth_demand *d)
+{
+	if (d->bearer_only && id->kind != AUTH_BEARER && id->kind != AUTH_ANONYMOUS)
+		return ERR_AUTHENTICATION_FAILED;
+	switch (id->kind) {
+	case AUTH_ANONYMOUS:
+		return ERR_NO_AUTHENTICATION_INFORMATION;
+	case AUTH_SHARED_KEY:
+		return ERR_OK;
+	case AUTH_BEARER:
+		return d->no_bearer ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
+	case AUTH_ACCOUNT_SAS:
+		return authorize_account_sas(r, id, d);
+	case AUTH_SERVICE_SAS:
+	case AUTH_DELEGATION_SAS:
+		return authorize_service_sas(r, id, d);
+	}
+	return ERR_AUTHORIZATION_FAILURE;
+}
