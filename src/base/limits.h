@@ -33,6 +33,7 @@
 #define LIMIT_VALUE_BYTES (128 * 1024)        /* 64 KiB of record and an inline payload */
 #define LIMIT_COMMIT_BYTES (6 * 1024 * 1024)  /* a block list of 50,000 entries; a table batch is 4 MiB */
 #define LIMIT_COMMIT_WRITES 2048          /* a block of 1,000 extents and its rows */
+#define LIMIT_COMMIT_EXTENTS 4096             /* published and retired; a Put Blob of 5,000 MiB over one as large is 2,500 */
 #define LIMIT_SCAN_ROWS 1024
 #define LIMIT_SCAN_BYTES (4 * 1024 * 1024)
 #define LIMIT_WRITE_QUEUE 65536               /* waiting transactions; more answer ServerBusy */

@@ -15,7 +15,7 @@ struct extent_ref extent_ref_decode(struct cursor *);
 
 struct payload {
 	uint64_t length_bytes;
-	struct slice inline_bytes;       /* set if it fits a record */
+	struct slice inline_bytes;       /* set if it fits a record; owned by the payload */
 	struct extent_ref *extents;      /* else these, in order; owned by the payload */
 	size_t extent_count;
 };

@@ -28,7 +28,8 @@ enum err txn_del(struct txn *, struct slice key) MUST_CHECK;                    
 /* The extent is named by a record put in this transaction, or no longer named by any. */
 enum err txn_publish(struct txn *, const struct extent_ref *) MUST_CHECK;
 enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;
-/* The store's time for this run, in ticks: never runs backwards, not across restarts either. */
+/* The store's time for this run, in ticks: never runs backwards, not across restarts either. In store_write every run gets a
+ * tick of its own (later than every committed one), so an ETag made of it is never given twice. */
 uint64_t txn_now(const struct txn *);
 struct arena *txn_arena(const struct txn *);
 /* True in store_read: nothing will be committed. */
@@ -39,11 +40,13 @@ typedef enum err apply_fn(struct txn *, void *call);
 struct store_options {
 	struct clock *clock;
 	bool cache_off;              /* tests */
-	size_t cache_bytes;          /* hot records; 0 = default */
+	size_t cache_bytes;          /* hot records; 0 = default (none on engines where others write too) */
 	unsigned mutant;             /* proofs only: which promise to break (store/mutant.h), 0 = none */
+	bool manual;                 /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
 };
 
-/* Takes the engine over (store_close closes it). Starts the committer. */
+/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer, and a thread that reclaims
+ * retired extents in bounded rounds. */
 enum err store_open(struct engine *, const struct store_options *, struct store **ret) MUST_CHECK;
 /* Finishes what is queued, then stops; done of everything queued was called. Accepts NULL. */
 void store_close(struct store *);
@@ -70,12 +73,14 @@ struct store_job {
 	unsigned attempts;
 };
 void store_write(struct store *, struct store_job *);
+/* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */
+size_t store_step(struct store *);
 
 /* Called once when the engine failed (a sync returned an error): nothing is acknowledged any more. */
 void store_on_failure(struct store *, void (*failed)(void *), void *arg);
 
 struct store_stats {
-	uint64_t groups, txns, applies, conflicts, cache_hits, cache_misses;
+	uint64_t groups, txns, applies, conflicts, unknowns, cache_hits, cache_misses;
 	struct engine_stats engine;
 };
 void store_stats(struct store *, struct store_stats *ret);

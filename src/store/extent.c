@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Payloads: in memory while they fit a record, else a run of extents of LIMIT_EXTENT_BYTES, each begun when its first byte
+ * arrives. A payload whose announced length does not fit a record never touches the memory buffer. */
+#include "store/extent.h"
+
+#include "base/bytes.h"
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+struct payload_writer {
+	struct store *store;
+	uint64_t hint_bytes; /* announced; 0 = not known */
+	uint64_t length_bytes;
+	struct buf memory;
+	struct extent_writer *writer;
+	uint32_t writer_bytes;
+	struct extent_ref *extents;
+	size_t extent_count, extent_cap;
+};
+
+void extent_ref_encode(struct buf *b, const struct extent_ref *ref)
+{
+	bytes_put_u64(b, ref->id);
+	bytes_put_u64(b, ref->place);
+	bytes_put_u32(b, ref->length_bytes);
+}
+
+struct extent_ref extent_ref_decode(struct cursor *c)
+{
+	struct extent_ref ref;
+	ref.id = cursor_u64(c);
+	ref.place = cursor_u64(c);
+	ref.length_bytes = cursor_u32(c);
+	return ref;
+}
+
+enum err payload_writer_new(struct store *s, uint64_t length_hint, struct payload_writer **ret)
+{
+	struct payload_writer *w = calloc(1, sizeof *w);
+	if (!w)
+		return ERR_NO_MEMORY;
+	w->store = s;
+	w->hint_bytes = length_hint;
+	buf_init(&w->memory, PAYLOAD_INLINE_BYTES);
+	*ret = w;
+	return ERR_OK;
+}
+
+static bool left_memory(const struct payload_writer *w)
+{
+	return w->writer || w->extent_count || w->hint_bytes > PAYLOAD_INLINE_BYTES;
+}
+
+bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes)
+{
+	return !left_memory(w) && bytes <= PAYLOAD_INLINE_BYTES && w->length_bytes <= PAYLOAD_INLINE_BYTES - bytes;
+}
+
+static enum err seal(struct payload_writer *w)
+{
+	const struct engine_ops *ops = store_engine(w->store)->ops;
+	if (w->extent_count == w->extent_cap) {
+		size_t cap = w->extent_cap ? w->extent_cap * 2 : 4;
+		struct extent_ref *refs = realloc(w->extents, cap * sizeof *refs);
+		if (!refs)
+			return ERR_NO_MEMORY;
+		w->extents = refs;
+		w->extent_cap = cap;
+	}
+	struct extent_writer *writer = w->writer;
+	w->writer = NULL;
+	w->writer_bytes = 0;
+	TRY(ops->extent_seal(writer, &w->extents[w->extent_count]));
+	w->extent_count++;
+	return ERR_OK;
+}
+
+/* What the extent about to begin will hold, as far as it is known. */
+static uint32_t extent_hint(const struct payload_writer *w, size_t at_hand)
+{
+	uint64_t done = (uint64_t)w->extent_count * LIMIT_EXTENT_BYTES;
+	uint64_t left = w->hint_bytes > done ? w->hint_bytes - done : 0;
+	if (left < at_hand)
+		left = 0; /* more came than was announced */
+	return (uint32_t)(left < LIMIT_EXTENT_BYTES ? left : LIMIT_EXTENT_BYTES);
+}
+
+static enum err append_extents(struct payload_writer *w, struct slice bytes)
+{
+	struct engine *e = store_engine(w->store);
+	while (bytes.len) {
+		if (!w->writer)
+			TRY(e->ops->extent_begin(e, extent_hint(w, bytes.len), &w->writer));
+		size_t room = LIMIT_EXTENT_BYTES - w->writer_bytes;
+		struct slice now = slice_first(bytes, room);
+		TRY(e->ops->extent_append(w->writer, now));
+		w->writer_bytes += (uint32_t)now.len;
+		bytes = slice_from(bytes, now.len);
+		if (w->writer_bytes == LIMIT_EXTENT_BYTES)
+			TRY(seal(w));
+	}
+	return ERR_OK;
+}
+
+enum err payload_append(struct payload_writer *w, struct slice bytes)
+{
+	if (bytes.len == 0)
+		return ERR_OK;
+	if (payload_writer_stays_in_memory(w, bytes.len)) {
+		/* One allocation of the right size where the length was announced. */
+		size_t want = bytes.len;
+		if (!w->memory.ptr && w->hint_bytes > want)
+			want = (size_t)w->hint_bytes;
+		if (!buf_reserve(&w->memory, want))
+			return ERR_NO_MEMORY;
+		buf_put(&w->memory, bytes);
+	} else {
+		if (w->memory.len) {
+			struct slice first = buf_slice(&w->memory);
+			w->memory.len = 0;
+			TRY(append_extents(w, first));
+			buf_fini(&w->memory);
+		}
+		TRY(append_extents(w, bytes));
+	}
+	w->length_bytes += bytes.len;
+	return ERR_OK;
+}
+
+enum err payload_finish(struct payload_writer *w, struct payload *ret)
+{
+	enum err err = w->writer ? seal(w) : ERR_OK;
+	if (err == ERR_OK && !w->extent_count && !buf_reserve(&w->memory, 1))
+		err = ERR_NO_MEMORY;
+	if (err == ERR_OK) {
+		*ret = (struct payload){ .length_bytes = w->length_bytes };
+		if (w->extent_count) {
+			ret->extents = w->extents;
+			ret->extent_count = w->extent_count;
+			w->extents = NULL;
+			w->extent_count = 0;
+		} else {
+			ret->inline_bytes = buf_slice(&w->memory);
+			w->memory = (struct buf){ 0 };
+		}
+	}
+	payload_writer_free(w);
+	return err;
+}
+
+void payload_writer_free(struct payload_writer *w)
+{
+	if (!w)
+		return;
+	struct engine *e = store_engine(w->store);
+	e->ops->extent_writer_free(w->writer);
+	for (size_t i = 0; i < w->extent_count; i++)
+		e->ops->extent_abandon(e, &w->extents[i]);
+	free(w->extents);
+	buf_fini(&w->memory);
+	free(w);
+}
+
+void payload_abandon(struct store *s, struct payload *p)
+{
+	struct engine *e = store_engine(s);
+	for (size_t i = 0; i < p->extent_count; i++)
+		e->ops->extent_abandon(e, &p->extents[i]);
+	p->extent_count = 0;
+}
+
+void payload_fini(struct payload *p)
+{
+	free(p->extents);
+	free((void *)(uintptr_t)p->inline_bytes.ptr);
+	*p = (struct payload){ 0 };
+}
+
+enum err extent_read(struct store *s, const struct extent_ref *ref, uint32_t offset, uint32_t length, void *dst)
+{
+	struct engine *e = store_engine(s);
+	return e->ops->extent_read(e, ref, offset, length, dst);
+}
+
+uint64_t extent_pin(struct store *s)
+{
+	struct engine *e = store_engine(s);
+	return e->ops->pin(e);
+}
+
+void extent_unpin(struct store *s, uint64_t pin)
+{
+	struct engine *e = store_engine(s);
+	e->ops->unpin(e, pin);
+}

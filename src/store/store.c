@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening and closing a store, reads in the caller's thread, and the thread that reclaims retired extents. */
+#include "store/store_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+	CACHE_DEFAULT_BYTES = 8 * 1024 * 1024,
+	RECLAIM_PAUSE_MS = 200, /* between rounds while pins hold retired extents back */
+};
+
+static uint64_t read_ticks(struct store *s)
+{
+	uint64_t now = clock_now(s->clock);
+	uint64_t last = atomic_load_explicit(&s->last_ticks, memory_order_relaxed);
+	return now > last ? now : last;
+}
+
+/* ---- reclaim ---- */
+
+static bool reclaim_wait(struct store *s, bool waiting)
+{
+	bool closing;
+	pthread_mutex_lock(&s->reclaim_lock);
+	while (!s->reclaim_wanted && !atomic_load(&s->closing)) {
+		if (!waiting) {
+			pthread_cond_wait(&s->reclaim_wake, &s->reclaim_lock);
+			continue;
+		}
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += RECLAIM_PAUSE_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		if (pthread_cond_timedwait(&s->reclaim_wake, &s->reclaim_lock, &until) == ETIMEDOUT)
+			break;
+	}
+	s->reclaim_wanted = false;
+	closing = atomic_load(&s->closing);
+	pthread_mutex_unlock(&s->reclaim_lock);
+	return !closing;
+}
+
+static void *reclaim_main(void *arg)
+{
+	struct store *s = arg;
+	struct engine_stats stats = { 0 };
+	pthread_setname_np(pthread_self(), "reclaim");
+	s->engine->ops->stats(s->engine, &stats);
+	while (reclaim_wait(s, stats.retired_waiting > 0)) {
+		bool more = true;
+		while (more && !atomic_load(&s->closing) && !atomic_load(&s->stopped))
+			if (s->engine->ops->reclaim(s->engine, &more) != ERR_OK)
+				break;
+		s->engine->ops->stats(s->engine, &stats);
+	}
+	return NULL;
+}
+
+void store_reclaim_soon(struct store *s)
+{
+	pthread_mutex_lock(&s->reclaim_lock);
+	if (!s->reclaim_wanted) {
+		s->reclaim_wanted = true;
+		pthread_cond_signal(&s->reclaim_wake);
+	}
+	pthread_mutex_unlock(&s->reclaim_lock);
+}
+
+/* ---- life ---- */
+
+static void store_free(struct store *s)
+{
+	cache_free(s->cache);
+	free(s->written);
+	pthread_cond_destroy(&s->reclaim_wake);
+	pthread_mutex_destroy(&s->reclaim_lock);
+	s->engine->ops->close(s->engine);
+	free(s);
+}
+
+static enum err start_threads(struct store *s)
+{
+	if (s->manual)
+		return ERR_OK;
+	s->committer_runs = pthread_create(&s->committer, NULL, committer_main, s) == 0;
+	s->reclaimer_runs = s->committer_runs && pthread_create(&s->reclaimer, NULL, reclaim_main, s) == 0;
+	return s->reclaimer_runs ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err store_open(struct engine *engine, const struct store_options *options, struct store **ret)
+{
+	assert(options->clock);
+	struct store *s = calloc(1, sizeof *s);
+	if (!s) {
+		engine->ops->close(engine);
+		return ERR_NO_MEMORY;
+	}
+	s->engine = engine;
+	s->clock = options->clock;
+	s->mutant = options->mutant;
+	s->manual = options->manual;
+	pthread_mutex_init(&s->reclaim_lock, NULL);
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->reclaim_wake, &attr);
+	pthread_condattr_destroy(&attr);
+
+	enum err err = ERR_OK;
+	/* Where others write too, a cache of ours would lag behind them. */
+	if (!options->cache_off && (options->cache_bytes || !engine->ops->may_be_unknown)) {
+		s->cache = cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT_BYTES);
+		s->written = calloc(WRITTEN_SLOTS, sizeof *s->written);
+		if (!s->cache || !s->written)
+			err = ERR_NO_MEMORY;
+	}
+	if (err == ERR_OK)
+		err = committer_prepare(s);
+	if (err == ERR_OK)
+		err = start_threads(s);
+	if (err != ERR_OK) {
+		store_close(s);
+		return err;
+	}
+	*ret = s;
+	return ERR_OK;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->committer_runs)
+		committer_close(s);
+	while (s->manual && committer_step(s))
+		;
+	if (s->reclaimer_runs) {
+		pthread_mutex_lock(&s->reclaim_lock);
+		pthread_cond_signal(&s->reclaim_wake);
+		pthread_mutex_unlock(&s->reclaim_lock);
+		pthread_join(s->reclaimer, NULL);
+	}
+	store_free(s);
+}
+
+struct engine *store_engine(struct store *s)
+{
+	return s->engine;
+}
+
+struct clock *store_clock(struct store *s)
+{
+	return s->clock;
+}
+
+void store_on_failure(struct store *s, void (*failed)(void *), void *arg)
+{
+	s->failed_arg = arg;
+	s->failed = failed;
+}
+
+size_t store_step(struct store *s)
+{
+	assert(s->manual);
+	return committer_step(s);
+}
+
+/* ---- reads ---- */
+
+static enum err read_in(struct store *s, enum txn_mode mode, struct slice partition, apply_fn *apply, void *call,
+			struct arena *arena)
+{
+	struct txn t;
+	txn_init(&t, s, mode, partition, arena, read_ticks(s));
+	enum err err = apply(&t, call);
+	txn_fini(&t);
+	return err;
+}
+
+enum err store_read(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
+{
+	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena);
+}
+
+enum err store_read_points(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
+{
+	return read_in(s, TXN_POINTS, partition, apply, call, arena);
+}
+
+enum err store_get(struct store *s, struct slice partition, struct slice key, struct arena *arena, struct slice *ret)
+{
+	struct slice record;
+	if (!s->cache) {
+		TRY(s->engine->ops->get(s->engine, NULL, partition, key, arena, &record));
+		return record_unwrap(partition, key, record, ret);
+	}
+	uint64_t hash = cache_hash(partition, key);
+	enum err err;
+	if (cache_find(s->cache, hash, partition, key, arena, ret, &err))
+		return err;
+	uint64_t ticket = cache_ticket(s->cache, hash);
+	err = s->engine->ops->get(s->engine, NULL, partition, key, arena, &record);
+	struct slice payload = SLICE_NONE;
+	if (err == ERR_OK)
+		err = record_unwrap(partition, key, record, &payload);
+	if (err == ERR_OK || err == ERR_NOT_FOUND)
+		cache_fill(s->cache, hash, partition, key, payload, ticket);
+	if (err == ERR_OK)
+		*ret = payload;
+	return err;
+}
+
+void store_stats(struct store *s, struct store_stats *ret)
+{
+	*ret = (struct store_stats){ .groups = s->groups, .txns = s->txns, .applies = s->applies,
+				     .conflicts = s->conflicts, .unknowns = s->unknowns };
+	size_t bytes;
+	if (s->cache)
+		cache_stats(s->cache, &ret->cache_hits, &ret->cache_misses, &bytes);
+	s->engine->ops->stats(s->engine, &ret->engine);
+}
