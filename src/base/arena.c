@@ -43,6 +43,26 @@ void arena_reset(struct arena *a)
 	}
 }
 
+struct arena_mark arena_mark(const struct arena *a)
+{
+	return (struct arena_mark){ a->chunk, a->next };
+}
+
+void arena_rewind(struct arena *a, struct arena_mark mark)
+{
+	/* A mark of an arena without memory keeps the first chunk, as a reset does. */
+	while (a->chunk && a->chunk != mark.chunk && a->chunk->older) {
+		struct arena_chunk *older = a->chunk->older;
+		a->used_bytes -= a->chunk->bytes;
+		free(a->chunk);
+		a->chunk = older;
+	}
+	if (a->chunk) {
+		a->next = mark.chunk ? mark.next : a->chunk->data;
+		a->end = a->chunk->data + a->chunk->bytes;
+	}
+}
+
 static void *arena_grow(struct arena *a, size_t bytes)
 {
 	size_t want = a->chunk ? a->chunk->bytes * 2 : ARENA_FIRST_CHUNK_BYTES;

@@ -21,6 +21,14 @@ void arena_init(struct arena *, size_t limit_bytes);
 void arena_fini(struct arena *); /* accepts a zeroed arena */
 void arena_reset(struct arena *);
 
+/* Gives back everything allocated since the mark: for loops that look at much and keep little. */
+struct arena_mark {
+	struct arena_chunk *chunk;
+	char *next;
+};
+struct arena_mark arena_mark(const struct arena *);
+void arena_rewind(struct arena *, struct arena_mark);
+
 /* 16-byte aligned, not cleared; NULL past the limit or out of memory. */
 void *arena_alloc(struct arena *, size_t bytes);
 void *arena_zalloc(struct arena *, size_t bytes);

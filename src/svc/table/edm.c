@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Property values: bytes, sizes, order, and the text form of DateTime. See edm.h. */
+#include "svc/table/edm.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+
+enum { VARINT_MAX_BYTES = 10 };
+
+static size_t varint_write(unsigned char *dst, uint64_t v)
+{
+	size_t n = 0;
+	while (v >= 0x80) {
+		dst[n++] = (unsigned char)(v | 0x80);
+		v >>= 7;
+	}
+	dst[n++] = (unsigned char)v;
+	return n;
+}
+
+static inline uint64_t varint_read(struct property_cursor *c)
+{
+	uint64_t v = 0;
+	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+		unsigned char b = *c->at++;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	c->failed = true;
+	return 0;
+}
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+static size_t u64_write(unsigned char *dst, uint64_t v)
+{
+	for (int i = 0; i < 8; i++)
+		dst[i] = (unsigned char)(v >> (8 * i));
+	return 8;
+}
+
+static inline uint64_t u64_read(const unsigned char *p)
+{
+	uint64_t v = 0;
+	for (int i = 0; i < 8; i++)
+		v |= (uint64_t)p[i] << (8 * i);
+	return v;
+}
+
+void property_encode(struct buf *b, struct slice name, const struct edm_value *v)
+{
+	bool has_bytes = v->type == EDM_STRING || v->type == EDM_BINARY || v->type == EDM_GUID;
+	size_t room = 1 + 2 * VARINT_MAX_BYTES + name.len + (has_bytes ? v->bytes.len : 0);
+	unsigned char *p = (unsigned char *)buf_reserve(b, room);
+	if (!p)
+		return;
+	size_t n = 0;
+	p[n++] = (unsigned char)v->type;
+	n += varint_write(p + n, name.len);
+	memcpy(p + n, name.ptr, name.len);
+	n += name.len;
+	switch (v->type) {
+	case EDM_STRING:
+	case EDM_BINARY:
+		n += varint_write(p + n, v->bytes.len);
+		if (v->bytes.len)
+			memcpy(p + n, v->bytes.ptr, v->bytes.len);
+		n += v->bytes.len;
+		break;
+	case EDM_GUID:
+		assert(v->bytes.len == 16);
+		memcpy(p + n, v->bytes.ptr, 16);
+		n += 16;
+		break;
+	case EDM_INT32:
+	case EDM_INT64:
+		n += varint_write(p + n, zigzag(v->integer));
+		break;
+	case EDM_DOUBLE: {
+		uint64_t bits;
+		memcpy(&bits, &v->number, sizeof bits);
+		n += u64_write(p + n, bits);
+		break;
+	}
+	case EDM_BOOLEAN:
+		p[n++] = v->boolean;
+		break;
+	case EDM_DATETIME:
+		n += u64_write(p + n, v->ticks);
+		break;
+	case EDM_NONE:
+	case EDM_TYPE_COUNT:
+		assert(!"a property has a type");
+	}
+	b->len += n;
+}
+
+/* `len` bytes off the front; the caller sees failed instead of running past the end. */
+static inline struct slice take(struct property_cursor *c, uint64_t len)
+{
+	if (len > (uint64_t)(c->end - c->at)) {
+		c->failed = true;
+		return slice_make("", 0);
+	}
+	struct slice s = slice_make(c->at, (size_t)len);
+	c->at += len;
+	return s;
+}
+
+bool property_next(struct property_cursor *c, struct property *ret)
+{
+	if (c->at == c->end || c->failed)
+		return false;
+	const unsigned char *start = c->at;
+	ret->value.type = (enum edm_type)*c->at++;
+	ret->name = take(c, varint_read(c));
+	switch (ret->value.type) {
+	case EDM_STRING:
+	case EDM_BINARY:
+		ret->value.bytes = take(c, varint_read(c));
+		break;
+	case EDM_GUID:
+		ret->value.bytes = take(c, 16);
+		break;
+	case EDM_INT32:
+	case EDM_INT64:
+		ret->value.integer = unzigzag(varint_read(c));
+		break;
+	case EDM_DOUBLE:
+	case EDM_DATETIME: {
+		struct slice s = take(c, 8);
+		uint64_t bits = s.len ? u64_read((const unsigned char *)s.ptr) : 0;
+		if (ret->value.type == EDM_DATETIME)
+			ret->value.ticks = bits;
+		else
+			memcpy(&ret->value.number, &bits, sizeof bits);
+		break;
+	}
+	case EDM_BOOLEAN: {
+		struct slice s = take(c, 1);
+		ret->value.boolean = s.len && s.ptr[0];
+		break;
+	}
+	default:
+		c->failed = true;
+	}
+	ret->encoded = slice_make(start, (size_t)(c->at - start));
+	return !c->failed;
+}
+
+static const struct slice edm_names[EDM_TYPE_COUNT] = {
+	[EDM_NONE] = { "", 0 },
+	[EDM_STRING] = { "Edm.String", 10 },
+	[EDM_INT32] = { "Edm.Int32", 9 },
+	[EDM_INT64] = { "Edm.Int64", 9 },
+	[EDM_DOUBLE] = { "Edm.Double", 10 },
+	[EDM_BOOLEAN] = { "Edm.Boolean", 11 },
+	[EDM_DATETIME] = { "Edm.DateTime", 12 },
+	[EDM_GUID] = { "Edm.Guid", 8 },
+	[EDM_BINARY] = { "Edm.Binary", 10 },
+};
+
+enum edm_type edm_type_from_name(struct slice name)
+{
+	for (int t = EDM_STRING; t < EDM_TYPE_COUNT; t++)
+		if (slice_eq(name, edm_names[t]))
+			return (enum edm_type)t;
+	return EDM_NONE;
+}
+
+struct slice edm_type_name(enum edm_type t)
+{
+	assert(t < EDM_TYPE_COUNT);
+	return edm_names[t];
+}
+
+size_t edm_utf16_units(struct slice s)
+{
+	size_t units = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+		/* Every character has one lead byte; those of four bytes are two units. */
+		units += (c & 0xc0) != 0x80;
+		units += c >= 0xf0;
+	}
+	return units;
+}
+
+size_t edm_value_size(const struct edm_value *v)
+{
+	switch (v->type) {
+	case EDM_STRING:
+		return 2 * edm_utf16_units(v->bytes);
+	case EDM_BINARY:
+		return v->bytes.len;
+	case EDM_GUID:
+		return 16;
+	case EDM_INT32:
+		return 4;
+	case EDM_BOOLEAN:
+		return 1;
+	case EDM_INT64:
+	case EDM_DOUBLE:
+	case EDM_DATETIME:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static inline int sign(int less, int greater)
+{
+	return greater - less;
+}
+
+bool edm_compare(const struct edm_value *a, const struct edm_value *b, int *ret)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case EDM_STRING:
+	case EDM_BINARY:
+	case EDM_GUID: {
+		int order = slice_cmp(a->bytes, b->bytes);
+		*ret = sign(order < 0, order > 0);
+		return true;
+	}
+	case EDM_INT32:
+	case EDM_INT64:
+		*ret = sign(a->integer < b->integer, a->integer > b->integer);
+		return true;
+	case EDM_DOUBLE:
+		*ret = sign(a->number < b->number, a->number > b->number);
+		return a->number == a->number && b->number == b->number;
+	case EDM_BOOLEAN:
+		*ret = sign(a->boolean < b->boolean, a->boolean > b->boolean);
+		return true;
+	case EDM_DATETIME:
+		*ret = sign(a->ticks < b->ticks, a->ticks > b->ticks);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Days since 0001-01-01 of a date in the proleptic Gregorian calendar; March-based years make February last. */
+static uint64_t days_from_date(unsigned year, unsigned month, unsigned day)
+{
+	unsigned y = month <= 2 ? year - 1 : year;
+	unsigned m = month <= 2 ? month + 9 : month - 3;
+	uint64_t days = (uint64_t)y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + (day - 1);
+	return days - 306;
+}
+
+static void date_from_days(uint64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+	uint64_t z = days + 306;
+	uint64_t era = z / 146097;
+	unsigned doe = (unsigned)(z - era * 146097);
+	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	unsigned m = (5 * doy + 2) / 153;
+	*ret_day = doy - (153 * m + 2) / 5 + 1;
+	*ret_month = m < 10 ? m + 3 : m - 9;
+	*ret_year = (unsigned)(era * 400) + yoe + (*ret_month <= 2);
+}
+
+static bool digits(struct slice *s, size_t count, unsigned *ret)
+{
+	unsigned v = 0;
+	if (s->len < count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		unsigned d = (unsigned)(unsigned char)s->ptr[i] - '0';
+		if (d > 9)
+			return false;
+		v = v * 10 + d;
+	}
+	*s = slice_from(*s, count);
+	*ret = v;
+	return true;
+}
+
+static bool literal(struct slice *s, char c)
+{
+	if (!s->len || s->ptr[0] != c)
+		return false;
+	*s = slice_from(*s, 1);
+	return true;
+}
+
+static bool days_in_month_ok(unsigned year, unsigned month, unsigned day)
+{
+	static const unsigned char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	if (month < 1 || month > 12 || day < 1)
+		return false;
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+	return day <= days[month - 1] + (unsigned)(month == 2 && leap);
+}
+
+/* "Z", "+hh:mm", "-hh:mm" or nothing: minutes east of UTC. */
+static bool parse_offset(struct slice s, int *ret_minutes)
+{
+	unsigned h, m;
+	if (s.len == 0 || (s.len == 1 && (s.ptr[0] == 'Z' || s.ptr[0] == 'z'))) {
+		*ret_minutes = 0;
+		return true;
+	}
+	bool west = s.ptr[0] == '-';
+	if (!west && s.ptr[0] != '+')
+		return false;
+	s = slice_from(s, 1);
+	if (!digits(&s, 2, &h) || !literal(&s, ':') || !digits(&s, 2, &m) || s.len || h > 14 || m > 59)
+		return false;
+	*ret_minutes = (int)(h * 60 + m) * (west ? -1 : 1);
+	return true;
+}
+
+bool edm_datetime_parse(struct slice s, uint64_t *ret)
+{
+	unsigned year, month, day, hour, minute, second = 0;
+	uint64_t fraction = 0;
+	if (!digits(&s, 4, &year) || !literal(&s, '-') || !digits(&s, 2, &month) || !literal(&s, '-') ||
+	    !digits(&s, 2, &day) || !literal(&s, 'T') || !digits(&s, 2, &hour) || !literal(&s, ':') ||
+	    !digits(&s, 2, &minute))
+		return false;
+	if (literal(&s, ':')) {
+		if (!digits(&s, 2, &second))
+			return false;
+		if (literal(&s, '.')) {
+			unsigned d, count = 0;
+			uint64_t scale = TICKS_PER_SECOND;
+			while (count < 7 && digits(&s, 1, &d)) {
+				scale /= 10;
+				fraction += d * scale;
+				count++;
+			}
+			if (!count)
+				return false;
+		}
+	}
+	int offset;
+	if (year < 1 || !days_in_month_ok(year, month, day) || hour > 23 || minute > 59 || second > 59 ||
+	    !parse_offset(s, &offset))
+		return false;
+	int64_t seconds = (int64_t)days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+	seconds -= (int64_t)offset * 60;
+	if (seconds < 0)
+		return false;
+	uint64_t ticks = (uint64_t)seconds * TICKS_PER_SECOND + fraction;
+	if (ticks > EDM_DATETIME_MAX)
+		return false;
+	*ret = ticks;
+	return true;
+}
+
+static char *put2(char *p, unsigned v)
+{
+	p[0] = (char)('0' + v / 10);
+	p[1] = (char)('0' + v % 10);
+	return p + 2;
+}
+
+size_t edm_datetime_format(uint64_t ticks, char *dst)
+{
+	unsigned year, month, day;
+	uint64_t seconds = ticks / TICKS_PER_SECOND;
+	unsigned fraction = (unsigned)(ticks % TICKS_PER_SECOND);
+	unsigned in_day = (unsigned)(seconds % 86400);
+	date_from_days(seconds / 86400, &year, &month, &day);
+	char *p = dst;
+	p = put2(p, year / 100 % 100);
+	p = put2(p, year % 100);
+	*p++ = '-';
+	p = put2(p, month);
+	*p++ = '-';
+	p = put2(p, day);
+	*p++ = 'T';
+	p = put2(p, in_day / 3600);
+	*p++ = ':';
+	p = put2(p, in_day / 60 % 60);
+	*p++ = ':';
+	p = put2(p, in_day % 60);
+	if (fraction) {
+		*p++ = '.';
+		for (unsigned scale = (unsigned)TICKS_PER_SECOND / 10; fraction; scale /= 10) {
+			*p++ = (char)('0' + fraction / scale);
+			fraction %= scale;
+		}
+	}
+	*p++ = 'Z';
+	return (size_t)(p - dst);
+}

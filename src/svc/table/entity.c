@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows of entities and the applies on single entities and batches. See entity.h for the layout.
+ *
+ * A batch is judged first, all of it against the state it found, and put afterwards: operations of one batch never name
+ * the same entity, so the order between judging and putting cannot be seen, and a refusal leaves nothing to undo. */
+#include "svc/table/entity.h"
+
+#include "base/bytes.h"
+#include "svc/common/conditions.h"
+#include "svc/common/generation.h"
+
+#include <assert.h>
+
+enum { RECORD_VERSION = 1, PART_HEAD_BYTES = 9 };
+
+void entity_key(struct key *k, struct slice partition_key, struct slice row_key)
+{
+	key_init(k);
+	key_tag(k, 'e');
+	key_str(k, partition_key);
+	key_str(k, row_key);
+}
+
+bool entity_key_split(struct slice key, struct slice *ret_partition_key, struct slice *ret_row_key, uint64_t *ret_part)
+{
+	if (!key_take_tag(&key, 'e'))
+		return false;
+	size_t n = slice_find_byte(key, 1);
+	if (n == key.len)
+		return false;
+	*ret_partition_key = slice_first(key, n);
+	key = slice_from(key, n + 1);
+	n = slice_find_byte(key, 1);
+	if (n == key.len)
+		return false;
+	*ret_row_key = slice_first(key, n);
+	key = slice_from(key, n + 1);
+	*ret_part = 0;
+	return key.len == 0 || key_take_u64(&key, ret_part);
+}
+
+enum err entity_key_check(struct slice key)
+{
+	for (size_t i = 0; i < key.len; i++) {
+		unsigned char c = (unsigned char)key.ptr[i];
+		bool bad = c < 0x20 || c == 0x7f || c == '/' || c == '\\' || c == '#' || c == '?';
+		/* U+0080..U+009F */
+		bad |= c == 0xc2 && i + 1 < key.len && (unsigned char)key.ptr[i + 1] < 0xa0;
+		if (bad)
+			return ERR_OUT_OF_RANGE_INPUT;
+	}
+	return edm_utf16_units(key) > ENTITY_KEY_UNITS_MAX ? ERR_PROPERTY_VALUE_TOO_LARGE : ERR_OK;
+}
+
+enum err entity_name_check(struct slice name)
+{
+	if (!name.len)
+		return ERR_PROPERTY_NAME_INVALID;
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.ptr[i];
+		bool letter = (unsigned char)((c | 0x20) - 'a') < 26 || c == '_' || c >= 0x80;
+		bool digit = (unsigned char)(c - '0') < 10;
+		if (!letter && !(digit && i))
+			return ERR_PROPERTY_NAME_INVALID;
+	}
+	return edm_utf16_units(name) > ENTITY_NAME_MAX ? ERR_PROPERTY_NAME_TOO_LONG : ERR_OK;
+}
+
+enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice run)
+{
+	enum { ENTITY_OVERHEAD = 4, PROPERTY_OVERHEAD = 8, TEXT_OVERHEAD = 4 };
+	size_t count = 0, size = ENTITY_OVERHEAD + 2 * (edm_utf16_units(partition_key) + edm_utf16_units(row_key));
+	/* UTF-16 at most doubles the bytes: most entities are far from any limit and need no exact sum. */
+	bool small = run.len < ENTITY_BYTES_MAX / 4;
+	struct property_cursor c = property_cursor_make(run);
+	struct property p;
+	while (property_next(&c, &p)) {
+		count++;
+		if (small)
+			continue;
+		size += PROPERTY_OVERHEAD + 2 * edm_utf16_units(p.name) + edm_value_size(&p.value);
+		if (p.value.type == EDM_STRING || p.value.type == EDM_BINARY)
+			size += TEXT_OVERHEAD;
+	}
+	if (c.failed)
+		return ERR_CORRUPT;
+	if (count > ENTITY_PROPERTIES_MAX)
+		return ERR_TOO_MANY_PROPERTIES;
+	return size > ENTITY_BYTES_MAX ? ERR_ENTITY_TOO_LARGE : ERR_OK;
+}
+
+static uint64_t le64(const char *p)
+{
+	struct cursor c = cursor_make(slice_make(p, 8));
+	return cursor_u64(&c);
+}
+
+enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks, struct slice *ret_piece)
+{
+	if (record.len < ENTITY_HEAD_BYTES || record.ptr[0] != RECORD_VERSION || (unsigned char)record.ptr[1] > ENTITY_PARTS_MAX)
+		return ERR_CORRUPT;
+	*ret_parts = (unsigned char)record.ptr[1];
+	*ret_ticks = le64(record.ptr + 2);
+	*ret_piece = slice_from(record, ENTITY_HEAD_BYTES);
+	return ERR_OK;
+}
+
+static void part_key(struct key *k, struct slice entity_key_bytes, unsigned part)
+{
+	key_init(k);
+	memcpy(k->bytes, entity_key_bytes.ptr, entity_key_bytes.len);
+	k->len = entity_key_bytes.len;
+	key_u64(k, part);
+}
+
+/* Joins the pieces of an entity of several rows, in the arena. */
+static enum err read_parts(struct txn *t, struct slice key, unsigned parts, uint64_t ticks, struct slice piece,
+			   struct slice *ret)
+{
+	char *all = arena_alloc(txn_arena(t), (parts + 1) * (size_t)ENTITY_PART_BYTES);
+	if (!all || piece.len > ENTITY_PART_BYTES)
+		return all ? ERR_CORRUPT : ERR_NO_MEMORY;
+	size_t len = piece.len;
+	memcpy(all, piece.ptr, piece.len);
+	struct key k;
+	for (unsigned i = 1; i <= parts; i++) {
+		struct slice part;
+		part_key(&k, key, i);
+		enum err e = txn_get(t, key_slice(&k), &part);
+		if (e)
+			return e == ERR_NOT_FOUND ? ERR_CORRUPT : e;
+		if (part.len < PART_HEAD_BYTES || part.len > PART_HEAD_BYTES + ENTITY_PART_BYTES ||
+		    part.ptr[0] != RECORD_VERSION || le64(part.ptr + 1) != ticks)
+			return ERR_CORRUPT;
+		memcpy(all + len, part.ptr + PART_HEAD_BYTES, part.len - PART_HEAD_BYTES);
+		len += part.len - PART_HEAD_BYTES;
+	}
+	*ret = slice_make(all, len);
+	return ERR_OK;
+}
+
+enum err entity_read_properties(struct txn *t, struct slice key, struct slice record, uint64_t *ret_ticks, struct slice *ret)
+{
+	unsigned parts;
+	struct slice piece;
+	TRY(entity_head_decode(record, &parts, ret_ticks, &piece));
+	if (parts)
+		return read_parts(t, key, parts, *ret_ticks, piece, ret);
+	*ret = piece;
+	return ERR_OK;
+}
+
+enum err entity_get_point(struct txn *t, void *call)
+{
+	struct entity_get *g = call;
+	struct slice record;
+	unsigned parts;
+	g->found = g->in_parts = false;
+	enum err e = txn_get(t, g->key, &record);
+	if (e)
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	TRY(entity_head_decode(record, &parts, &g->ticks, &g->properties));
+	g->found = true;
+	g->in_parts = parts != 0;
+	return ERR_OK;
+}
+
+enum err entity_get_whole(struct txn *t, void *call)
+{
+	struct entity_get *g = call;
+	struct slice record;
+	g->found = g->in_parts = false;
+	enum err e = txn_get(t, g->key, &record);
+	if (e)
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	TRY(entity_read_properties(t, g->key, record, &g->ticks, &g->properties));
+	g->found = true;
+	return ERR_OK;
+}
+
+/* ---- Changes ---- */
+
+static bool run_find(struct slice run, struct slice name, struct property *ret)
+{
+	struct property_cursor c = property_cursor_make(run);
+	while (property_next(&c, ret))
+		if (slice_eq(ret->name, name))
+			return true;
+	return false;
+}
+
+/* What stands in `change` replaces what `old` has of that name; the rest of both stays. */
+static enum err merge(struct txn *t, struct slice old, struct slice change, struct slice *ret)
+{
+	char *all = arena_alloc(txn_arena(t), old.len + change.len + 1);
+	if (!all)
+		return ERR_NO_MEMORY;
+	size_t len = 0;
+	struct property p, q;
+	struct property_cursor c = property_cursor_make(old);
+	while (property_next(&c, &p)) {
+		struct slice s = run_find(change, p.name, &q) ? q.encoded : p.encoded;
+		memcpy(all + len, s.ptr, s.len);
+		len += s.len;
+	}
+	if (c.failed)
+		return ERR_CORRUPT;
+	c = property_cursor_make(change);
+	while (property_next(&c, &p)) {
+		if (run_find(old, p.name, &q))
+			continue;
+		memcpy(all + len, p.encoded.ptr, p.encoded.len);
+		len += p.encoded.len;
+	}
+	*ret = slice_make(all, len);
+	return ERR_OK;
+}
+
+static bool needs_match(enum entity_action a)
+{
+	return a == ENTITY_REPLACE || a == ENTITY_MERGE || a == ENTITY_DELETE;
+}
+
+/* Asks every question of one operation and prepares its result; puts nothing. */
+static enum err judge(struct txn *t, struct entity_write *w)
+{
+	struct slice record;
+	uint64_t old_ticks = 0;
+	w->result = w->properties;
+	w->old_parts = 0;
+	w->ticks = 0;
+	enum err e = txn_get(t, w->key, &record);
+	if (e && e != ERR_NOT_FOUND)
+		return e;
+	bool exists = e == ERR_OK;
+	if (w->action == ENTITY_INSERT && exists)
+		return ERR_ENTITY_ALREADY_EXISTS;
+	if (needs_match(w->action) && !exists)
+		return ERR_RESOURCE_NOT_FOUND;
+	if (exists) {
+		struct slice piece;
+		TRY(entity_head_decode(record, &w->old_parts, &old_ticks, &piece));
+		if (needs_match(w->action) && !w->match_any && w->match_ticks != old_ticks)
+			return ERR_UPDATE_CONDITION_NOT_SATISFIED;
+		if (w->action == ENTITY_MERGE || w->action == ENTITY_INSERT_OR_MERGE) {
+			struct slice old = piece;
+			if (w->old_parts)
+				TRY(read_parts(t, w->key, w->old_parts, old_ticks, piece, &old));
+			TRY(merge(t, old, w->properties, &w->result));
+			TRY(entity_size_check(w->partition_key, w->row_key, w->result));
+		}
+	}
+	w->ticks = etag_next(txn_now(t), old_ticks);
+	return ERR_OK;
+}
+
+static size_t put_le64(char *dst, uint64_t v)
+{
+	for (int i = 0; i < 8; i++)
+		dst[i] = (char)(v >> (8 * i));
+	return 8;
+}
+
+static enum err put_rows(struct txn *t, const struct entity_write *w, unsigned *ret_parts)
+{
+	struct slice rest = w->result;
+	size_t extra = rest.len > ENTITY_PART_BYTES ? rest.len - ENTITY_PART_BYTES : 0;
+	unsigned parts = (unsigned)((extra + ENTITY_PART_BYTES - 1) / ENTITY_PART_BYTES);
+	assert(parts <= ENTITY_PARTS_MAX);
+	size_t piece = rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
+	char *record = arena_alloc(txn_arena(t), ENTITY_HEAD_BYTES + piece);
+	if (!record)
+		return ERR_NO_MEMORY;
+	record[0] = RECORD_VERSION;
+	record[1] = (char)parts;
+	put_le64(record + 2, w->ticks);
+	memcpy(record + ENTITY_HEAD_BYTES, rest.ptr, piece);
+	TRY(txn_put(t, w->key, slice_make(record, ENTITY_HEAD_BYTES + piece)));
+	rest = slice_from(rest, piece);
+	struct key k;
+	for (unsigned i = 1; i <= parts; i++) {
+		/* txn_put has copied the piece before: the same memory serves again. */
+		piece = rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
+		put_le64(record + 1, w->ticks);
+		memcpy(record + PART_HEAD_BYTES, rest.ptr, piece);
+		part_key(&k, w->key, i);
+		TRY(txn_put(t, key_slice(&k), slice_make(record, PART_HEAD_BYTES + piece)));
+		rest = slice_from(rest, piece);
+	}
+	*ret_parts = parts;
+	return ERR_OK;
+}
+
+static enum err carry_out(struct txn *t, const struct entity_write *w)
+{
+	unsigned parts = 0;
+	if (w->action == ENTITY_DELETE)
+		TRY(txn_del(t, w->key));
+	else
+		TRY(put_rows(t, w, &parts));
+	struct key k;
+	for (unsigned i = parts + 1; i <= w->old_parts; i++) {
+		part_key(&k, w->key, i);
+		TRY(txn_del(t, key_slice(&k)));
+	}
+	return ERR_OK;
+}
+
+/* What a table that is gone answers, by operation. */
+static enum err gone_error(const struct entity_write *w)
+{
+	return needs_match(w->action) ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
+}
+
+enum err entity_write_apply(struct txn *t, void *call)
+{
+	struct entity_batch *b = call;
+	assert(b->count > 0 && b->count <= BATCH_OPS_MAX);
+	b->failed = 0;
+	b->refused = ERR_OK;
+	TRY(generation_require(t, gone_error(&b->write[0])));
+	for (size_t i = 0; i < b->count; i++) {
+		b->failed = i;
+		TRY(judge(t, &b->write[i]));
+	}
+	for (size_t i = 0; i < b->count; i++)
+		TRY(carry_out(t, &b->write[i]));
+	return ERR_OK;
+}
+
+enum err entity_batch_apply(struct txn *t, void *call)
+{
+	struct entity_batch *b = call;
+	assert(b->count > 0 && b->count <= BATCH_OPS_MAX);
+	b->failed = 0;
+	b->refused = generation_require(t, ERR_TABLE_NOT_FOUND);
+	for (size_t i = 0; i < b->count && !b->refused; i++) {
+		b->failed = i;
+		b->refused = judge(t, &b->write[i]);
+	}
+	if (b->refused) {
+		/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole. */
+		bool own = b->refused > ERR_SYNTAX && err_info(b->refused)->http_status < 500;
+		return own ? ERR_OK : b->refused;
+	}
+	for (size_t i = 0; i < b->count; i++)
+		TRY(carry_out(t, &b->write[i]));
+	return ERR_OK;
+}
