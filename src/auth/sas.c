@@ -4,10 +4,8 @@
 #include "auth/sas.h"
 
 #include <arpa/inet.h>
-#include <openssl/crypto.h>
 
 #include "auth/mac.h"
-#include "auth/text.h"
 #include "base/clock.h"
 #include "wire/date.h"
 
@@ -156,13 +154,13 @@ static bool delegation_matches(const struct auth_request *r, const struct sas_to
 {
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned char secret[AUTH_DELEGATION_KEY_BYTES];
-		struct mac_key key;
+		struct hash_hmac_key key;
 		if (!sas_delegation_key(r, k, i, secret))
 			continue;
-		mac_key_init(&key, slice_make(secret, sizeof secret));
+		hash_hmac_key_init(&key, slice_make(secret, sizeof secret));
 		bool same = mac_matches(&key, text, k->field[SAS_SIG]);
-		mac_key_fini(&key);
-		OPENSSL_cleanse(secret, sizeof secret);
+		hash_wipe(&key, sizeof key);
+		hash_wipe(secret, sizeof secret);
 		if (same)
 			return true;
 	}
@@ -413,13 +411,13 @@ enum err sas_sign(const struct auth_request *r, enum sas_kind kind, const struct
 	TRY(string_build(r, kind, k, arena, &text));
 	if (kind == SAS_DELEGATION) {
 		unsigned char secret[AUTH_DELEGATION_KEY_BYTES];
-		struct mac_key key;
+		struct hash_hmac_key key;
 		if (!sas_delegation_key(r, k, key_index, secret))
 			return ERR_NOT_FOUND;
-		mac_key_init(&key, slice_make(secret, sizeof secret));
-		mac_sign(&key, text, mac);
-		mac_key_fini(&key);
-		OPENSSL_cleanse(secret, sizeof secret);
+		hash_hmac_key_init(&key, slice_make(secret, sizeof secret));
+		hash_hmac(&key, text, mac);
+		hash_wipe(&key, sizeof key);
+		hash_wipe(secret, sizeof secret);
 	} else if (!account_mac_sign(r->account, key_index, text, mac)) {
 		return ERR_NOT_FOUND;
 	}
