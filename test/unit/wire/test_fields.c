@@ -7,6 +7,7 @@
 #include "wire/date.h"
 #include "wire/etag.h"
 #include "wire/hex.h"
+#include "wire/range.h"
 #include "wire_test.h"
 
 static void test_base64(void **state)
@@ -295,12 +296,70 @@ static void test_etag_list(void **state)
 	arena_fini(&arena);
 }
 
+static void test_range(void **state)
+{
+	static const struct {
+		const char *text;
+		enum range_kind kind;
+		uint64_t first, last;
+	} rows[] = {
+		{ NULL, RANGE_NONE, 0, 0 },
+		{ "bytes=0-0", RANGE_CLOSED, 0, 0 },
+		{ "Bytes=0-511", RANGE_CLOSED, 0, 511 },
+		{ " bytes=5-7 ", RANGE_CLOSED, 5, 7 },
+		{ "bytes=512-", RANGE_OPEN, 512, UINT64_MAX },
+		{ "bytes=2147483647-2147483648", RANGE_CLOSED, 2147483647, UINT64_C(2147483648) },
+		{ "bytes=4294967295-4294967296", RANGE_CLOSED, UINT64_C(4294967295), UINT64_C(4294967296) },
+		{ "bytes=9223372036854775807-9223372036854775808", RANGE_CLOSED, INT64_MAX, UINT64_C(1) << 63 },
+		{ "bytes=0-18446744073709551615", RANGE_CLOSED, 0, UINT64_MAX },
+		{ "bytes=0-18446744073709551616", RANGE_CLOSED, 0, UINT64_MAX },
+		{ "bytes=18446744073709551616-", RANGE_OPEN, UINT64_MAX, UINT64_MAX },
+		{ "bytes=99999999999999999999999-999999999999999999999999", RANGE_CLOSED, UINT64_MAX, UINT64_MAX },
+		{ "bytes=-5", RANGE_NONE, 0, 0 },
+		{ "bytes=0-1,3-4", RANGE_NONE, 0, 0 },
+		{ "items=0-1", RANGE_NONE, 0, 0 },
+		{ "", RANGE_BAD, 0, 0 },
+		{ "0-5", RANGE_BAD, 0, 0 },
+		{ "bytes=", RANGE_BAD, 0, 0 },
+		{ "bytes=-", RANGE_BAD, 0, 0 },
+		{ "bytes=5", RANGE_BAD, 0, 0 },
+		{ "bytes=5-4", RANGE_BAD, 0, 0 },
+		{ "bytes=+5-6", RANGE_BAD, 0, 0 },
+		{ "bytes=5--6", RANGE_BAD, 0, 0 },
+		{ "bytes=5-6x", RANGE_BAD, 0, 0 },
+		{ "bytes=x-6", RANGE_BAD, 0, 0 },
+		{ "bytes= 5-6", RANGE_BAD, 0, 0 },
+		{ "bytes=0x5-6", RANGE_BAD, 0, 0 },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct range r = range_parse(slice_str(rows[i].text));
+		if (r.kind != rows[i].kind || (r.kind >= RANGE_OPEN && (r.first != rows[i].first || r.last != rows[i].last)))
+			fail_msg("row %zu: %s", i, rows[i].text);
+	}
+	struct range r = range_parse_either(SLICE("bytes=1-2"), SLICE("bytes=3-4"));
+	assert_true(r.first == 1);
+	r = range_parse_either(SLICE_NONE, SLICE("bytes=3-4"));
+	assert_true(r.first == 3);
+
+	uint64_t offset, length;
+	assert_true(range_clip(&r, 10, &offset, &length) && offset == 3 && length == 2);
+	assert_true(range_clip(&r, 4, &offset, &length) && offset == 3 && length == 1);
+	assert_false(range_clip(&r, 3, &offset, &length));
+	assert_false(range_clip(&r, 0, &offset, &length));
+	r = range_parse(SLICE("bytes=0-"));
+	assert_true(range_clip(&r, UINT64_MAX, &offset, &length) && offset == 0 && length == UINT64_MAX);
+	assert_false(range_clip(&r, 0, &offset, &length));
+	r = range_parse(SLICE("bytes=18446744073709551615-"));
+	assert_false(range_clip(&r, UINT64_MAX, &offset, &length));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_base64),   cmocka_unit_test(test_hex),  cmocka_unit_test(test_rfc1123),
 		cmocka_unit_test(test_calendar), cmocka_unit_test(test_iso),  cmocka_unit_test(test_date_round_trip),
 		cmocka_unit_test(test_etag),     cmocka_unit_test(test_etag_list),
+		cmocka_unit_test(test_range),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/hash.h"
+
+#include "base/rng.h"
+#include "wire/hex.h"
+#include "wire_test.h"
+
+static void assert_hex(const void *bytes, size_t len, const char *hex)
+{
+	struct buf b;
+	buf_init(&b, 256);
+	hex_encode_lower(&b, slice_make(bytes, len));
+	assert_slice(buf_slice(&b), hex);
+	buf_fini(&b);
+}
+
+static void test_digests(void **state)
+{
+	unsigned char md5[HASH_MD5_BYTES], sha[HASH_SHA256_BYTES];
+	hash_md5(SLICE(""), md5);
+	assert_hex(md5, sizeof md5, "d41d8cd98f00b204e9800998ecf8427e");
+	hash_md5(SLICE_NONE, md5);
+	assert_hex(md5, sizeof md5, "d41d8cd98f00b204e9800998ecf8427e");
+	hash_sha256(SLICE("abc"), sha);
+	assert_hex(sha, sizeof sha, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+
+	struct hash_md5 m;
+	struct hash_sha256 s;
+	hash_md5_init(&m);
+	hash_sha256_init(&s);
+	for (int i = 0; i < 3; i++) {
+		hash_md5_update(&m, slice_make("abc" + i, 1));
+		hash_sha256_update(&s, slice_make("abc" + i, 1));
+		hash_md5_update(&m, SLICE(""));
+	}
+	hash_md5_final(&m, md5);
+	hash_sha256_final(&s, sha);
+	assert_hex(md5, sizeof md5, "900150983cd24fb0d6963f7d28e17f72");
+	assert_hex(sha, sizeof sha, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+/* Test cases 1, 2 and 6 of RFC 4231: short key, text key, key longer than a block. */
+static void test_hmac(void **state)
+{
+	unsigned char mac[HASH_SHA256_BYTES], key[131];
+	struct hash_hmac_key k;
+	memset(key, 0x0b, 20);
+	hash_hmac_key_init(&k, slice_make(key, 20));
+	for (int again = 0; again < 2; again++) {
+		hash_hmac(&k, SLICE("Hi There"), mac);
+		assert_hex(mac, sizeof mac, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+	}
+	hash_hmac_key_init(&k, SLICE("Jefe"));
+	hash_hmac(&k, SLICE("what do ya want for nothing?"), mac);
+	assert_hex(mac, sizeof mac, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	memset(key, 0xaa, sizeof key);
+	hash_hmac_key_init(&k, slice_make(key, sizeof key));
+	hash_hmac(&k, SLICE("Test Using Larger Than Block-Size Key - Hash Key First"), mac);
+	assert_hex(mac, sizeof mac, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+/* The definition, bit by bit. */
+static uint64_t crc64_slow(const unsigned char *p, size_t len)
+{
+	uint64_t crc = UINT64_MAX;
+	for (size_t i = 0; i < len; i++) {
+		crc ^= p[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? UINT64_C(0x9A6C9329AC4BC9B5) : 0);
+	}
+	return ~crc;
+}
+
+static void test_crc64(void **state)
+{
+	assert_true(hash_crc64(0, SLICE("123456789")) == UINT64_C(0xAE8B14860A799888));
+	assert_true(hash_crc64_portable(0, SLICE("123456789")) == UINT64_C(0xAE8B14860A799888));
+	assert_true(hash_crc64(0, SLICE("")) == 0);
+
+	struct rng rng;
+	rng_init_seed(&rng, 64);
+	static unsigned char bytes[5000];
+	rng_bytes(&rng, bytes, sizeof bytes);
+	for (size_t len = 0; len <= sizeof bytes; len += len < 400 ? 1 : 97) {
+		size_t offset = len % 13 < sizeof bytes - len ? len % 13 : 0;
+		uint64_t expected = crc64_slow(bytes + offset, len);
+		assert_true(hash_crc64(0, slice_make(bytes + offset, len)) == expected);
+		assert_true(hash_crc64_portable(0, slice_make(bytes + offset, len)) == expected);
+		size_t cut = len ? (size_t)rng_below(&rng, len + 1) : 0;
+		uint64_t first = hash_crc64(0, slice_make(bytes + offset, cut));
+		assert_true(hash_crc64(first, slice_make(bytes + offset + cut, len - cut)) == expected);
+	}
+}
+
+static void test_crc64_text(void **state)
+{
+	char text[HASH_CRC64_TEXT_BYTES];
+	uint64_t crc;
+	hash_crc64_format(UINT64_C(0xAE8B14860A799888), text);
+	assert_slice(slice_make(text, sizeof text), "iJh5CoYUi64=");
+	assert_true(hash_crc64_parse(slice_make(text, sizeof text), &crc) && crc == UINT64_C(0xAE8B14860A799888));
+	assert_false(hash_crc64_parse(SLICE("iJh5CoYUi64"), &crc));
+	assert_false(hash_crc64_parse(SLICE("iJh5CoYU"), &crc));
+	assert_false(hash_crc64_parse(SLICE(""), &crc));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_digests),
+		cmocka_unit_test(test_hmac),
+		cmocka_unit_test(test_crc64),
+		cmocka_unit_test(test_crc64_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
