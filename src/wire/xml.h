@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * XML as the service speaks it: elements, text, few attributes.
+ *
+ * The writer appends to a buf. Element names are the caller's literals and are not checked. Text and attribute values are
+ * escaped; bytes that XML 1.0 cannot hold (control characters, U+FFFE, U+FFFF, malformed UTF-8) become U+FFFD, except
+ * through xml_put_name, which then percent-encodes the whole text and says so (Encoded="true").
+ *
+ * The reader builds a small tree in the arena. Refused: any DOCTYPE, undeclared entities, more than LIMIT_XML_DEPTH levels,
+ * more than LIMIT_SMALL_BODY_BYTES, text next to child elements (blanks are dropped there). Namespaces are taken off. */
+#ifndef WIRE_XML_H
+#define WIRE_XML_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Writer */
+void xml_begin(struct buf *);                      /* byte order mark and <?xml version="1.0" encoding="utf-8"?> */
+void xml_begin_plain(struct buf *);                /* without the mark */
+void xml_open(struct buf *, const char *name);     /* <Name> */
+void xml_open_attr(struct buf *, const char *name, const char *attr, struct slice value); /* <Name attr="value"> */
+void xml_close(struct buf *, const char *name);    /* </Name> */
+void xml_put_text(struct buf *, struct slice text);
+void xml_put(struct buf *, const char *name, struct slice text); /* <Name>text</Name>, <Name /> if it is empty or absent */
+void xml_put_u64(struct buf *, const char *name, uint64_t v);
+void xml_put_bool(struct buf *, const char *name, bool v);
+void xml_put_rfc1123(struct buf *, const char *name, uint64_t ticks);
+void xml_put_iso(struct buf *, const char *name, uint64_t ticks); /* seven digits */
+/* As xml_put for names of blobs, files and prefixes: <Name Encoded="true">percent-encoded</Name> if it must be. */
+void xml_put_name(struct buf *, const char *name, struct slice text);
+/* All of it may stand in an XML document (escaped). */
+bool xml_is_legal(struct slice text);
+
+/* Reader */
+struct xml_attr {
+	struct slice name, value;
+	struct xml_attr *next;
+};
+struct xml_node {
+	struct slice name;
+	struct slice text; /* of a leaf; empty, never absent */
+	struct xml_node *child, *last_child, *next;
+	struct xml_attr *attrs;
+};
+struct xml_error {
+	unsigned line, column; /* from 1; 0 if not known */
+	struct slice reason;   /* in the arena or a literal */
+};
+
+/* Once before threads start: libxml2 sets itself up. Harmless if repeated. */
+void xml_init(void);
+/* ERR_SYNTAX with *ret_error filled, or ERR_NO_MEMORY. */
+enum err xml_parse(struct slice document, struct arena *, struct xml_node **ret_root, struct xml_error *ret_error) MUST_CHECK;
+/* The first child of that name; NULL if there is none or node is NULL. */
+struct xml_node *xml_child(const struct xml_node *, const char *name);
+/* The next sibling of the same name. */
+struct xml_node *xml_next_same(const struct xml_node *);
+bool xml_is(const struct xml_node *, const char *name);
+/* Absent if node is NULL. */
+struct slice xml_text(const struct xml_node *);
+/* xml_text of xml_child. */
+struct slice xml_child_text(const struct xml_node *, const char *name);
+struct slice xml_attr(const struct xml_node *, const char *name);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/chars.h"
+#include "wire/date.h"
+#include "wire/uri.h"
+#include "wire/xml.h"
+
+void xml_begin(struct buf *out)
+{
+	BUF_PUT(out, "\xef\xbb\xbf");
+	xml_begin_plain(out);
+}
+
+void xml_begin_plain(struct buf *out)
+{
+	BUF_PUT(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>");
+}
+
+/* "<", name and tail in one step. */
+static void put_tag(struct buf *out, struct slice front, const char *name, struct slice back)
+{
+	size_t len = strlen(name);
+	char *p = buf_reserve(out, front.len + len + back.len);
+	if (!p)
+		return;
+	memcpy(p, front.ptr, front.len);
+	memcpy(p + front.len, name, len);
+	memcpy(p + front.len + len, back.ptr, back.len);
+	out->len += front.len + len + back.len;
+}
+
+void xml_open(struct buf *out, const char *name)
+{
+	put_tag(out, SLICE("<"), name, SLICE(">"));
+}
+
+void xml_close(struct buf *out, const char *name)
+{
+	put_tag(out, SLICE("</"), name, SLICE(">"));
+}
+
+/* The length of a run that stands for itself in text and attributes: printable ASCII but & < > " '. */
+static size_t plain_run(struct slice s)
+{
+	static const unsigned char special[128] = {
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+		['"'] = 1, ['&'] = 1, ['\''] = 1, ['<'] = 1, ['>'] = 1, [127] = 1,
+	};
+	size_t n = 0;
+	while (n < s.len && (unsigned char)s.ptr[n] < 128 && !special[(unsigned char)s.ptr[n]])
+		n++;
+	return n;
+}
+
+static bool legal(uint32_t c)
+{
+	return c >= 0x20 ? c != 0xfffe && c != 0xffff : c == '\t' || c == '\n' || c == '\r';
+}
+
+/* One character that is not plain; how many bytes it took. */
+static size_t put_special(struct buf *out, struct slice s, bool in_attr)
+{
+	uint32_t c;
+	size_t n = char_utf8_decode(s.ptr, s.ptr + s.len, &c);
+	if (n == 0 || !legal(c)) {
+		BUF_PUT(out, "\xef\xbf\xbd");
+		return n ? n : 1;
+	}
+	switch (c) {
+	case '&':
+		BUF_PUT(out, "&amp;");
+		break;
+	case '<':
+		BUF_PUT(out, "&lt;");
+		break;
+	case '>':
+		BUF_PUT(out, "&gt;");
+		break;
+	case '\r': /* a reader would turn it into a line feed */
+		BUF_PUT(out, "&#xD;");
+		break;
+	case '\n':
+	case '\t':
+		if (in_attr)
+			buf_put(out, c == '\n' ? SLICE("&#xA;") : SLICE("&#x9;"));
+		else
+			buf_put_byte(out, (unsigned char)c);
+		break;
+	case '"':
+		buf_put(out, in_attr ? SLICE("&quot;") : SLICE("\""));
+		break;
+	default:
+		buf_put(out, slice_first(s, n));
+	}
+	return n;
+}
+
+static void put_escaped(struct buf *out, struct slice s, bool in_attr)
+{
+	while (s.len) {
+		size_t n = plain_run(s);
+		buf_put(out, slice_first(s, n));
+		s = slice_from(s, n);
+		if (s.len)
+			s = slice_from(s, put_special(out, s, in_attr));
+	}
+}
+
+void xml_open_attr(struct buf *out, const char *name, const char *attr, struct slice value)
+{
+	put_tag(out, SLICE("<"), name, SLICE(" "));
+	put_tag(out, SLICE(""), attr, SLICE("=\""));
+	put_escaped(out, value, true);
+	BUF_PUT(out, "\">");
+}
+
+void xml_put_text(struct buf *out, struct slice text)
+{
+	put_escaped(out, text, false);
+}
+
+void xml_put(struct buf *out, const char *name, struct slice text)
+{
+	if (text.len == 0) {
+		put_tag(out, SLICE("<"), name, SLICE(" />"));
+		return;
+	}
+	xml_open(out, name);
+	put_escaped(out, text, false);
+	xml_close(out, name);
+}
+
+void xml_put_u64(struct buf *out, const char *name, uint64_t v)
+{
+	xml_open(out, name);
+	buf_put_u64_dec(out, v);
+	xml_close(out, name);
+}
+
+void xml_put_bool(struct buf *out, const char *name, bool v)
+{
+	xml_open(out, name);
+	buf_put(out, v ? SLICE("true") : SLICE("false"));
+	xml_close(out, name);
+}
+
+void xml_put_rfc1123(struct buf *out, const char *name, uint64_t ticks)
+{
+	xml_open(out, name);
+	date_put_rfc1123(out, ticks);
+	xml_close(out, name);
+}
+
+void xml_put_iso(struct buf *out, const char *name, uint64_t ticks)
+{
+	xml_open(out, name);
+	date_put_iso(out, ticks);
+	xml_close(out, name);
+}
+
+bool xml_is_legal(struct slice s)
+{
+	for (s = slice_from(s, plain_run(s)); s.len; s = slice_from(s, plain_run(s))) {
+		uint32_t c;
+		size_t n = char_utf8_decode(s.ptr, s.ptr + s.len, &c);
+		if (n == 0 || !legal(c))
+			return false;
+		s = slice_from(s, n);
+	}
+	return true;
+}
+
+void xml_put_name(struct buf *out, const char *name, struct slice text)
+{
+	if (xml_is_legal(text)) {
+		xml_put(out, name, text);
+		return;
+	}
+	xml_open_attr(out, name, "Encoded", SLICE("true"));
+	uri_encode(out, text, "/");
+	xml_close(out, name);
+}
