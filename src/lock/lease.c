@@ -159,6 +159,30 @@ void lease_note_write(struct lease *l, uint64_t now)
 		*l = (struct lease){ .held = false };
 }
 
+enum err lease_request_run(struct lease *l, const struct lease_errors *e, uint64_t now, struct lease_request *r)
+{
+	enum err result = ERR_OK;
+	switch (r->action) {
+	case LEASE_ACTION_ACQUIRE:
+		result = lease_acquire(l, e, now, r->has_proposed ? &r->proposed : NULL, &r->minted, r->duration_s);
+		break;
+	case LEASE_ACTION_RENEW:
+		result = lease_renew(l, e, now, &r->id);
+		break;
+	case LEASE_ACTION_CHANGE:
+		result = lease_change(l, e, now, &r->id, &r->proposed);
+		break;
+	case LEASE_ACTION_RELEASE:
+		result = lease_release(l, e, now, &r->id);
+		break;
+	case LEASE_ACTION_BREAK:
+		result = lease_break(l, e, now, r->break_period_s, &r->break_seconds_left);
+		break;
+	}
+	r->result_id = l->id;
+	return result;
+}
+
 void lease_encode(struct buf *b, const struct lease *l)
 {
 	bytes_put_u8(b, (uint8_t)(l->held | l->breaking << 1));

@@ -55,6 +55,21 @@ enum err lease_check_read(const struct lease *, const struct lease_errors *, uin
 enum err lease_check_write(const struct lease *, const struct lease_errors *, uint64_t now_ticks, const struct uuid *id) MUST_CHECK;
 void lease_note_write(struct lease *, uint64_t now_ticks);
 
+/* What a lease request says; the same for every resource. lease_request_run does the action it names. */
+enum lease_action { LEASE_ACTION_ACQUIRE, LEASE_ACTION_RENEW, LEASE_ACTION_CHANGE, LEASE_ACTION_RELEASE, LEASE_ACTION_BREAK };
+
+struct lease_request {
+	enum lease_action action;
+	bool has_id, has_proposed;
+	struct uuid id, proposed, minted;
+	int32_t duration_s;     /* acquire */
+	int32_t break_period_s; /* break: 0..60 or LEASE_BREAK_DEFAULT */
+	/* out */
+	struct uuid result_id;
+	uint32_t break_seconds_left;
+};
+enum err lease_request_run(struct lease *, const struct lease_errors *, uint64_t now_ticks, struct lease_request *) MUST_CHECK;
+
 /* Record fields. */
 void lease_encode(struct buf *, const struct lease *);
 struct lease lease_decode(struct cursor *);

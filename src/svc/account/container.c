@@ -1,30 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "svc/account/container.h"
 
-enum err lease_request_run(struct lease *l, const struct lease_errors *e, uint64_t now, struct lease_request *r)
-{
-	enum err result = ERR_OK;
-	switch (r->action) {
-	case LEASE_ACTION_ACQUIRE:
-		result = lease_acquire(l, e, now, r->has_proposed ? &r->proposed : NULL, &r->minted, r->duration_s);
-		break;
-	case LEASE_ACTION_RENEW:
-		result = lease_renew(l, e, now, &r->id);
-		break;
-	case LEASE_ACTION_CHANGE:
-		result = lease_change(l, e, now, &r->id, &r->proposed);
-		break;
-	case LEASE_ACTION_RELEASE:
-		result = lease_release(l, e, now, &r->id);
-		break;
-	case LEASE_ACTION_BREAK:
-		result = lease_break(l, e, now, r->break_period_s, &r->break_seconds_left);
-		break;
-	}
-	r->result_id = l->id;
-	return result;
-}
-
 static struct condition_target target_of(const struct resource *r)
 {
 	return (struct condition_target){ .exists = true, .etag = r->etag, .modified_ticks = r->modified_ticks };

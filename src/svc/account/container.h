@@ -8,21 +8,6 @@
 #include "svc/account/resource.h"
 #include "svc/common/conditions.h"
 
-enum lease_action { LEASE_ACTION_ACQUIRE, LEASE_ACTION_RENEW, LEASE_ACTION_CHANGE, LEASE_ACTION_RELEASE, LEASE_ACTION_BREAK };
-
-/* What a lease request says; the same for containers and blobs. */
-struct lease_request {
-	enum lease_action action;
-	bool has_id, has_proposed;
-	struct uuid id, proposed, minted;
-	int32_t duration_s;     /* acquire */
-	int32_t break_period_s; /* break: 0..60 or LEASE_BREAK_DEFAULT */
-	/* out */
-	struct uuid result_id;
-	uint32_t break_seconds_left;
-};
-enum err lease_request_run(struct lease *, const struct lease_errors *, uint64_t now_ticks, struct lease_request *) MUST_CHECK;
-
 struct container_call {
 	struct slice name;
 	bool has_lease_id;

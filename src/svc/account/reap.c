@@ -4,46 +4,11 @@
  *   'C' a creation that did not finish: only at start (while serving, its request may still be running); if no record names the
  *       generation it is dropped like a deleted one.
  * Every step may be repeated: a crash in the middle costs nothing but doing it again. */
-#include <pthread.h>
-
 #include "svc/account/resource.h"
 
+#include "svc/common/background.h"
+
 enum { REAP_PAGE = 64 };
-
-struct waiting_job {
-	struct store_job job;
-	pthread_mutex_t lock;
-	pthread_cond_t ready;
-	bool done;
-	enum err result;
-};
-
-static void waiting_done(struct store_job *job, enum err result)
-{
-	struct waiting_job *w = job->owner;
-	pthread_mutex_lock(&w->lock);
-	w->result = result;
-	w->done = true;
-	pthread_cond_signal(&w->ready);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static enum err write_and_wait(struct store *store, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
-{
-	struct waiting_job w = { .job = { .partition = partition, .apply = apply, .call = call, .arena = arena,
-					  .done = waiting_done } };
-	w.job.owner = &w;
-	pthread_mutex_init(&w.lock, NULL);
-	pthread_cond_init(&w.ready, NULL);
-	store_write(store, &w.job);
-	pthread_mutex_lock(&w.lock);
-	while (!w.done)
-		pthread_cond_wait(&w.ready, &w.lock);
-	pthread_mutex_unlock(&w.lock);
-	pthread_mutex_destroy(&w.lock);
-	pthread_cond_destroy(&w.ready);
-	return w.result;
-}
 
 struct intents {
 	struct rows rows;
@@ -103,12 +68,12 @@ static enum err reap_one(struct store *store, struct slice account, struct slice
 			return ERR_OK;
 		TRY(store_read(store, account_partition, find_named, &named, arena));
 		if (named.found)
-			return write_and_wait(store, account_partition, drop_intent, &drop, arena);
+			return background_write(store, account_partition, drop_intent, &drop, arena);
 	}
 	struct slice partition = resource_generation_partition(arena, account, kind, generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
-	TRY(write_and_wait(store, partition, resource_delete_close, NULL, arena));
+	TRY(background_write(store, partition, resource_delete_close, NULL, arena));
 	bool more = false;
 	TRY(empty(store, partition, kind, &more));
 	if (more) {
@@ -117,7 +82,7 @@ static enum err reap_one(struct store *store, struct slice account, struct slice
 	}
 	struct engine *engine = store_engine(store);
 	TRY(engine->ops->drop_partition(engine, partition));
-	return write_and_wait(store, account_partition, drop_intent, &drop, arena);
+	return background_write(store, account_partition, drop_intent, &drop, arena);
 }
 
 enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool at_start, bool *ret_more)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operations on blobs: each is a call struct filled by a front end and an apply function that runs it in a transaction on the
+ * container's partition. Order of checks in all of them: container live, blob there, lease, conditions, tags, immutability,
+ * type (specs: order of checks). */
+#ifndef SVC_BLOB_BLOB_H
+#define SVC_BLOB_BLOB_H
+
+#include "svc/blob/record.h"
+#include "svc/common/conditions.h"
+
+struct tag_filter; /* tags.h */
+
+/* Account settings that decide what becomes of a state that is replaced or deleted. */
+struct blob_rules {
+	bool versioning;
+	bool soft_delete;
+	uint32_t retention_days;
+};
+
+/* Which blob, and what must hold: part of every call. */
+struct blob_target {
+	struct slice name;
+	uint64_t snapshot_ticks; /* 0 = none asked */
+	uint64_t version_ticks;
+	bool has_lease_id;
+	struct uuid lease_id;
+	struct conditions conditions;
+	const struct tag_filter *if_tags; /* NULL = no x-ms-if-tags */
+	struct blob_rules rules;
+};
+
+static inline const struct uuid *target_lease_id(const struct blob_target *t)
+{
+	return t->has_lease_id ? &t->lease_id : NULL;
+}
+
+/* --- building blocks of the applies (check.c) --- */
+
+/* The state the target names: base, snapshot or version. ERR_BLOB_NOT_FOUND if there is none. */
+enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
+/* Lease, conditions and tags of a read of `b`. */
+enum err blob_check_read(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* Lease, conditions, tags and immutability of a write that changes `b` (b exists). unmet: ERR_CONDITION_NOT_MET as a rule. */
+enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
+ * service does. */
+enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
+/* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
+enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
+/* Legal hold or a policy that still runs: ERR_BLOB_IMMUTABLE_DUE_TO_... */
+enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
+/* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
+void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_t last_etag);
+/* The old state is about to be replaced by a put of the same name: keeps it as a version or a soft-deleted snapshot, or
+ * releases its content (history.c). */
+enum err blob_supersede(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
+
+/* --- Put Blob --- */
+struct blob_put_call {
+	struct blob_target target;
+	enum blob_type type;
+	const struct payload *payload; /* block blobs; NULL in the dry run before the body */
+	uint64_t content_id;           /* random */
+	uint64_t page_length_bytes;    /* page blobs */
+	uint64_t sequence_number;
+	struct blob_http http;
+	struct pairs metadata;
+	struct pairs tags;
+	enum blob_tier tier;
+	enum immutability_mode immutability;
+	uint64_t immutable_until_ticks;
+	bool legal_hold;
+	bool may_overwrite;            /* false: a SAS that may create but not write */
+	/* out */
+	struct blob blob;
+};
+enum err blob_apply_put(struct txn *, void *call);
+
+/* --- reads --- */
+struct blob_get_call {
+	struct blob_target target;
+	bool want_bytes; /* fetch small contents too; ERR_CONFLICT then means: run again on a snapshot */
+	/* out */
+	struct blob blob;
+	uint64_t now_ticks;
+};
+enum err blob_apply_get(struct txn *, void *call); /* only txn_get: fit for the cache of hot records */
+
+/* --- changes of properties --- */
+struct blob_modify_call {
+	struct blob_target target;
+	/* set properties */
+	bool set_http;
+	struct blob_http http;
+	bool resize;
+	uint64_t length_bytes;
+	enum sequence_action { SEQUENCE_NONE, SEQUENCE_MAX, SEQUENCE_UPDATE, SEQUENCE_INCREMENT } sequence_action;
+	uint64_t sequence_number;
+	/* set metadata */
+	struct pairs metadata;
+	/* lease */
+	struct lease_request lease;
+	/* out */
+	struct blob blob;
+	uint64_t now_ticks;
+};
+enum err blob_apply_set_properties(struct txn *, void *call);
+enum err blob_apply_set_metadata(struct txn *, void *call);
+enum err blob_apply_lease(struct txn *, void *call);
+
+/* --- delete --- */
+enum delete_snapshots { DELETE_SNAPSHOTS_NONE, DELETE_SNAPSHOTS_INCLUDE, DELETE_SNAPSHOTS_ONLY };
+struct blob_delete_call {
+	struct blob_target target;
+	enum delete_snapshots snapshots;
+	bool permanent;
+	bool permanent_allowed;
+	/* out */
+	bool deleted_permanently;
+};
+enum err blob_apply_delete(struct txn *, void *call);
+
+/* --- list --- */
+struct blob_list_call {
+	struct slice prefix, delimiter;
+	struct slice from;      /* a name: blobs at or after it; absent = beginning */
+	uint64_t from_ticks;    /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
+	size_t limit;
+	bool snapshots, versions, deleted, uncommitted;
+	bool base_too;          /* false with showonly=deleted */
+	/* out */
+	struct blob_list_item *item;
+	size_t count;
+	bool more;
+	struct slice next;      /* name to go on from */
+	uint64_t next_ticks;
+	uint64_t now_ticks;
+};
+struct blob_list_item {
+	bool is_prefix;
+	bool is_uncommitted;    /* only uncommitted blocks exist */
+	bool is_current;        /* with versions: this is the current one */
+	struct blob blob;       /* or only the name, of a prefix */
+};
+enum err blob_apply_list(struct txn *, void *call);
+
+#endif

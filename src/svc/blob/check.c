@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The checks every blob operation makes, in the order the service makes them. */
+#include "svc/blob/blob.h"
+#include "svc/blob/tags.h"
+
+enum err blob_load(struct txn *txn, const struct blob_target *t, struct blob *ret)
+{
+	enum err e;
+	uint64_t ticks = t->snapshot_ticks ? t->snapshot_ticks : t->version_ticks;
+	if (!ticks) {
+		e = blob_get(txn, t->name, ret);
+		return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
+	}
+	e = blob_get_history(txn, t->name, ticks, ret);
+	if (e == ERR_OK && (ret->is_snapshot != (t->snapshot_ticks != 0) || ret->deleted_ticks))
+		return ERR_BLOB_NOT_FOUND;
+	if (e == ERR_NOT_FOUND && t->version_ticks) { /* the current version is the base row */
+		e = blob_get(txn, t->name, ret);
+		if (e == ERR_OK && ret->version_ticks != t->version_ticks)
+			e = ERR_NOT_FOUND;
+	}
+	return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
+}
+
+static struct condition_target condition_target_of(const struct blob *b)
+{
+	if (!b)
+		return (struct condition_target){ .exists = false };
+	return (struct condition_target){ .exists = true, .etag = b->etag, .modified_ticks = b->modified_ticks };
+}
+
+enum err blob_check_tags(const struct blob_target *t, const struct blob *b)
+{
+	if (!t->if_tags)
+		return ERR_OK;
+	return tag_filter_matches(t->if_tags, b ? &b->tags : NULL) ? ERR_OK : ERR_CONDITION_NOT_MET;
+}
+
+enum err blob_check_read(struct txn *txn, const struct blob_target *t, const struct blob *b)
+{
+	struct condition_target c = condition_target_of(b);
+	TRY(lease_check_read(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
+	TRY(conditions_check_read(&t->conditions, &c));
+	return blob_check_tags(t, b);
+}
+
+enum err blob_check_mutable(const struct blob *b, uint64_t now)
+{
+	if (b->legal_hold)
+		return ERR_BLOB_IMMUTABLE_DUE_TO_LEGAL_HOLD;
+	if (b->immutability != IMMUTABLE_NONE && b->immutable_until_ticks > now)
+		return ERR_BLOB_IMMUTABLE_DUE_TO_POLICY;
+	return ERR_OK;
+}
+
+enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)
+{
+	struct condition_target c = condition_target_of(b);
+	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
+	TRY(conditions_check_write(&t->conditions, &c, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	TRY(blob_check_tags(t, b));
+	return blob_check_mutable(b, txn_now(txn));
+}
+
+enum err blob_check_create(struct txn *txn, const struct blob_target *t, const struct blob *old)
+{
+	struct condition_target c = condition_target_of(old);
+	static const struct lease none;
+	const struct uuid *id = target_lease_id(t);
+	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
+	bool lease_wins = id && old && t->conditions.none_match.any;
+	if (!lease_wins)
+		TRY(conditions_check_write(&t->conditions, &c, ERR_BLOB_ALREADY_EXISTS, ERR_CONDITION_NOT_MET));
+	TRY(blob_check_tags(t, old));
+	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
+	return old && !t->rules.versioning ? blob_check_mutable(old, txn_now(txn)) : ERR_OK;
+}
+
+void blob_touch(struct txn *txn, struct blob *b, const struct blob_target *t, uint64_t last_etag)
+{
+	b->etag = etag_next(txn_now(txn), last_etag);
+	b->modified_ticks = b->etag;
+	b->version_ticks = t->rules.versioning ? b->etag : 0;
+}

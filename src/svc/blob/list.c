@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * List Blobs: a merge of up to three row streams in name order ('h' history, 'b' base, 'U' uncommitted), with prefixes folded
+ * at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by reading what
+ * lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
+#include "svc/blob/blob.h"
+#include "svc/blob/stage.h"
+#include "svc/common/generation.h"
+
+enum { LIST_PAGE_BYTES = 16 * 1024 * 1024, LIST_FETCH_ROWS = 1024 };
+
+struct stream {
+	char tag;
+	bool on;
+	bool exhausted; /* no rows behind the fetched ones */
+	struct key until;
+	struct rows rows;
+	size_t at;
+	/* decoded front row */
+	bool has_front;
+	struct slice name;
+	uint64_t ticks; /* 'h' */
+};
+
+struct merge {
+	struct txn *txn;
+	struct blob_list_call *call;
+	struct stream stream[3]; /* in the order of equal names: history, base, uncommitted */
+	size_t bytes;
+};
+
+static enum err stream_fetch(struct merge *m, struct stream *s, struct slice from)
+{
+	size_t want = m->call->limit - m->call->count + 1;
+	struct scan_spec spec = { .from = from, .until = key_slice(&s->until),
+				  .limit_rows = want < LIST_FETCH_ROWS ? want : LIST_FETCH_ROWS };
+	TRY(txn_scan(m->txn, &spec, &s->rows));
+	s->at = 0;
+	s->exhausted = !s->rows.more;
+	for (size_t i = 0; i < s->rows.count; i++)
+		m->bytes += s->rows.row[i].key.len + s->rows.row[i].value.len + sizeof(struct row);
+	return ERR_OK;
+}
+
+static enum err stream_front(struct merge *m, struct stream *s)
+{
+	s->has_front = false;
+	if (!s->on)
+		return ERR_OK;
+	if (s->at == s->rows.count) {
+		if (s->exhausted || !s->rows.count)
+			return ERR_OK;
+		struct key next;
+		key_after(&next, s->rows.row[s->rows.count - 1].key);
+		TRY(stream_fetch(m, s, key_slice(&next)));
+		if (!s->rows.count)
+			return ERR_OK;
+	}
+	struct slice rest = s->rows.row[s->at].key;
+	char *dst = arena_alloc(txn_arena(m->txn), rest.len + 1);
+	if (!dst)
+		return ERR_NO_MEMORY;
+	if (!key_take_tag(&rest, s->tag) || !key_take_str(&rest, dst, rest.len + 1, &s->name))
+		return ERR_CORRUPT;
+	if (s->tag == 'h' && !key_take_u64(&rest, &s->ticks))
+		return ERR_CORRUPT;
+	s->has_front = true;
+	return ERR_OK;
+}
+
+/* Positions a stream at the first row not before (name, ticks). */
+static enum err stream_seek(struct merge *m, struct stream *s, struct slice name, bool after_all, uint64_t ticks)
+{
+	struct key from;
+	key_init(&from);
+	key_tag(&from, s->tag);
+	if (after_all) { /* behind everything that begins with `name` */
+		key_str_open(&from, name);
+		key_prefix_end(&from);
+	} else {
+		key_str(&from, name);
+		if (s->tag == 'h' && ticks)
+			key_u64(&from, ticks);
+	}
+	TRY(stream_fetch(m, s, key_slice(&from)));
+	return stream_front(m, s);
+}
+
+static enum err merge_begin(struct merge *m)
+{
+	struct blob_list_call *c = m->call;
+	static const char tags[3] = { 'h', 'b', 'U' };
+	for (int i = 0; i < 3; i++) {
+		struct stream *s = &m->stream[i];
+		s->tag = tags[i];
+		s->on = i == 0 ? c->snapshots || c->versions || c->deleted : i == 1 ? c->base_too : c->uncommitted;
+		if (!s->on)
+			continue;
+		key_init(&s->until);
+		key_tag(&s->until, s->tag);
+		key_str_open(&s->until, c->prefix);
+		struct key from = s->until;
+		key_prefix_end(&s->until);
+		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) > 0;
+		if (behind) {
+			/* A base row comes behind its history: with a time in the marker, history below it was listed. */
+			TRY(stream_seek(m, s, c->from, false, c->from_ticks));
+			continue;
+		}
+		TRY(stream_fetch(m, s, key_slice(&from)));
+		TRY(stream_front(m, s));
+	}
+	return ERR_OK;
+}
+
+static struct stream *merge_least(struct merge *m)
+{
+	struct stream *least = NULL;
+	for (int i = 0; i < 3; i++) {
+		struct stream *s = &m->stream[i];
+		if (s->on && s->has_front && (!least || slice_cmp(s->name, least->name) < 0))
+			least = s;
+	}
+	return least;
+}
+
+/* Does this history row belong into the answer? */
+static bool wants_history(const struct blob_list_call *c, const struct blob *b)
+{
+	if (b->deleted_ticks)
+		return c->deleted;
+	return b->is_snapshot ? c->snapshots : c->versions;
+}
+
+static enum err make_item(struct merge *m, struct stream *s, struct blob_list_item *item, bool *ret_wanted)
+{
+	struct slice value = s->rows.row[s->at].value;
+	*ret_wanted = true;
+	*item = (struct blob_list_item){ .is_prefix = false };
+	if (s->tag == 'U') {
+		struct stage stage;
+		TRY(stage_decode(value, &stage));
+		item->is_uncommitted = true;
+		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
+		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
+	} else {
+		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
+		item->is_current = s->tag == 'b';
+		if (s->tag == 'h')
+			*ret_wanted = wants_history(m->call, &item->blob);
+	}
+	item->blob.name = s->name;
+	return ERR_OK;
+}
+
+/* The folded prefix of a name, or absent. */
+static struct slice folded(const struct blob_list_call *c, struct slice name)
+{
+	if (!c->delimiter.len)
+		return SLICE_NONE;
+	for (size_t i = c->prefix.len; i + c->delimiter.len <= name.len; i++)
+		if (memcmp(name.ptr + i, c->delimiter.ptr, c->delimiter.len) == 0)
+			return slice_first(name, i + c->delimiter.len);
+	return SLICE_NONE;
+}
+
+static enum err skip_prefix(struct merge *m, struct slice prefix)
+{
+	for (int i = 0; i < 3; i++)
+		if (m->stream[i].on && m->stream[i].has_front && slice_has_prefix(m->stream[i].name, prefix))
+			TRY(stream_seek(m, &m->stream[i], prefix, true, 0));
+	return ERR_OK;
+}
+
+static bool page_is_full(const struct merge *m)
+{
+	const struct blob_list_call *c = m->call;
+	return c->count == c->limit || (c->count && m->bytes > LIST_PAGE_BYTES);
+}
+
+/* An uncommitted blob is listed only where no base has the name. */
+static bool shadowed(const struct merge *m, const struct stream *s)
+{
+	const struct blob_list_call *c = m->call;
+	return s->tag == 'U' && c->count && slice_eq(c->item[c->count - 1].blob.name, s->name) &&
+	       !c->item[c->count - 1].is_prefix;
+}
+
+enum err blob_apply_list(struct txn *txn, void *call)
+{
+	struct blob_list_call *c = call;
+	struct merge m = { .txn = txn, .call = c };
+	c->count = 0;
+	c->more = false;
+	c->now_ticks = txn_now(txn);
+	c->item = ARENA_NEW_ARRAY(txn_arena(txn), struct blob_list_item, c->limit ? c->limit : 1);
+	if (!c->item)
+		return ERR_NO_MEMORY;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(merge_begin(&m));
+	for (struct stream *s = merge_least(&m); s; s = merge_least(&m)) {
+		struct blob_list_item item;
+		bool wanted;
+		struct slice prefix = folded(c, s->name);
+		if (slice_is_set(prefix)) {
+			item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
+			wanted = true;
+		} else {
+			TRY(make_item(&m, s, &item, &wanted));
+			wanted = wanted && !shadowed(&m, s);
+		}
+		if (wanted && page_is_full(&m)) {
+			c->more = true;
+			c->next = item.blob.name;
+			c->next_ticks = s->tag == 'h' && !item.is_prefix ? s->ticks : s->tag == 'b' ? UINT64_MAX : 0;
+			return ERR_OK;
+		}
+		if (wanted)
+			c->item[c->count++] = item;
+		if (item.is_prefix) {
+			TRY(skip_prefix(&m, prefix));
+			continue;
+		}
+		s->at++;
+		TRY(stream_front(&m, s));
+	}
+	return ERR_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changes that leave the bytes alone: properties, metadata, lease. */
+#include "svc/blob/blob.h"
+#include "svc/blob/page.h"
+#include "svc/common/generation.h"
+
+static enum err load(struct txn *txn, struct blob_modify_call *c)
+{
+	c->now_ticks = txn_now(txn);
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	return blob_load(txn, &c->target, &c->blob);
+}
+
+static enum err apply_sequence(struct blob *b, const struct blob_modify_call *c)
+{
+	switch (c->sequence_action) {
+	case SEQUENCE_NONE:
+		return ERR_OK;
+	case SEQUENCE_MAX:
+		if (c->sequence_number > b->sequence_number)
+			b->sequence_number = c->sequence_number;
+		return ERR_OK;
+	case SEQUENCE_UPDATE:
+		b->sequence_number = c->sequence_number;
+		return ERR_OK;
+	case SEQUENCE_INCREMENT:
+		if (b->sequence_number >= INT64_MAX)
+			return ERR_SEQUENCE_NUMBER_INCREMENT_TOO_LARGE;
+		b->sequence_number++;
+		return ERR_OK;
+	}
+	return ERR_OK;
+}
+
+enum err blob_apply_set_properties(struct txn *txn, void *call)
+{
+	struct blob_modify_call *c = call;
+	TRY(load(txn, c));
+	TRY(blob_check_write(txn, &c->target, &c->blob));
+	struct blob *b = &c->blob;
+	uint64_t last = b->etag;
+	if ((c->resize || c->sequence_action != SEQUENCE_NONE) && b->type != BLOB_PAGE)
+		return ERR_INVALID_BLOB_TYPE;
+	TRY(apply_sequence(b, c));
+	if (c->resize && c->length_bytes < b->length_bytes)
+		TRY(page_truncate(txn, b, c->length_bytes));
+	if (c->resize)
+		b->length_bytes = c->length_bytes;
+	if (c->set_http)
+		b->http = c->http;
+	lease_note_write(&b->lease, c->now_ticks);
+	uint64_t version = b->version_ticks;
+	blob_touch(txn, b, &c->target, last);
+	b->version_ticks = version; /* properties make no new version */
+	return blob_put(txn, b);
+}
+
+enum err blob_apply_set_metadata(struct txn *txn, void *call)
+{
+	struct blob_modify_call *c = call;
+	TRY(load(txn, c));
+	TRY(blob_check_write(txn, &c->target, &c->blob));
+	struct blob *b = &c->blob;
+	uint64_t last = b->etag;
+	if (c->target.rules.versioning) {
+		TRY(content_share(txn, &b->content));
+		TRY(blob_supersede(txn, &c->target, b));
+	}
+	b->metadata = c->metadata;
+	lease_note_write(&b->lease, c->now_ticks);
+	blob_touch(txn, b, &c->target, last);
+	return blob_put(txn, b);
+}
+
+enum err blob_apply_lease(struct txn *txn, void *call)
+{
+	struct blob_modify_call *c = call;
+	TRY(load(txn, c));
+	struct blob *b = &c->blob;
+	struct condition_target t = { .exists = true, .etag = b->etag, .modified_ticks = b->modified_ticks };
+	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	TRY(blob_check_tags(&c->target, b));
+	if (b->copy.status == COPY_PENDING && c->lease.action == LEASE_ACTION_ACQUIRE)
+		return ERR_PENDING_COPY_OPERATION;
+	TRY(lease_request_run(&b->lease, &lease_errors_blob, c->now_ticks, &c->lease));
+	return blob_put(txn, b);
+}

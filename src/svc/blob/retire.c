@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * 'Z' holds the next sequence number. A 'z' record: u8 version, u8 kind, then by kind
+ *   'E'  u32 count, extents                                      a plain list
+ *   'M'  u64 content, u32 parts, u32 next part, u64 lender, u64 kept, u32 kept parts      a manifest
+ *   'R'  u64 content                                             'p' rows
+ *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
+#include "svc/blob/retire.h"
+
+#include <stdlib.h>
+
+#include "svc/blob/manifest.h"
+#include "svc/blob/stage.h"
+#include "svc/common/background.h"
+
+enum { RETIRE_RECORD_VERSION = 1, RETIRE_EXTENTS_PER_COMMIT = 500, RETIRE_ROWS_PER_COMMIT = 200, RETIRE_RECORDS_PER_COMMIT = 100 };
+
+#define SEQUENCE_KEY SLICE("Z")
+
+static enum err next_sequence(struct txn *txn, uint64_t *ret)
+{
+	struct slice value;
+	uint64_t next = 1;
+	char bytes[8];
+	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	enum err e = txn_get(txn, SEQUENCE_KEY, &value);
+	if (e == ERR_OK) {
+		struct cursor c = cursor_make(value);
+		next = cursor_u64(&c);
+	} else if (e != ERR_NOT_FOUND) {
+		return e;
+	}
+	bytes_put_u64(&b, next + 1);
+	*ret = next;
+	return txn_put(txn, SEQUENCE_KEY, buf_slice(&b));
+}
+
+static enum err enqueue(struct txn *txn, struct buf *record)
+{
+	struct key k;
+	uint64_t sequence;
+	TRY(next_sequence(txn, &sequence));
+	key_init(&k);
+	key_tag(&k, 'z');
+	key_u64(&k, sequence);
+	return buf_ok(record) ? txn_put(txn, key_slice(&k), buf_slice(record)) : ERR_NO_MEMORY;
+}
+
+static void record_begin(struct buf *b, char kind)
+{
+	buf_init(b, LIMIT_VALUE_BYTES);
+	bytes_put_u8(b, RETIRE_RECORD_VERSION);
+	bytes_put_u8(b, (uint8_t)kind);
+}
+
+static enum err record_end(struct txn *txn, struct buf *b)
+{
+	enum err e = enqueue(txn, b);
+	buf_fini(b);
+	return e;
+}
+
+static void put_kept(struct buf *b, const struct content *kept)
+{
+	bool some = kept->kind == CONTENT_MANIFEST;
+	bytes_put_u64(b, some ? kept->id : 0);
+	bytes_put_u32(b, some ? kept->part_count : 0);
+}
+
+static enum err retire_extents(struct txn *txn, const struct extent_ref *refs, uint32_t count)
+{
+	struct buf b;
+	if (count <= RETIRE_AT_ONCE_EXTENTS) {
+		for (uint32_t i = 0; i < count; i++)
+			TRY(txn_retire(txn, &refs[i]));
+		return ERR_OK;
+	}
+	record_begin(&b, 'E');
+	bytes_put_u32(&b, count);
+	for (uint32_t i = 0; i < count; i++)
+		extent_ref_encode(&b, &refs[i]);
+	return record_end(txn, &b);
+}
+
+static enum err retire_manifest(struct txn *txn, const struct content *c, uint64_t lender, const struct content *kept)
+{
+	struct buf b;
+	record_begin(&b, 'M');
+	bytes_put_u64(&b, c->id);
+	bytes_put_u32(&b, c->part_count);
+	bytes_put_u32(&b, 0);
+	bytes_put_u64(&b, lender);
+	put_kept(&b, kept);
+	return record_end(txn, &b);
+}
+
+static const struct content nothing_kept = { .kind = CONTENT_EMPTY };
+
+enum err retire_content(struct txn *txn, const struct content *c)
+{
+	struct buf b;
+	struct key k;
+	switch (c->kind) {
+	case CONTENT_EMPTY:
+	case CONTENT_INLINE:
+		return ERR_OK;
+	case CONTENT_ROW:
+		content_row_key(&k, c->id);
+		return txn_del(txn, key_slice(&k));
+	case CONTENT_EXTENTS:
+		return retire_extents(txn, c->extents, c->extent_count);
+	case CONTENT_MANIFEST:
+		return retire_manifest(txn, c, c->epoch, &nothing_kept);
+	case CONTENT_ROWS:
+		record_begin(&b, 'R');
+		bytes_put_u64(&b, c->id);
+		return record_end(txn, &b);
+	}
+	return ERR_CORRUPT;
+}
+
+enum err retire_content_keeping(struct txn *txn, const struct content *c, const struct content *kept)
+{
+	/* The new content took over what the old one borrowed: its lender is not released. */
+	return c->kind == CONTENT_MANIFEST ? retire_manifest(txn, c, 0, kept) : retire_content(txn, c);
+}
+
+enum err retire_staging(struct txn *txn, struct slice name, uint64_t staging, const struct content *kept)
+{
+	struct buf b;
+	record_begin(&b, 'S');
+	bytes_put_str(&b, name);
+	bytes_put_u64(&b, staging);
+	put_kept(&b, kept);
+	return record_end(txn, &b);
+}
+
+/* --- the background side ---------------------------------------------------------------------------------------------- */
+
+struct kept_set {
+	uint64_t *id; /* sorted extent ids */
+	size_t count;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static enum err kept_load(struct txn *txn, uint64_t content, uint32_t parts, struct kept_set *ret)
+{
+	struct kept_set s = { NULL, 0 };
+	struct manifest m;
+	if (!content) {
+		*ret = s;
+		return ERR_OK;
+	}
+	struct content c = { .kind = CONTENT_MANIFEST, .id = content, .part_count = parts };
+	TRY(manifest_get(txn, &c, &m));
+	size_t total = 0;
+	for (size_t i = 0; i < m.count; i++)
+		total += m.block[i].extent_count;
+	s.id = ARENA_NEW_ARRAY(txn_arena(txn), uint64_t, total ? total : 1);
+	if (!s.id)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < m.count; i++)
+		for (uint32_t k = 0; k < m.block[i].extent_count; k++)
+			s.id[s.count++] = m.block[i].extents[k].id;
+	qsort(s.id, s.count, sizeof *s.id, by_value);
+	*ret = s;
+	return ERR_OK;
+}
+
+static bool is_kept(const struct kept_set *s, uint64_t id)
+{
+	return s->count && bsearch(&id, s->id, s->count, sizeof id, by_value);
+}
+
+static enum err retire_block(struct txn *txn, const struct block *b, const struct kept_set *kept)
+{
+	for (uint32_t i = 0; b->owned && i < b->extent_count; i++)
+		if (!is_kept(kept, b->extents[i].id))
+			TRY(txn_retire(txn, &b->extents[i]));
+	return ERR_OK;
+}
+
+static enum err round_extents(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct buf b;
+	uint32_t count = cursor_u32(c), now = count < RETIRE_EXTENTS_PER_COMMIT ? count : RETIRE_EXTENTS_PER_COMMIT;
+	for (uint32_t i = 0; i < now; i++) {
+		struct extent_ref ref = extent_ref_decode(c);
+		if (c->failed)
+			return ERR_CORRUPT;
+		TRY(txn_retire(txn, &ref));
+	}
+	if (now == count)
+		return txn_del(txn, key);
+	record_begin(&b, 'E');
+	bytes_put_u32(&b, count - now);
+	buf_put(&b, cursor_raw(c, cursor_left(c)));
+	enum err e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
+static enum err round_manifest(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct buf b;
+	struct key part_key;
+	struct kept_set kept;
+	struct manifest part;
+	uint64_t content = cursor_u64(c);
+	uint32_t parts = cursor_u32(c), next = cursor_u32(c);
+	uint64_t lender = cursor_u64(c), kept_id = cursor_u64(c);
+	uint32_t kept_parts = cursor_u32(c);
+	if (!cursor_done(c))
+		return ERR_CORRUPT;
+	if (next >= parts) {
+		if (lender)
+			TRY(content_release_lender(txn, lender));
+		return txn_del(txn, key);
+	}
+	TRY(kept_load(txn, kept_id, kept_parts, &kept));
+	enum err e = manifest_get_part(txn, content, next, &part);
+	TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
+	for (size_t i = 0; i < part.count; i++)
+		TRY(retire_block(txn, &part.block[i], &kept));
+	manifest_part_key(&part_key, content, next);
+	TRY(txn_del(txn, key_slice(&part_key)));
+	record_begin(&b, 'M');
+	bytes_put_u64(&b, content);
+	bytes_put_u32(&b, parts);
+	bytes_put_u32(&b, next + 1);
+	bytes_put_u64(&b, lender);
+	bytes_put_u64(&b, kept_id);
+	bytes_put_u32(&b, kept_parts);
+	e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
+static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct key from, until;
+	struct rows rows;
+	uint64_t content = cursor_u64(c);
+	if (!cursor_done(c))
+		return ERR_CORRUPT;
+	key_init(&from);
+	key_tag(&from, 'p');
+	key_u64(&from, content);
+	until = from;
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	TRY(txn_scan(txn, &spec, &rows));
+	size_t extents = 0;
+	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
+		struct cursor value = cursor_make(rows.row[i].value);
+		struct extent_ref *refs;
+		uint16_t count;
+		TRY(row_extents_decode(&value, txn_arena(txn), &refs, &count));
+		for (uint16_t k = 0; k < count; k++)
+			TRY(extent_drop_ref(txn, &refs[k]));
+		TRY(txn_del(txn, rows.row[i].key));
+		extents += count;
+	}
+	return rows.count ? ERR_OK : txn_del(txn, key);
+}
+
+static enum err round_staging(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct key from, until;
+	struct rows rows;
+	struct kept_set kept;
+	struct slice name = cursor_str(c);
+	uint64_t staging = cursor_u64(c), kept_id = cursor_u64(c);
+	uint32_t kept_parts = cursor_u32(c);
+	if (!cursor_done(c))
+		return ERR_CORRUPT;
+	key_init(&from);
+	key_tag(&from, 'u');
+	key_str(&from, name);
+	key_u64(&from, staging);
+	until = from;
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	TRY(txn_scan(txn, &spec, &rows));
+	if (!rows.count)
+		return txn_del(txn, key);
+	TRY(kept_load(txn, kept_id, kept_parts, &kept));
+	size_t extents = 0;
+	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
+		struct cursor value = cursor_make(rows.row[i].value);
+		struct block b;
+		TRY(block_decode(&value, txn_arena(txn), &b));
+		TRY(retire_block(txn, &b, &kept));
+		TRY(txn_del(txn, rows.row[i].key));
+		extents += b.extent_count;
+	}
+	return ERR_OK;
+}
+
+struct round {
+	bool worked;
+};
+
+static enum err apply_round(struct txn *txn, void *call)
+{
+	struct round *r = call;
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1 };
+	TRY(txn_scan(txn, &spec, &rows));
+	r->worked = rows.count != 0;
+	if (!rows.count)
+		return ERR_OK;
+	struct cursor c = cursor_make(rows.row[0].value);
+	if (cursor_u8(&c) != RETIRE_RECORD_VERSION)
+		return ERR_CORRUPT;
+	switch ((char)cursor_u8(&c)) {
+	case 'E':
+		return round_extents(txn, rows.row[0].key, &c);
+	case 'M':
+		return round_manifest(txn, rows.row[0].key, &c);
+	case 'R':
+		return round_rows(txn, rows.row[0].key, &c);
+	case 'S':
+		return round_staging(txn, rows.row[0].key, &c);
+	default:
+		return ERR_CORRUPT;
+	}
+}
+
+/* Is there anything queued? Asked on a snapshot, so that an idle container costs no commit. */
+static enum err apply_peek(struct txn *txn, void *call)
+{
+	struct round *r = call;
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1, .keys_only = true };
+	TRY(txn_scan(txn, &spec, &rows));
+	r->worked = rows.count != 0;
+	return ERR_OK;
+}
+
+enum err retire_round(struct store *store, struct slice partition, bool *ret_more)
+{
+	struct arena arena;
+	struct round r = { .worked = false };
+	arena_init(&arena, 64 * MIB);
+	enum err e = store_read(store, partition, apply_peek, &r, &arena);
+	if (e == ERR_OK && r.worked)
+		e = background_write(store, partition, apply_round, &r, &arena);
+	arena_fini(&arena);
+	if (e == ERR_OK)
+		*ret_more = r.worked;
+	return e;
+}
+
+/* --- a dropped container ------------------------------------------------------------------------------------------------ */
+
+static enum err release_records(struct txn *txn, char tag, size_t *ret_count)
+{
+	struct rows rows;
+	char from[1] = { tag }, until[1] = { (char)(tag + 1) };
+	struct scan_spec spec = { .from = slice_make(from, 1), .until = slice_make(until, 1),
+				  .limit_rows = RETIRE_RECORDS_PER_COMMIT };
+	TRY(txn_scan(txn, &spec, &rows));
+	size_t extents = 0;
+	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
+		struct blob b;
+		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
+		TRY(content_release(txn, &b.content));
+		TRY(txn_del(txn, rows.row[i].key));
+		extents += b.content.extent_count;
+	}
+	*ret_count = rows.count;
+	return ERR_OK;
+}
+
+static enum err release_stagings(struct txn *txn, size_t *ret_count)
+{
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("U"), .until = SLICE("V"), .limit_rows = RETIRE_RECORDS_PER_COMMIT };
+	TRY(txn_scan(txn, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct slice rest = rows.row[i].key, name;
+		struct stage s;
+		char *decoded = arena_alloc(txn_arena(txn), rest.len + 1);
+		if (!decoded)
+			return ERR_NO_MEMORY;
+		if (!key_take_tag(&rest, 'U') || !key_take_str(&rest, decoded, rest.len + 1, &name))
+			return ERR_CORRUPT;
+		TRY(stage_decode(rows.row[i].value, &s));
+		TRY(retire_staging(txn, name, s.id, &nothing_kept));
+		TRY(txn_del(txn, rows.row[i].key));
+	}
+	*ret_count = rows.count;
+	return ERR_OK;
+}
+
+static enum err apply_empty(struct txn *txn, void *call)
+{
+	struct round *r = call;
+	size_t count = 0;
+	r->worked = true;
+	TRY(release_records(txn, 'b', &count));
+	if (!count)
+		TRY(release_records(txn, 'h', &count));
+	if (!count)
+		TRY(release_stagings(txn, &count));
+	return count ? ERR_OK : apply_round(txn, call);
+}
+
+enum err retire_container(struct store *store, struct slice partition, bool *ret_more)
+{
+	struct arena arena;
+	struct round r = { .worked = false };
+	arena_init(&arena, 64 * MIB);
+	enum err e = background_write(store, partition, apply_empty, &r, &arena);
+	arena_fini(&arena);
+	if (e == ERR_OK)
+		*ret_more = r.worked;
+	return e;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Put Block, Put Block List, Get Block List.
+ *
+ * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever their
+ * size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the rest to the
+ * background. */
+#include "svc/blob/stage.h"
+
+#include <stdlib.h>
+
+#include "svc/blob/retire.h"
+#include "svc/blob/tags.h"
+#include "svc/common/generation.h"
+
+enum { STAGE_RECORD_VERSION = 1 };
+
+void stage_key(struct key *k, struct slice name)
+{
+	key_init(k);
+	key_tag(k, 'U');
+	key_str(k, name);
+}
+
+static void staged_block_prefix(struct key *k, struct slice name, uint64_t stage_id)
+{
+	key_init(k);
+	key_tag(k, 'u');
+	key_str(k, name);
+	key_u64(k, stage_id);
+}
+
+enum err stage_decode(struct slice record, struct stage *ret)
+{
+	struct cursor c = cursor_make(record);
+	if (cursor_u8(&c) != STAGE_RECORD_VERSION)
+		return ERR_CORRUPT;
+	struct stage s = { .id = cursor_u64(&c) };
+	s.block_id_bytes = cursor_u32(&c);
+	s.block_count = cursor_u32(&c);
+	s.last_ticks = cursor_u64(&c);
+	s.created_ticks = cursor_u64(&c);
+	*ret = s;
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err stage_put(struct txn *txn, struct slice name, const struct stage *s)
+{
+	struct key k;
+	char bytes[64];
+	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	bytes_put_u8(&b, STAGE_RECORD_VERSION);
+	bytes_put_u64(&b, s->id);
+	bytes_put_u32(&b, s->block_id_bytes);
+	bytes_put_u32(&b, s->block_count);
+	bytes_put_u64(&b, s->last_ticks);
+	bytes_put_u64(&b, s->created_ticks);
+	stage_key(&k, name);
+	return txn_put(txn, key_slice(&k), buf_slice(&b));
+}
+
+/* The open staging, even if its week is over. */
+static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret)
+{
+	struct key k;
+	struct slice value;
+	stage_key(&k, name);
+	if (k.overflow)
+		return ERR_NOT_FOUND;
+	TRY(txn_get(txn, key_slice(&k), &value));
+	return stage_decode(value, ret);
+}
+
+enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
+{
+	TRY(stage_find(txn, name, ret));
+	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
+}
+
+static enum err stage_close(struct txn *txn, struct slice name, const struct stage *s, const struct content *kept)
+{
+	struct key k;
+	stage_key(&k, name);
+	TRY(txn_del(txn, key_slice(&k)));
+	return retire_staging(txn, name, s->id, kept);
+}
+
+enum err stage_discard(struct txn *txn, struct slice name)
+{
+	static const struct content none = { .kind = CONTENT_EMPTY };
+	struct stage s;
+	enum err e = stage_find(txn, name, &s);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	return stage_close(txn, name, &s, &none);
+}
+
+/* --- Put Block ------------------------------------------------------------------------------------------------------ */
+
+/* An uncommitted block takes no conditions, but the lease of the blob it is for. */
+static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
+{
+	struct blob old;
+	static const struct lease none;
+	enum err e = blob_get(txn, c->target.name, &old);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn), target_lease_id(&c->target)));
+	return e == ERR_OK && old.type != BLOB_BLOCK ? ERR_INVALID_BLOB_TYPE : ERR_OK;
+}
+
+static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
+{
+	struct slice value;
+	struct block old;
+	enum err e = txn_get(txn, key_slice(k), &value);
+	*ret_replaced = e == ERR_OK;
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	struct cursor cursor = cursor_make(value);
+	TRY(block_decode(&cursor, txn_arena(txn), &old));
+	for (uint32_t i = 0; i < old.extent_count; i++)
+		TRY(txn_retire(txn, &old.extents[i]));
+	return ERR_OK;
+}
+
+static enum err put_staged(struct txn *txn, const struct key *k, const struct blob_put_block_call *c)
+{
+	struct buf b;
+	struct block block = { .id = c->block_id, .length_bytes = c->payload->length_bytes, .owned = true,
+			       .extent_count = (uint32_t)c->payload->extent_count, .extents = c->payload->extents };
+	for (uint32_t i = 0; i < block.extent_count; i++)
+		TRY(txn_publish(txn, &block.extents[i]));
+	buf_init(&b, LIMIT_VALUE_BYTES);
+	block_encode(&b, &block);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(k), buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
+enum err blob_apply_put_block(struct txn *txn, void *call)
+{
+	struct blob_put_block_call *c = call;
+	struct stage s;
+	struct key k;
+	bool replaced;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(check_put_block(txn, c));
+	enum err e = stage_get(txn, c->target.name, &s);
+	if (e == ERR_NOT_FOUND) {
+		TRY(stage_discard(txn, c->target.name)); /* one whose week is over */
+		s = (struct stage){ .id = c->stage_id, .block_id_bytes = (uint32_t)c->block_id.len, .created_ticks = txn_now(txn) };
+	} else if (e != ERR_OK) {
+		return e;
+	}
+	if (s.block_id_bytes != c->block_id.len)
+		return ERR_INVALID_BLOB_OR_BLOCK;
+	staged_block_prefix(&k, c->target.name, s.id);
+	key_str(&k, c->block_id);
+	if (k.overflow)
+		return ERR_LIMIT;
+	TRY(replace_staged(txn, &k, &replaced));
+	if (!replaced && s.block_count >= BLOCKS_STAGED_MAX)
+		return ERR_BLOCK_COUNT_EXCEEDS_LIMIT;
+	if (!c->payload)
+		return ERR_OK;
+	s.block_count += !replaced;
+	s.last_ticks = txn_now(txn);
+	TRY(put_staged(txn, &k, c));
+	return stage_put(txn, c->target.name, &s);
+}
+
+/* --- looking blocks up by id ------------------------------------------------------------------------------------------ */
+
+static int by_id(const void *a, const void *b)
+{
+	return slice_cmp(((const struct block *)a)->id, ((const struct block *)b)->id);
+}
+
+static const struct block *find_block(const struct manifest *sorted, struct slice id)
+{
+	struct block wanted = { .id = id };
+	return sorted->count ? bsearch(&wanted, sorted->block, sorted->count, sizeof wanted, by_id) : NULL;
+}
+
+/* All staged blocks, in id order (the key order is the id order). */
+static enum err read_staged(struct txn *txn, struct slice name, const struct stage *s, struct manifest *ret)
+{
+	struct key from, until;
+	struct arena *arena = txn_arena(txn);
+	struct manifest m = { .block = ARENA_NEW_ARRAY(arena, struct block, s->block_count ? s->block_count : 1) };
+	if (!m.block)
+		return ERR_NO_MEMORY;
+	staged_block_prefix(&from, name, s->id);
+	until = from;
+	key_prefix_end(&until);
+	for (;;) {
+		struct rows rows;
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			struct cursor c = cursor_make(rows.row[i].value);
+			if (m.count == s->block_count)
+				return ERR_CORRUPT;
+			TRY(block_decode(&c, arena, &m.block[m.count++]));
+		}
+		if (!rows.more)
+			break;
+		key_after(&from, rows.row[rows.count - 1].key);
+	}
+	*ret = m;
+	return ERR_OK;
+}
+
+static enum err read_committed(struct txn *txn, const struct blob *b, struct manifest *ret)
+{
+	*ret = (struct manifest){ NULL, 0 };
+	return b->content.kind == CONTENT_MANIFEST ? manifest_get(txn, &b->content, ret) : ERR_OK;
+}
+
+/* --- Put Block List --------------------------------------------------------------------------------------------------- */
+
+struct commit {
+	struct manifest staged;    /* by id */
+	struct manifest committed; /* in blob order */
+	struct manifest committed_by_id;
+	struct manifest result;
+	uint64_t length_bytes;
+	bool took_committed;
+	bool took_staged;
+};
+
+static enum err sort_committed(struct arena *arena, struct commit *c)
+{
+	c->committed_by_id.count = c->committed.count;
+	c->committed_by_id.block = ARENA_NEW_ARRAY(arena, struct block, c->committed.count ? c->committed.count : 1);
+	if (!c->committed_by_id.block)
+		return ERR_NO_MEMORY;
+	if (c->committed.count) {
+		memcpy(c->committed_by_id.block, c->committed.block, c->committed.count * sizeof *c->committed.block);
+		qsort(c->committed_by_id.block, c->committed.count, sizeof *c->committed.block, by_id);
+	}
+	return ERR_OK;
+}
+
+/* One block may stand in the list several times: only its first place owns the extents. */
+static enum err choose_blocks(struct arena *arena, const struct blob_put_block_list_call *c, struct commit *m)
+{
+	struct manifest r = { .block = ARENA_NEW_ARRAY(arena, struct block, c->choice_count ? c->choice_count : 1) };
+	if (!r.block)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < c->choice_count; i++) {
+		const struct block_choice *want = &c->choice[i];
+		const struct block *staged = want->source != BLOCK_COMMITTED ? find_block(&m->staged, want->id) : NULL;
+		const struct block *old = !staged && want->source != BLOCK_UNCOMMITTED ?
+						  find_block(&m->committed_by_id, want->id) : NULL;
+		const struct block *found = staged ? staged : old;
+		if (!found)
+			return ERR_INVALID_BLOCK_LIST;
+		m->took_staged |= staged != NULL;
+		m->took_committed |= old != NULL;
+		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
+			return ERR_INVALID_BLOCK_LIST;
+		r.block[r.count++] = *found;
+		((struct block *)(uintptr_t)found)->owned = false; /* a second mention borrows from the first */
+	}
+	m->result = r;
+	return ERR_OK;
+}
+
+/* What the old state had and the new one did not take goes back; if snapshots still share the old content, the blocks taken
+ * from it stay theirs, and the new content keeps it alive by a share of its own. */
+static enum err settle_old(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old, struct commit *m,
+			   struct content *fresh)
+{
+	const struct blob_target *t = &c->put.target;
+	bool old_lives_on = t->rules.versioning || t->rules.soft_delete;
+	if (!m->took_committed)
+		return blob_supersede(txn, t, old);
+	bool shared;
+	TRY(content_is_shared(txn, &old->content, &shared));
+	if (!shared && !old_lives_on) {
+		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
+		return retire_content_keeping(txn, &old->content, fresh);
+	}
+	for (size_t i = 0; i < m->result.count; i++)
+		if (find_block(&m->committed_by_id, m->result.block[i].id) && !find_block(&m->staged, m->result.block[i].id))
+			m->result.block[i].owned = false;
+	fresh->epoch = old->content.id;
+	TRY(content_share(txn, &old->content));
+	return blob_supersede(txn, t, old);
+}
+
+static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old, const struct stage *s)
+{
+	struct commit m = { .length_bytes = 0 };
+	struct arena *arena = txn_arena(txn);
+	struct blob *b = &c->put.blob;
+	if (s)
+		TRY(read_staged(txn, c->put.target.name, s, &m.staged));
+	if (old)
+		TRY(read_committed(txn, old, &m.committed));
+	TRY(sort_committed(arena, &m));
+	TRY(choose_blocks(arena, c, &m));
+	b->length_bytes = m.length_bytes;
+	b->block_count = (uint32_t)m.result.count;
+	b->content = (struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
+	if (old)
+		TRY(settle_old(txn, c, old, &m, &b->content));
+	if (m.result.count)
+		TRY(manifest_put(txn, b->content.id, &m.result, &b->content.part_count));
+	return s ? stage_close(txn, c->put.target.name, s, &b->content) : ERR_OK;
+}
+
+enum err blob_apply_put_block_list(struct txn *txn, void *call)
+{
+	struct blob_put_block_list_call *c = call;
+	struct blob_put_call *p = &c->put;
+	struct blob old;
+	struct stage s;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	enum err e = blob_get(txn, p->target.name, &old), staged = stage_get(txn, p->target.name, &s);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
+		return staged;
+	bool exists = e == ERR_OK;
+	TRY(blob_check_create(txn, &p->target, exists ? &old : NULL));
+	if (exists && !p->may_overwrite)
+		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
+	if (exists && old.type != BLOB_BLOCK)
+		return ERR_INVALID_BLOB_TYPE;
+	if (exists && old.copy.status == COPY_PENDING)
+		return ERR_PENDING_COPY_OPERATION;
+	if (exists && old.tier == TIER_ARCHIVE)
+		return ERR_BLOB_ARCHIVED;
+	p->blob = (struct blob){ .name = p->target.name, .type = BLOB_BLOCK, .http = p->http, .metadata = p->metadata,
+				 .tags = p->tags, .tier = p->tier, .immutability = p->immutability,
+				 .immutable_until_ticks = p->immutable_until_ticks, .legal_hold = p->legal_hold };
+	struct blob *b = &p->blob;
+	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
+	if (exists) {
+		b->lease = old.lease;
+		lease_note_write(&b->lease, txn_now(txn));
+	}
+	blob_touch(txn, b, &p->target, exists ? old.etag : 0);
+	b->created_ticks = exists && !p->target.rules.versioning ? old.created_ticks : b->etag;
+	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
+	TRY(tags_reindex(txn, p->target.name, exists ? &old.tags : NULL, &b->tags));
+	return blob_put(txn, b);
+}
+
+/* --- Get Block List ---------------------------------------------------------------------------------------------------- */
+
+enum err blob_apply_get_block_list(struct txn *txn, void *call)
+{
+	struct blob_get_block_list_call *c = call;
+	struct stage s;
+	c->committed_blocks = c->uncommitted_blocks = (struct manifest){ NULL, 0 };
+	enum err e = blob_load(txn, &c->target, &c->blob);
+	c->exists = e == ERR_OK;
+	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
+		return e;
+	bool base = !c->target.snapshot_ticks && !c->target.version_ticks;
+	enum err staged = base ? stage_get(txn, c->target.name, &s) : ERR_NOT_FOUND;
+	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
+		return staged;
+	if (!c->exists && staged == ERR_NOT_FOUND)
+		return ERR_BLOB_NOT_FOUND;
+	if (c->exists) {
+		TRY(blob_check_read(txn, &c->target, &c->blob));
+		if (c->blob.type != BLOB_BLOCK)
+			return ERR_INVALID_BLOB_TYPE;
+		if (c->committed)
+			TRY(read_committed(txn, &c->blob, &c->committed_blocks));
+	}
+	if (c->uncommitted && staged == ERR_OK)
+		TRY(read_staged(txn, c->target.name, &s, &c->uncommitted_blocks));
+	return ERR_OK;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "svc/common/background.h"
+
+#include <pthread.h>
+
+struct waiting_job {
+	struct store_job job;
+	pthread_mutex_t lock;
+	pthread_cond_t ready;
+	bool done;
+	enum err result;
+};
+
+static void waiting_done(struct store_job *job, enum err result)
+{
+	struct waiting_job *w = job->owner;
+	pthread_mutex_lock(&w->lock);
+	w->result = result;
+	w->done = true;
+	pthread_cond_signal(&w->ready);
+	pthread_mutex_unlock(&w->lock);
+}
+
+enum err background_write(struct store *store, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
+{
+	struct waiting_job w = { .job = { .partition = partition, .apply = apply, .call = call, .arena = arena,
+					  .done = waiting_done } };
+	w.job.owner = &w;
+	pthread_mutex_init(&w.lock, NULL);
+	pthread_cond_init(&w.ready, NULL);
+	store_write(store, &w.job);
+	pthread_mutex_lock(&w.lock);
+	while (!w.done)
+		pthread_cond_wait(&w.ready, &w.lock);
+	pthread_mutex_unlock(&w.lock);
+	pthread_mutex_destroy(&w.lock);
+	pthread_cond_destroy(&w.ready);
+	return w.result;
+}
