@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#undef sprintf /* a macro in some fortified headers */
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets atoi atol atoll atof strtok localtime gmtime ctime asctime
 #endif
 #endif
