@@ -179,7 +179,8 @@ static void run_parser(struct reader *r)
 		.reference = on_reference,
 		.serror = on_error,
 	};
-	xmlCtxtUseOptions(r->parser, XML_PARSE_NONET | XML_PARSE_COMPACT);
+	/* NOENT: also & and < in attributes come decoded; without a DOCTYPE no other entity exists. */
+	xmlCtxtUseOptions(r->parser, XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_COMPACT);
 	r->parser->sax = &events;
 	r->parser->userData = r;
 	xmlParseDocument(r->parser);
