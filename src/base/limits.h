@@ -33,6 +33,10 @@
 
 /* Codecs */
 #define LIMIT_XML_DEPTH 16                    /* the deepest document of the service has six levels */
+#define LIMIT_JSON_DEPTH 8                    /* tokens and key sets; entities are flat */
+#define LIMIT_JSON_VALUES 4096                /* 255 properties with their types fit many times */
+#define LIMIT_BATCH_PARTS 256                 /* of a blob batch; a table transaction has at most 100 */
+#define LIMIT_BATCH_BYTES (4 * 1024 * 1024)
 
 /* Store: the contract of the poorest engine */
 #define LIMIT_KEY_BYTES 4096

@@ -7,6 +7,8 @@
 #ifndef REST_SERVER_H
 #define REST_SERVER_H
 
+#include <stdatomic.h>
+
 #include "auth/auth.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -65,6 +67,7 @@ struct rest_server {
 	struct rest_listener_state *listeners;
 	size_t listener_count;
 	int access_log_fd;
+	atomic_uint_least64_t accepted; /* written by loop 0 */
 };
 
 /* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad address). */

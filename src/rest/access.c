@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come from
+ * its record, read through the cache and only when they are asked for. */
+#include "base/log.h"
+#include "rest/exchange_int.h"
+#include "rest/op.h"
+#include "svc/account/resource.h"
+
+static char resource_kind_of(enum service s)
+{
+	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER, [SERVICE_QUEUE] = RESOURCE_QUEUE,
+				      [SERVICE_TABLE] = RESOURCE_TABLE, [SERVICE_FILE] = RESOURCE_SHARE };
+	return kinds[s];
+}
+
+static enum err find_resource(struct request *r, struct resource *ret)
+{
+	if (r->container.len == 0)
+		return ERR_NOT_FOUND;
+	return resource_find(r->server->store, r->account, resource_kind_of(r->service), r->container, r->arena, ret);
+}
+
+static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)
+{
+	struct resource c;
+	TRY(find_resource(arg, &c));
+	for (size_t i = 0; i < c.policy_count; i++) {
+		const struct policy *p = &c.policy[i];
+		if (slice_eq(p->id, id)) {
+			*ret = (struct auth_policy){ p->id, p->start, p->expiry, p->permission };
+			return ERR_OK;
+		}
+	}
+	return ERR_NOT_FOUND;
+}
+
+/* Nobody is told that a private container exists; who speaks a version that knows the challenge gets it. */
+static enum err refuse_anonymous(const struct request *r)
+{
+	uint32_t since = r->service == SERVICE_TABLE ? VERSION(2020, 12, 6) : VERSION(2019, 12, 12);
+	return r->version >= since ? ERR_NO_AUTHENTICATION_INFORMATION : ERR_RESOURCE_NOT_FOUND;
+}
+
+static enum err check_anonymous(struct request *r)
+{
+	const struct op *op = r->op;
+	if (op->anon == ANON_ALWAYS)
+		return ERR_OK;
+	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
+	if (op->anon == ANON_NEVER || !reads)
+		return refuse_anonymous(r);
+	struct resource c;
+	enum err e = find_resource(r, &c);
+	if (e == ERR_NOT_FOUND)
+		return refuse_anonymous(r);
+	if (e != ERR_OK)
+		return e;
+	bool allowed = c.public_access == PUBLIC_CONTAINER || (c.public_access == PUBLIC_BLOB && op->anon == ANON_BLOB);
+	if (!allowed)
+		return refuse_anonymous(r);
+	return r->server->config.public_access_off ? ERR_PUBLIC_ACCESS_NOT_PERMITTED : ERR_OK;
+}
+
+static struct slice account_in_path(const struct request *r)
+{
+	if (!r->path_style)
+		return SLICE("");
+	struct slice rest = slice_from(r->head->path, 1);
+	return slice_first(rest, slice_find_byte(rest, '/'));
+}
+
+static bool is(const char *a, const char *b)
+{
+	return a && strcmp(a, b) == 0;
+}
+
+enum err access_check(struct request *r)
+{
+	const struct op *op = r->op;
+	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
+	const struct auth_account *account = rest_server_account(r->server, r->account);
+	struct auth_request a = {
+		.head = r->head,
+		.query = &r->query,
+		.service = (enum auth_service)r->service,
+		.account = account,
+		.path_style = r->path_style,
+		.account_in_path = account_in_path(r),
+		.container = r->container,
+		.object = r->object,
+		.version = r->version,
+		.secure = r->secure,
+		.client_ip = r->client_ip,
+		.now_ticks = r->arrival_ticks,
+		.find_policy = find_policy,
+		.find_policy_arg = r,
+		.bearer = r->server->config.bearer,
+		.account_for_delegation = account,
+	};
+	if (op->anon == ANON_ALWAYS)
+		return ERR_OK; /* a preflight is never authenticated */
+	enum err e = auth_authenticate(&a, r->arena, &r->identity, &failure);
+	if (e != ERR_OK) {
+		if (slice_is_set(failure.detail))
+			fault_add(r, "AuthenticationErrorDetail", failure.detail);
+		if (r->server->config.debug_signatures && slice_is_set(failure.string_to_sign))
+			log_info("refused %s: string to sign was \"%.*s\"", err_name(e), SLICE_FMT(failure.string_to_sign));
+		return e;
+	}
+	if (r->identity.kind == AUTH_ANONYMOUS)
+		return check_anonymous(r);
+	struct auth_demand demand = {
+		.sas = op->sas,
+		.account_sas = op->account_sas,
+		.resource_type = op->resource_type,
+		.at_container = r->level != LEVEL_OBJECT && r->level != LEVEL_MESSAGES && r->level != LEVEL_MESSAGE,
+		.no_bearer = is(op->restype, "account") || (is(op->comp, "acl") && r->service != SERVICE_QUEUE),
+		.bearer_only = is(op->comp, "userdelegationkey"),
+	};
+	return auth_authorize(&a, &r->identity, &demand);
+}

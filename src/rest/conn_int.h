@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside the REST room: the connection. Small, because ten thousand of them may sit idle; all that a request needs is in its
+ * exchange. Belongs to its loop's thread once adopted. */
+#ifndef REST_CONN_INT_H
+#define REST_CONN_INT_H
+
+#include "io/listen.h"
+#include "io/stream.h"
+#include "rest/exchange_int.h"
+
+enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BODY, CONN_BUSY, CONN_WRITE, CONN_DRAIN, CONN_LINGER, CONN_CLOSED };
+
+struct conn {
+	struct io_source source;
+	struct io_stream stream;
+	struct io_timer timer;
+	struct io_task task; /* adoption, turns, and at last the free */
+	struct rest_loop *rl;
+	struct conn *next, **prev;
+	struct exchange *ex; /* NULL when idle */
+	enum conn_state state;
+	enum service service;
+	bool readable, writable; /* as far as we know */
+	bool peer_ended;
+	bool task_queued;
+	unsigned turn_requests;
+	uint64_t window_bytes;   /* of the body, when its window began */
+	size_t lingered_bytes;
+	uint8_t address_len;
+	char address[IO_ADDRESS_TEXT_BYTES];
+};
+
+/* On the loop's thread. The connection's stream, service and address are set. */
+void conn_adopt(struct rest_loop *, struct conn *);
+void conn_close(struct conn *);
+void conn_advanced(struct exchange *, enum driver_state);
+/* Closes the idle ones, or all. */
+void conn_drain_all(struct rest_loop *, bool by_force);
+
+#endif

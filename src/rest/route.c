@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of operations and the search in it. Handlers are weak: a row whose handler is not linked is "not built". */
+#include "rest/op.h"
+
+#include <string.h>
+
+#include "rest/exchange_int.h"
+
+#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title) \
+	extern const struct handler handler_##name_ __attribute__((weak));
+#include "rest/ops.def"
+#undef OP
+
+static const struct op ops[] = {
+#define OP(id_, service_, methods_, level_, restype_, comp_, selector_, sas_, account_sas_, srt_, anon_, body_, name_, title_) \
+	{ .id = #id_, .service = SERVICE_##service_, .methods = methods_, .level = LEVEL_##level_, .restype = restype_, \
+	  .comp = comp_, .selector = selector_, .sas = sas_, .account_sas = account_sas_, .resource_type = srt_, \
+	  .anon = ANON_##anon_, .body = BODY_##body_, .handler = &handler_##name_, .title = title_ },
+#include "rest/ops.def"
+#undef OP
+};
+
+size_t op_count(void)
+{
+	return sizeof ops / sizeof *ops;
+}
+
+const struct op *op_at(size_t i)
+{
+	return &ops[i];
+}
+
+/* "" = absent or empty, NULL = whatever it is. */
+static bool param_fits(const char *wanted, struct slice value)
+{
+	return !wanted || slice_eq_nocase(slice_str(wanted), value);
+}
+
+static bool selector_fits(const char *selector, const struct request *r)
+{
+	if (!*selector)
+		return true;
+	struct slice rest = slice_str(selector + 2);
+	if (*selector == 'h') {
+		while (slice_is_set(rest))
+			if (!slice_is_set(http_header(r->head, slice_cut(&rest, ','))))
+				return false;
+		return true;
+	}
+	struct slice name = slice_cut(&rest, '=');
+	struct slice value = query_get(&r->query, name);
+	return slice_is_set(value) && (!slice_is_set(rest) || slice_eq_nocase(rest, value));
+}
+
+static bool level_fits(const struct op *op, const struct request *r)
+{
+	return op->service == r->service && (op->level == LEVEL_ANY || op->level == r->level);
+}
+
+const struct op *op_find(const struct request *r)
+{
+	unsigned method = 1u << r->head->method;
+	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
+	for (size_t i = 0; i < op_count(); i++) {
+		const struct op *op = &ops[i];
+		if ((op->methods & method) && level_fits(op, r) && param_fits(op->comp, comp) &&
+		    param_fits(op->restype, restype) && selector_fits(op->selector, r))
+			return op;
+	}
+	return NULL;
+}
+
+/* No row fits: the verb, if another one would; else the parameter that names no operation. */
+enum err route_error(struct request *r)
+{
+	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
+	bool restype_known = !slice_is_set(restype);
+	for (size_t i = 0; i < op_count(); i++) {
+		const struct op *op = &ops[i];
+		if (!level_fits(op, r) || op->methods == M_OPTIONS)
+			continue;
+		if (param_fits(op->restype, restype))
+			restype_known = true;
+		if (param_fits(op->comp, comp) && param_fits(op->restype, restype))
+			return r->head->method == HTTP_OTHER ? ERR_INVALID_HTTP_VERB : ERR_UNSUPPORTED_HTTP_VERB;
+	}
+	if (!restype_known)
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "restype", restype, "");
+	if (r->level == LEVEL_ANY)
+		return ERR_INVALID_URI;
+	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", slice_is_set(comp) ? comp : SLICE(""), "");
+}
