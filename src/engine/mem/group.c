@@ -191,20 +191,21 @@ enum err mem_group_scan(struct engine_group *g, struct slice partition, const st
 /* What a caller must not do, whatever its input was, is a bug above and ends here. */
 static void check_writes(const struct write *w, size_t count)
 {
-	size_t bytes = 0;
-	assert(count <= LIMIT_COMMIT_WRITES);
+	size_t bytes = 0, extents = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (w[i].kind == WRITE_PUT || w[i].kind == WRITE_DEL) {
 			mem_check_key(w[i].key);
 			bytes += w[i].key.len;
+		} else {
+			assert(w[i].extent.id && w[i].extent.length_bytes);
+			extents++;
 		}
 		if (w[i].kind == WRITE_PUT) {
 			assert(w[i].value.len >= 1 && w[i].value.len <= LIMIT_VALUE_BYTES);
 			bytes += w[i].value.len;
 		}
-		if (w[i].kind == WRITE_PUBLISH || w[i].kind == WRITE_RETIRE)
-			assert(w[i].extent.id && w[i].extent.length_bytes);
 	}
+	assert(count - extents <= LIMIT_COMMIT_WRITES && extents <= LIMIT_COMMIT_EXTENTS);
 	assert(bytes <= LIMIT_COMMIT_BYTES);
 }
 
