@@ -104,7 +104,7 @@ static enum err own_add_keyed(struct txn *t, struct slice key, struct write **re
 		struct slice copy = arena_dup(t->arena, key);
 		if (!slice_is_set(copy))
 			return ERR_NO_MEMORY;
-		if (t->count - t->extent_count >= LIMIT_COMMIT_WRITES)
+		if (t->count - t->extent_count >= LIMIT_COMMIT_WRITES || t->write_bytes + key.len > LIMIT_COMMIT_BYTES)
 			return ERR_LIMIT;
 		TRY(own_add(t, &w));
 		*w = (struct write){ .kind = WRITE_DEL, .key = copy };
@@ -140,9 +140,9 @@ static enum err fail(struct txn *t, enum err err)
 static enum err put(struct txn *t, struct slice key, struct slice value)
 {
 	TRY(check_key(key));
-	if (value.len > RECORD_PAYLOAD_MAX_BYTES || t->write_bytes + key.len + value.len > LIMIT_COMMIT_BYTES)
-		return ERR_LIMIT;
 	size_t len = value.len + RECORD_OVERHEAD_BYTES;
+	if (value.len > RECORD_PAYLOAD_MAX_BYTES || t->write_bytes + key.len + len > LIMIT_COMMIT_BYTES)
+		return ERR_LIMIT;
 	char *record = arena_alloc(t->arena, len);
 	if (!record)
 		return ERR_NO_MEMORY;
