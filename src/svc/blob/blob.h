@@ -77,14 +77,32 @@ struct blob_put_call {
 enum err blob_apply_put(struct txn *, void *call);
 
 /* --- reads --- */
+
+/* A run of a blob's bytes: in memory (bytes set), in an extent, or zeros (neither). */
+struct blob_piece {
+	struct slice bytes;
+	struct extent_ref extent; /* length_bytes 0 = none */
+	uint32_t offset;          /* in the extent */
+	uint64_t length_bytes;
+};
+
 struct blob_get_call {
 	struct blob_target target;
-	bool want_bytes; /* fetch small contents too; ERR_CONFLICT then means: run again on a snapshot */
+	bool want_bytes;     /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
+	bool has_range;
+	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
 	/* out */
 	struct blob blob;
 	uint64_t now_ticks;
+	uint64_t offset, length; /* what of the range there is */
+	struct blob_piece *piece;
+	size_t piece_count;
 };
-enum err blob_apply_get(struct txn *, void *call); /* only txn_get: fit for the cache of hot records */
+/* Without want_bytes only txn_get: fit for the cache of hot records. With it too, unless the content lies in rows. */
+enum err blob_apply_get(struct txn *, void *call);
+/* The pieces of [offset, offset+length) of a content of append or page rows (append.c, page.c). */
+enum err append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
+enum err page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
 
 /* --- changes of properties --- */
 struct blob_modify_call {

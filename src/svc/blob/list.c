@@ -211,7 +211,7 @@ enum err blob_apply_list(struct txn *txn, void *call)
 		if (wanted && page_is_full(&m)) {
 			c->more = true;
 			c->next = item.blob.name;
-			c->next_ticks = s->tag == 'h' && !item.is_prefix ? s->ticks : s->tag == 'b' ? UINT64_MAX : 0;
+			c->next_ticks = item.is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
 			return ERR_OK;
 		}
 		if (wanted)
