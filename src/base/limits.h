@@ -53,4 +53,10 @@
 #define LIMIT_EXTENT_BYTES (4 * 1024 * 1024)  /* one extent; longer payloads are several */
 #define PAYLOAD_INLINE_BYTES (32 * 1024)      /* at most this in the record, docs/decisions/ has the measurement */
 
+/* Table */
+#define LIMIT_TABLE_QUERY_MS 5000             /* a page's search, as documented: then what was found and where to go on */
+#define LIMIT_TABLE_LOOP_MS 4                 /* of it on an event loop; a longer one moves to a worker */
+#define LIMIT_TABLE_PAGE_BYTES (4 * 1024 * 1024) /* a page's body is full past this: entities can have 1 MiB */
+#define LIMIT_TABLE_BODY_BYTES (4 * 1024 * 1024) /* an entity or a batch, as documented */
+
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Entities as OData JSON: a request's object to a run of properties (svc/table/edm.h), a stored run to bytes of an answer.
+ * Both go straight between text and record bytes, without a tree in between. */
+#ifndef REST_ENTITY_JSON_H
+#define REST_ENTITY_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "svc/table/entity.h"
+
+/* One member of a flat JSON object. Text of strings is unescaped; of numbers it is as written. */
+enum json_kind { FLAT_NULL, FLAT_TRUE, FLAT_FALSE, FLAT_NUMBER, FLAT_STRING };
+struct flat_member {
+	struct slice name;
+	enum json_kind kind;
+	struct slice text;
+};
+struct flat_object {
+	struct flat_member *member;
+	size_t count;
+};
+/* Two for each of 255 properties (value and type), and what OData adds of its own. */
+enum { FLAT_MEMBERS_MAX = 640 };
+/* An object of scalars only, strict JSON in UTF-8: ERR_INVALID_INPUT; more members: ERR_TOO_MANY_PROPERTIES. Slices point into
+ * `text` or the arena. */
+enum err flat_parse(struct slice text, struct arena *, struct flat_object *ret) MUST_CHECK;
+const struct flat_member *flat_find(const struct flat_object *, struct slice name); /* NULL: not there */
+
+struct entity_body {
+	struct slice partition_key, row_key; /* absent if the object has none, or null */
+	struct slice properties;             /* the run */
+};
+/* Reads, types and checks an entity; keys and total size are not judged here. */
+enum err entity_body_parse(struct slice text, struct arena *, struct entity_body *ret) MUST_CHECK;
+
+enum odata_level { ODATA_NONE, ODATA_MINIMAL, ODATA_FULL };
+
+/* What writing entities of one table needs to know. */
+struct entity_writer {
+	enum odata_level level;
+	struct slice root;    /* service URL with a '/' at its end, fit to stand in JSON */
+	struct slice account, table;
+	bool select_all;
+	size_t select_count;  /* names of $select, if not all; SELECT_MAX at most */
+	struct slice *select;
+};
+enum { SELECT_MAX = 255 };
+
+/* One object, from '{' to '}'. metadata_url: begin with odata.metadata of a single entity. */
+void entity_json_write(struct buf *, const struct entity_writer *, const struct entity *, bool metadata_url);
+/* table(PartitionKey='..',RowKey='..'), percent-encoded, quotes doubled. */
+void entity_link_write(struct buf *, const struct entity_writer *, struct slice partition_key, struct slice row_key);
+/* A quoted JSON string. */
+void json_text_write(struct buf *, struct slice text);
+
+/* W/"datetime'...'" of ticks, at most ENTITY_ETAG_MAX bytes; returns the length. */
+enum { ENTITY_ETAG_MAX = 48 };
+size_t entity_etag_format(uint64_t ticks, char *dst);
+/* The ticks of an ETag of ours exactly as we write it; 0 if it is another one. */
+uint64_t entity_etag_parse(struct slice etag);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Record bytes to OData JSON. The inner loop of queries: room is reserved once per piece, then plain stores. */
+#include "rest/entity_json.h"
+
+#include "base/rng.h"
+#include "wire/base64.h"
+#include "wire/uri.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline char *put(char *p, struct slice s)
+{
+	memcpy(p, s.ptr, s.len);
+	return p + s.len;
+}
+#define PUT(p, literal) put((p), SLICE(literal))
+
+/* 1: must be escaped in a JSON string. */
+static inline bool needs_escape(unsigned char c)
+{
+	return c < 0x20 || c == '"' || c == '\\';
+}
+
+static char *put_escape(char *p, unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	*p++ = '\\';
+	switch (c) {
+	case '"':
+	case '\\':
+		*p++ = (char)c;
+		return p;
+	case '\n':
+		*p++ = 'n';
+		return p;
+	case '\r':
+		*p++ = 'r';
+		return p;
+	case '\t':
+		*p++ = 't';
+		return p;
+	default:
+		p = PUT(p, "u00");
+		*p++ = hex[c >> 4];
+		*p++ = hex[c & 15];
+		return p;
+	}
+}
+
+/* The first byte at or behind i that must be escaped. Eight at a time: a byte below 0x20, or equal to one of the two, makes
+ * its high bit in one of three tests. */
+static size_t find_escape(const char *s, size_t i, size_t len)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+	while (len - i >= 8) {
+		uint64_t v;
+		memcpy(&v, s + i, 8);
+		uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
+		uint64_t hit = (v - ones * 0x20) & ~v;
+		hit |= (quote - ones) & ~quote;
+		hit |= (slash - ones) & ~slash;
+		if (hit & highs)
+			break;
+		i += 8;
+	}
+	while (i < len && !needs_escape((unsigned char)s[i]))
+		i++;
+	return i;
+}
+
+void json_text_write(struct buf *b, struct slice s)
+{
+	size_t at = 0;
+	char *p = buf_reserve(b, s.len + 2);
+	if (!p)
+		return;
+	*p++ = '"';
+	for (;;) {
+		size_t stop = find_escape(s.ptr, at, s.len);
+		p = put(p, slice_make(s.ptr + at, stop - at));
+		at = stop;
+		if (at == s.len)
+			break;
+		/* Each escape may take 5 bytes more than was reserved for it. */
+		b->len = (size_t)(p - b->ptr);
+		p = buf_reserve(b, s.len - at + 8);
+		if (!p)
+			return;
+		p = put_escape(p, (unsigned char)s.ptr[at++]);
+	}
+	*p++ = '"';
+	b->len = (size_t)(p - b->ptr);
+}
+
+static char *put_i64(char *p, int64_t v)
+{
+	char digits[20];
+	size_t n = 0;
+	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	if (v < 0)
+		*p++ = '-';
+	do
+		digits[n++] = (char)('0' + u % 10);
+	while (u /= 10);
+	while (n)
+		*p++ = digits[--n];
+	return p;
+}
+
+enum { DOUBLE_TEXT_MAX = 40 };
+
+/* The shortest form that reads back as the same number, always with a point or an exponent: it is a Double. */
+static char *put_double(char *p, double v)
+{
+	if (v == rint(v) && fabs(v) < 1e15) {
+		if (v == 0 && signbit(v))
+			*p++ = '-';
+		p = put_i64(p, (int64_t)v);
+		return PUT(p, ".0");
+	}
+	int n = 0;
+	for (int precision = 15; precision <= 17; precision++) {
+		n = snprintf(p, DOUBLE_TEXT_MAX, "%.*g", precision, v);
+		if (strtod(p, NULL) == v)
+			break;
+	}
+	if (!memchr(p, '.', (size_t)n) && !memchr(p, 'e', (size_t)n)) {
+		p[n++] = '.';
+		p[n++] = '0';
+	}
+	return p + n;
+}
+
+static struct slice odd_double(double v)
+{
+	if (isnan(v))
+		return SLICE("\"NaN\"");
+	return v > 0 ? SLICE("\"Infinity\"") : SLICE("\"-Infinity\"");
+}
+
+static void write_value(struct buf *b, const struct edm_value *v)
+{
+	char *p;
+	switch (v->type) {
+	case EDM_STRING:
+		json_text_write(b, v->bytes);
+		return;
+	case EDM_BINARY:
+		p = buf_reserve(b, BASE64_BYTES(v->bytes.len) + 2);
+		if (!p)
+			return;
+		p[0] = '"';
+		base64_encode_to(p + 1, v->bytes);
+		p[1 + BASE64_BYTES(v->bytes.len)] = '"';
+		b->len += BASE64_BYTES(v->bytes.len) + 2;
+		return;
+	default:
+		break;
+	}
+	p = buf_reserve(b, 64);
+	if (!p)
+		return;
+	switch (v->type) {
+	case EDM_INT32:
+		p = put_i64(p, v->integer);
+		break;
+	case EDM_INT64:
+		*p++ = '"';
+		p = put_i64(p, v->integer);
+		*p++ = '"';
+		break;
+	case EDM_DOUBLE:
+		p = isfinite(v->number) ? put_double(p, v->number) : put(p, odd_double(v->number));
+		break;
+	case EDM_BOOLEAN:
+		p = v->boolean ? PUT(p, "true") : PUT(p, "false");
+		break;
+	case EDM_DATETIME:
+		*p++ = '"';
+		p += edm_datetime_format(v->ticks, p);
+		*p++ = '"';
+		break;
+	case EDM_GUID: {
+		struct uuid u;
+		memcpy(u.bytes, v->bytes.ptr, sizeof u.bytes);
+		*p++ = '"';
+		uuid_format(&u, p);
+		p += UUID_TEXT_BYTES;
+		*p++ = '"';
+		break;
+	}
+	default:
+		p = PUT(p, "null");
+	}
+	b->len = (size_t)(p - b->ptr);
+}
+
+/* Types a reader could not guess from the value. */
+static bool is_annotated(enum odata_level level, const struct edm_value *v)
+{
+	if (level == ODATA_NONE)
+		return false;
+	return v->type == EDM_INT64 || v->type == EDM_DATETIME || v->type == EDM_GUID || v->type == EDM_BINARY ||
+	       (v->type == EDM_DOUBLE && !isfinite(v->number));
+}
+
+static void write_member(struct buf *b, enum odata_level level, struct slice name, const struct edm_value *v)
+{
+	char *p = buf_reserve(b, 2 * name.len + 64);
+	if (!p)
+		return;
+	/* Names are identifiers: nothing in them needs an escape. */
+	if (is_annotated(level, v)) {
+		*p++ = '"';
+		p = put(p, name);
+		p = PUT(p, "@odata.type\":\"");
+		p = put(p, edm_type_name(v->type));
+		p = PUT(p, "\",");
+	}
+	*p++ = '"';
+	p = put(p, name);
+	*p++ = '"';
+	*p++ = ':';
+	b->len = (size_t)(p - b->ptr);
+	write_value(b, v);
+	buf_put_byte(b, ',');
+}
+
+size_t entity_etag_format(uint64_t ticks, char *dst)
+{
+	char text[EDM_DATETIME_TEXT_MAX];
+	size_t len = edm_datetime_format(ticks, text);
+	char *p = PUT(dst, "W/\"datetime'");
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == ':')
+			p = PUT(p, "%3A");
+		else
+			*p++ = text[i];
+	}
+	p = PUT(p, "'\"");
+	return (size_t)(p - dst);
+}
+
+uint64_t entity_etag_parse(struct slice etag)
+{
+	struct slice head = SLICE("W/\"datetime'");
+	char text[EDM_DATETIME_TEXT_MAX], again[ENTITY_ETAG_MAX];
+	size_t n = 0;
+	if (!slice_has_prefix(etag, head))
+		return 0;
+	for (size_t i = head.len; i < etag.len && etag.ptr[i] != '\'' && n < sizeof text; i++) {
+		bool colon = slice_has_prefix(slice_from(etag, i), SLICE("%3A"));
+		text[n++] = colon ? ':' : etag.ptr[i];
+		i += colon ? 2 : 0;
+	}
+	uint64_t ticks;
+	if (!edm_datetime_parse(slice_make(text, n), &ticks))
+		return 0;
+	size_t len = entity_etag_format(ticks, again);
+	return slice_eq(etag, slice_make(again, len)) ? ticks : 0;
+}
+
+void entity_link_write(struct buf *b, const struct entity_writer *w, struct slice partition_key, struct slice row_key)
+{
+	const struct slice keys[] = { partition_key, row_key };
+	buf_put(b, w->table);
+	BUF_PUT(b, "(PartitionKey='");
+	for (int i = 0; i < 2; i++) {
+		struct slice rest = keys[i];
+		while (slice_is_set(rest)) {
+			uri_encode(b, slice_cut(&rest, '\''), "");
+			if (slice_is_set(rest))
+				BUF_PUT(b, "''");
+		}
+		if (i == 0)
+			BUF_PUT(b, "',RowKey='");
+	}
+	BUF_PUT(b, "')");
+}
+
+static void write_full_head(struct buf *b, const struct entity_writer *w, const struct entity *e)
+{
+	BUF_PUT(b, "\"odata.type\":\"");
+	buf_put(b, w->account);
+	BUF_PUT(b, ".");
+	buf_put(b, w->table);
+	BUF_PUT(b, "\",\"odata.id\":\"");
+	buf_put(b, w->root);
+	entity_link_write(b, w, e->partition_key, e->row_key);
+	BUF_PUT(b, "\",");
+}
+
+static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+{
+	if (metadata_url) {
+		BUF_PUT(b, "\"odata.metadata\":\"");
+		buf_put(b, w->root);
+		BUF_PUT(b, "$metadata#");
+		buf_put(b, w->table);
+		BUF_PUT(b, "/@Element\",");
+	}
+	if (w->level == ODATA_FULL)
+		write_full_head(b, w, e);
+	char *p = buf_reserve(b, ENTITY_ETAG_MAX + 32), etag[ENTITY_ETAG_MAX];
+	if (!p)
+		return;
+	size_t len = entity_etag_format(e->ticks, etag);
+	p = PUT(p, "\"odata.etag\":\"W/\\\"");
+	p = put(p, slice_make(etag + 3, len - 4));
+	p = PUT(p, "\\\"\",");
+	b->len = (size_t)(p - b->ptr);
+	if (w->level == ODATA_FULL) {
+		BUF_PUT(b, "\"odata.editLink\":\"");
+		entity_link_write(b, w, e->partition_key, e->row_key);
+		BUF_PUT(b, "\",");
+	}
+}
+
+static void write_timestamp(struct buf *b, enum odata_level level, uint64_t ticks)
+{
+	struct edm_value v = { .type = EDM_DATETIME, .ticks = ticks };
+	/* Readers know the type of Timestamp: only full metadata says it. */
+	write_member(b, level == ODATA_FULL ? ODATA_FULL : ODATA_NONE, SLICE("Timestamp"), &v);
+}
+
+/* Properties that $select names and the entity lacks stand there as null. */
+static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e)
+{
+	for (size_t i = 0; i < w->select_count; i++) {
+		struct slice name = w->select[i];
+		struct edm_value v = { .type = EDM_NONE };
+		if (slice_eq(name, SLICE("Timestamp"))) {
+			write_timestamp(b, w->level, e->ticks);
+			continue;
+		}
+		if (slice_eq(name, SLICE("PartitionKey")) || slice_eq(name, SLICE("RowKey"))) {
+			v.type = EDM_STRING;
+			v.bytes = name.len == 6 ? e->row_key : e->partition_key;
+		} else {
+			struct property_cursor c = property_cursor_make(e->properties);
+			struct property p;
+			while (property_next(&c, &p))
+				if (slice_eq(p.name, name)) {
+					v = p.value;
+					break;
+				}
+		}
+		write_member(b, w->level, name, &v);
+	}
+}
+
+void entity_json_write(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+{
+	buf_put_byte(b, '{');
+	if (w->level != ODATA_NONE)
+		write_heads(b, w, e, metadata_url);
+	if (w->select_all) {
+		struct edm_value pk = { .type = EDM_STRING, .bytes = e->partition_key };
+		struct edm_value rk = { .type = EDM_STRING, .bytes = e->row_key };
+		struct property_cursor c = property_cursor_make(e->properties);
+		struct property p;
+		write_member(b, w->level, SLICE("PartitionKey"), &pk);
+		write_member(b, w->level, SLICE("RowKey"), &rk);
+		write_timestamp(b, w->level, e->ticks);
+		while (property_next(&c, &p))
+			write_member(b, w->level, p.name, &p.value);
+	} else {
+		write_selected(b, w, e);
+	}
+	/* Every member ended with a comma; an object without any has none to take back. */
+	if (buf_ok(b) && b->ptr[b->len - 1] == ',')
+		b->len--;
+	buf_put_byte(b, '}');
+}

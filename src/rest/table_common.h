@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the table handlers share: OData levels, headers, tokens, the service's URL, key ranges of a SAS. */
+#ifndef REST_TABLE_COMMON_H
+#define REST_TABLE_COMMON_H
+
+#include "rest/entity_json.h"
+#include "rest/request.h"
+#include "svc/account/resource.h"
+
+/* $format, else Accept; ERR_ATOM_FORMAT_NOT_SUPPORTED if Atom is all that is accepted. */
+enum err table_level(struct request *, enum odata_level *ret) MUST_CHECK;
+/* A request body must be JSON. */
+enum err table_check_content_type(struct request *) MUST_CHECK;
+/* "http://host[/account]/", in the arena. */
+struct slice table_service_root(struct request *);
+/* root, account, table as addressed, everything selected. */
+enum err table_writer_init(struct request *, struct entity_writer *) MUST_CHECK;
+
+enum table_prefer { PREFER_NOTHING, PREFER_CONTENT, PREFER_NO_CONTENT };
+enum table_prefer table_prefer_of(struct slice header);
+
+/* Headers of an answer that has a JSON body, and of one that has none. */
+void table_json_headers(struct request *, enum odata_level);
+void table_empty_headers(struct request *);
+
+/* Continuation tokens: 1!<length>!<base64 with other signs for = + />. */
+struct slice table_token_make(struct arena *, struct slice text); /* absent: no memory */
+bool table_token_read(struct arena *, struct slice token, struct slice *ret);
+
+/* Finds the table's generation partition through the cache: `missing` if there is none. */
+enum err table_find(struct request *, struct slice table, enum err missing, struct slice *ret_partition) MUST_CHECK;
+/* $top; 0 .. 1000. Absent: 1000. */
+enum err table_top(struct request *, size_t *ret) MUST_CHECK;
+bool table_name_is_valid(struct slice name, enum err *ret);
+/* 400 InvalidInput with this text in the error. */
+enum err table_fault(struct request *, enum err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* PartitionKey='..',RowKey='..' */
+enum err table_keys_parse(struct request *, struct slice text, struct slice *ret_pk, struct slice *ret_rk) MUST_CHECK;
+/* Is the entity within the key range of the SAS? ERR_AUTHORIZATION_FAILURE if not. */
+enum err table_range_check(const struct request *, struct slice pk, struct slice rk) MUST_CHECK;
+/* If-Match of an entity: present or not, "*", ticks (0: matches nothing). Refuses what is no ETag, and If-None-Match. */
+struct table_match {
+	bool present, any;
+	uint64_t ticks;
+};
+enum err table_match_parse(struct slice if_match, struct slice if_none_match, struct table_match *ret) MUST_CHECK;
+
+#endif
