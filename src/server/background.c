@@ -1,38 +1,124 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Each round looks at the engine, at the intents of every account, and at the next few partitions of the store, so that a round
+ * stays short however many containers and queues there are. Nothing found: a second of rest. */
 #include "server/background.h"
 
+#include "base/limits.h"
 #include "base/log.h"
+#include "store/key.h"
+#include "svc/account/resource.h"
+#include "svc/blob/retire.h"
+#include "svc/queue/queue.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
-enum { IDLE_MS = 1000, BUSY_MS = 10 };
+enum { IDLE_MS = 1000, BUSY_MS = 5, PARTITIONS_A_ROUND = 128 };
 
 struct background {
 	struct store *store;
+	const struct auth_account *accounts;
+	size_t account_count;
+	struct key next_partition;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 	bool stop;
+	bool complained;
 };
 
+/* Rows go with their partition; only containers name extents that must be retired first. */
+static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
+{
+	*ret_more = false;
+	return kind == 'c' ? retire_container(store, partition, ret_more) : ERR_OK;
+}
+
+void background_at_start(struct store *store, const struct auth_account *accounts, size_t account_count)
+{
+	for (size_t i = 0; i < account_count; i++) {
+		bool more;
+		enum err err = resource_reap(store, accounts[i].name, generation_empty, true, &more);
+		if (err != ERR_OK)
+			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again", SLICE_FMT(accounts[i].name),
+				 err_name(err));
+	}
+}
+
+/* The first error of a row of errors is said; the work is tried again anyway. */
+static void result_note(struct background *b, const char *what, enum err err, bool *failed)
+{
+	if (err == ERR_OK || err == ERR_STOPPED)
+		return;
+	*failed = true;
+	if (!b->complained)
+		log_warn("%s failed (%s); it is tried again every second", what, err_name(err));
+	b->complained = true;
+}
+
+static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
+{
+	char account[64];
+	struct slice rest = partition, name;
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+		return ERR_OK;
+	if (rest.ptr[0] == 'c')
+		return retire_round(b->store, partition, ret_more);
+	if (rest.ptr[0] == 'q')
+		return queue_sweep(b->store, partition, arena, ret_more);
+	return ERR_OK;
+}
+
+static bool partitions_tend(struct background *b, bool *failed)
+{
+	struct arena arena;
+	struct slice *found;
+	size_t count = 0;
+	bool more = false;
+	struct engine *engine = store_engine(b->store);
+	arena_init(&arena, 16 * MIB);
+	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena, &found, &count);
+	result_note(b, "looking through the store", err, failed);
+	if (err != ERR_OK)
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct arena work;
+		bool again = false;
+		arena_init(&work, 16 * MIB);
+		result_note(b, "tending a container or queue", partition_tend(b, found[i], &work, &again), failed);
+		arena_fini(&work);
+		more = more || again;
+	}
+	key_init(&b->next_partition);
+	if (count == PARTITIONS_A_ROUND)
+		key_after(&b->next_partition, found[count - 1]);
+	arena_fini(&arena);
+	return more || count == PARTITIONS_A_ROUND;
+}
+
 /* True if another round would find work. */
-static bool round_run(struct background *b, bool *complained)
+static bool round_run(struct background *b)
 {
 	struct engine *engine = store_engine(b->store);
-	bool more = false;
-	enum err err = engine->ops->reclaim(engine, &more);
-	if (err != ERR_OK && !*complained)
-		log_warn("reclaiming space failed (%s); it is tried again every second", err_name(err));
-	*complained = err != ERR_OK;
-	return err == ERR_OK && more;
+	bool more = false, failed = false;
+	for (size_t i = 0; i < b->account_count; i++) {
+		bool again = false;
+		result_note(b, "emptying deleted resources", resource_reap(b->store, b->accounts[i].name, generation_empty, false, &again), &failed);
+		more = more || again;
+	}
+	more = partitions_tend(b, &failed) || more;
+	bool again = false;
+	result_note(b, "reclaiming space", engine->ops->reclaim(engine, &again), &failed);
+	if (!failed)
+		b->complained = false;
+	return !failed && (more || again);
 }
 
 static void *background_run(void *arg)
 {
 	struct background *b = arg;
-	bool complained = false, more = false;
+	bool more = false;
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {
 		struct timespec until;
@@ -43,19 +129,22 @@ static void *background_run(void *arg)
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
 		pthread_mutex_unlock(&b->mutex);
-		more = round_run(b, &complained);
+		more = round_run(b);
 		pthread_mutex_lock(&b->mutex);
 	}
 	pthread_mutex_unlock(&b->mutex);
 	return NULL;
 }
 
-struct background *background_start(struct store *store)
+struct background *background_start(struct store *store, const struct auth_account *accounts, size_t account_count)
 {
 	struct background *b = calloc(1, sizeof *b);
 	if (!b)
 		return NULL;
 	b->store = store;
+	b->accounts = accounts;
+	b->account_count = account_count;
+	key_init(&b->next_partition);
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The thread that does what nobody waits for: reclaim of dead extents and dropped generations, in bounded rounds. */
+ * The thread that does what nobody waits for, in bounded rounds: reclaim of dead extents, dropped generations, expired messages. */
 #ifndef SERVER_BACKGROUND_H
 #define SERVER_BACKGROUND_H
 
+#include "auth/auth.h"
 #include "store/store.h"
 
 struct background;
 
-/* NULL if there is no memory or thread for it (said in the log): the server works, space is not reclaimed. */
-struct background *background_start(struct store *);
+/* Before the first request: finishes creations that a crash cut in two. */
+void background_at_start(struct store *, const struct auth_account *, size_t account_count);
+/* The accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server works, space is not reclaimed. */
+struct background *background_start(struct store *, const struct auth_account *, size_t account_count);
 void background_stop(struct background *); /* waits for the round that runs; accepts NULL */
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-enum kind { STR, PORT, INT, BOOL, OPTIONAL, SECRET, HIDDEN, HEADING, IGNORED, IGNORED_VALUE };
+enum kind { STR, PORT, INT, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
 
 struct setting {
 	enum kind kind;
@@ -32,6 +32,7 @@ struct setting {
 #define PLACE_OPTIONAL(field) PLACE(field)
 #define PLACE_SECRET(field) PLACE(field)
 #define PLACE_HIDDEN(field) PLACE(field)
+#define PLACE_HIDDEN_INT(field) PLACE(field)
 #define PLACE_HEADING(field) -1
 #define PLACE_IGNORED(field) -1
 #define PLACE_IGNORED_VALUE(field) -1
@@ -90,6 +91,7 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 	bool yes = false;
 	switch (s->kind) {
 	case PORT:
+	case HIDDEN_INT:
 	case INT: {
 		int64_t most = s->kind == PORT ? 65535 : 1024;
 		if (!slice_to_i64(value, &number) || number < 0 || number > most) {
@@ -292,6 +294,10 @@ static bool config_check(struct config *c, struct buf *error)
 		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
 		return false;
 	}
+	if (c->production && c->mutant) {
+		buf_printf(error, "--mutant breaks promises on purpose and works in development mode only");
+		return false;
+	}
 	if (c->production && c->inMemoryPersistence) {
 		buf_printf(error, "--inMemoryPersistence keeps nothing and works in development mode only");
 		return false;
@@ -344,7 +350,7 @@ void config_help(struct buf *out)
 			buf_printf(out, "\n%s:\n", s->help);
 			continue;
 		}
-		if (s->kind == HIDDEN || s->kind == IGNORED || s->kind == IGNORED_VALUE)
+		if (s->kind == HIDDEN || s->kind == HIDDEN_INT || s->kind == IGNORED || s->kind == IGNORED_VALUE)
 			continue;
 		char left[64], letter[8] = "";
 		if (s->letter)

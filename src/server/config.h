@@ -23,6 +23,7 @@ struct config {
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauth, *create, *accessLog, *debug;
 	const char *clockShiftFile;
+	int64_t mutant;
 	/* derived by config_check */
 	bool production;
 	bool secure;        /* cert and key given */

@@ -10,6 +10,7 @@
 #include "server/notify.h"
 #include "server/serve.h"
 
+#include "auth/bearer.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "engine/rocks/rocks.h"
@@ -30,6 +31,7 @@ struct house {
 	struct accounts accounts;
 	struct clock clock;
 	struct io_tls *tls;
+	struct auth_bearer_config *bearer;
 	struct store *store;
 	struct background *background;
 	struct rest_listener listeners[CONFIG_SERVICES];
@@ -84,14 +86,12 @@ static bool house_build(struct house *h, struct buf *error)
 	const struct config *c = h->config;
 	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error) : datadir_open(&h->data, c->location, true, error)))
 		return false;
-	if (!accounts_load(&h->accounts, c, h->data.path, error) || !clock_open(h, error))
-		return false;
-	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
-		return false;
+	struct rocks_options rocks = { .dir = h->data.path, .create = true };
 	struct engine *engine;
-	if (engine_rocks_open(h->data.path, NULL, &engine, error) != ERR_OK)
+	/* The engine first: it holds the lock that makes the directory ours. */
+	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
 		return false;
-	struct store_options options = { .clock = &h->clock };
+	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
 	enum err err = store_open(engine, &options, &h->store);
 	if (err != ERR_OK) {
 		buf_printf(error, "cannot open the store in %s: %s", h->data.path, err_name(err));
@@ -99,6 +99,16 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	if (!accounts_load(&h->accounts, c, h->data.path, error))
+		return false;
+	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
+		return false;
+	if (c->oauth[0]) {
+		struct bearer_options bearer = { .mode = BEARER_BASIC };
+		if (bearer_config_new(&bearer, &h->bearer, error) != ERR_OK)
+			return false;
+	}
+	background_at_start(h->store, h->accounts.account, h->accounts.count);
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		h->listeners[i] = (struct rest_listener){ .host = config_host(c, i),
 							  .port = (uint16_t)config_port(c, i),
@@ -111,6 +121,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.listener_count = CONFIG_SERVICES,
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
+		.bearer = h->bearer,
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.development = !c->production,
@@ -118,7 +129,7 @@ static bool house_build(struct house *h, struct buf *error)
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
-	h->background = background_start(h->store);
+	h->background = background_start(h->store, h->accounts.account, h->accounts.count);
 	return true;
 }
 
@@ -128,6 +139,7 @@ static void house_take_down(struct house *h)
 	background_stop(h->background);
 	store_close(h->store);
 	io_tls_free(h->tls);
+	bearer_config_free(h->bearer);
 	accounts_fini(&h->accounts);
 	datadir_close(&h->data);
 }
@@ -202,7 +214,7 @@ static void signals_block(sigset_t *set)
 
 int serve_main(const struct config *config)
 {
-	struct house house = { .config = config, .data = { .lock_fd = -1 } };
+	struct house house = { .config = config};
 	struct buf error;
 	sigset_t signals;
 	int status = 1;
