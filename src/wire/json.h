@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * JSON as tables and tokens need it.
+ *
+ * The writer appends to a buf and sets the commas itself. Strings are escaped; malformed UTF-8 becomes U+FFFD. Doubles are
+ * written in the shortest form that reads back the same and always look like a double (5.0, 1e+20); those that are no
+ * numbers as the strings "NaN", "Infinity", "-Infinity".
+ *
+ * The reader gives a tree whose slices point into the document or the arena. Refused: malformed UTF-8, trailing text,
+ * comments, nesting deeper than asked for, more than LIMIT_JSON_VALUES values. A byte order mark is skipped.
+ * Names may repeat; json_member finds the first. */
+#ifndef WIRE_JSON_H
+#define WIRE_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Writer */
+struct json_out {
+	struct buf *buf;
+	bool comma; /* before the next name or element */
+};
+static inline struct json_out json_out_make(struct buf *buf)
+{
+	return (struct json_out){ buf, false };
+}
+void json_object_begin(struct json_out *);
+void json_object_end(struct json_out *);
+void json_array_begin(struct json_out *);
+void json_array_end(struct json_out *);
+void json_name(struct json_out *, struct slice name);
+void json_string(struct json_out *, struct slice text);
+void json_i64(struct json_out *, int64_t v);
+void json_u64(struct json_out *, uint64_t v);
+void json_double(struct json_out *, double v);
+void json_bool(struct json_out *, bool v);
+void json_null(struct json_out *);
+void json_raw(struct json_out *, struct slice json); /* a value that is JSON already */
+/* A quoted string without any state, and a double as json_double writes it. */
+void json_put_string(struct buf *, struct slice text);
+void json_put_double(struct buf *, double v);
+
+/* Reader */
+enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
+
+struct json_node {
+	enum json_kind kind;
+	struct slice name; /* of a member of an object, else absent */
+	struct slice text; /* string: decoded; number: as sent; bool: "true" or "false"; else absent */
+	struct json_node *child, *last_child, *next;
+};
+
+struct json_member {
+	struct slice name;
+	enum json_kind kind; /* never JSON_OBJECT or JSON_ARRAY */
+	struct slice text;
+};
+
+/* ERR_SYNTAX or ERR_NO_MEMORY. max_depth counts nested objects and arrays, at most LIMIT_JSON_DEPTH. */
+enum err json_parse(struct slice document, struct arena *, unsigned max_depth, struct json_node **ret) MUST_CHECK;
+/* One object without nested values: an entity. */
+enum err json_parse_flat(struct slice document, struct arena *, struct json_member **ret, size_t *ret_count) MUST_CHECK;
+/* NULL if missing or node is NULL or no object. */
+struct json_node *json_member(const struct json_node *, const char *name);
+/* The text of a string member; absent if missing or of another kind. */
+struct slice json_member_string(const struct json_node *, const char *name);
+/* A JSON number's text; false if it overflows or is longer than any sensible one. */
+bool json_number_to_double(struct slice text, double *ret);
+/* No fraction and no exponent in it (Edm.Int32, not Edm.Double). */
+bool json_number_is_integer(struct slice text);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "wire/chars.h"
+#include "wire/json.h"
+
+static void before_value(struct json_out *out)
+{
+	if (out->comma)
+		buf_put_byte(out->buf, ',');
+	out->comma = true;
+}
+
+void json_object_begin(struct json_out *out)
+{
+	before_value(out);
+	buf_put_byte(out->buf, '{');
+	out->comma = false;
+}
+
+void json_object_end(struct json_out *out)
+{
+	buf_put_byte(out->buf, '}');
+	out->comma = true;
+}
+
+void json_array_begin(struct json_out *out)
+{
+	before_value(out);
+	buf_put_byte(out->buf, '[');
+	out->comma = false;
+}
+
+void json_array_end(struct json_out *out)
+{
+	buf_put_byte(out->buf, ']');
+	out->comma = true;
+}
+
+void json_name(struct json_out *out, struct slice name)
+{
+	before_value(out);
+	json_put_string(out->buf, name);
+	buf_put_byte(out->buf, ':');
+	out->comma = false;
+}
+
+void json_string(struct json_out *out, struct slice text)
+{
+	before_value(out);
+	json_put_string(out->buf, text);
+}
+
+void json_i64(struct json_out *out, int64_t v)
+{
+	before_value(out);
+	if (v < 0)
+		buf_put_byte(out->buf, '-');
+	buf_put_u64_dec(out->buf, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void json_u64(struct json_out *out, uint64_t v)
+{
+	before_value(out);
+	buf_put_u64_dec(out->buf, v);
+}
+
+void json_double(struct json_out *out, double v)
+{
+	before_value(out);
+	json_put_double(out->buf, v);
+}
+
+void json_bool(struct json_out *out, bool v)
+{
+	json_raw(out, v ? SLICE("true") : SLICE("false"));
+}
+
+void json_null(struct json_out *out)
+{
+	json_raw(out, SLICE("null"));
+}
+
+void json_raw(struct json_out *out, struct slice json)
+{
+	before_value(out);
+	buf_put(out->buf, json);
+}
+
+/* Printable ASCII but the quote and the backslash. */
+static size_t plain_run(struct slice s)
+{
+	size_t n = 0;
+	while (n < s.len && s.ptr[n] >= 0x20 && s.ptr[n] < 0x7f && s.ptr[n] != '"' && s.ptr[n] != '\\')
+		n++;
+	return n;
+}
+
+static size_t put_special(struct buf *out, struct slice s)
+{
+	static const char letters[] = "btnvfr"; /* 8..13; \v is no JSON */
+	uint32_t c;
+	size_t n = char_utf8_decode(s.ptr, s.ptr + s.len, &c);
+	if (n == 0) {
+		BUF_PUT(out, "\xef\xbf\xbd");
+		return 1;
+	}
+	if (c == '"' || c == '\\' || (c >= 8 && c <= 13 && c != 11)) {
+		buf_put_byte(out, '\\');
+		buf_put_byte(out, (unsigned char)(c <= 13 ? letters[c - 8] : (char)c));
+	} else if (c < 0x20) {
+		buf_printf(out, "\\u%04x", c);
+	} else {
+		buf_put(out, slice_first(s, n));
+	}
+	return n;
+}
+
+void json_put_string(struct buf *out, struct slice s)
+{
+	buf_put_byte(out, '"');
+	while (s.len) {
+		size_t n = plain_run(s);
+		buf_put(out, slice_first(s, n));
+		s = slice_from(s, n);
+		if (s.len)
+			s = slice_from(s, put_special(out, s));
+	}
+	buf_put_byte(out, '"');
+}
+
+void json_put_double(struct buf *out, double v)
+{
+	char text[40];
+	if (isnan(v) || isinf(v)) {
+		buf_put(out, isnan(v) ? SLICE("\"NaN\"") : v > 0 ? SLICE("\"Infinity\"") : SLICE("\"-Infinity\""));
+		return;
+	}
+	int len = 0;
+	for (int digits = 15; digits <= 17; digits++) {
+		len = snprintf(text, sizeof text, "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	buf_put(out, slice_make(text, (size_t)len));
+	if (!strpbrk(text, ".e"))
+		BUF_PUT(out, ".0");
+}
