@@ -5,6 +5,7 @@
 #include "wire/http1.h"
 
 #include "wire/chars.h"
+#include "wire/http1_int.h"
 
 enum { METHOD_BYTES_MAX = 32 };
 
@@ -30,7 +31,7 @@ static bool head_end_is_last(struct slice input)
 	return input.len >= 4 && input.len <= LIMIT_HEAD_BYTES && memcmp(input.ptr + input.len - 4, "\r\n\r\n", 4) == 0;
 }
 
-static enum http_method method_of(struct slice m)
+enum http_method http_method_of(struct slice m)
 {
 	static const struct {
 		struct slice text;
@@ -54,10 +55,10 @@ static bool host_valid(struct slice host)
 	return host.len != 0;
 }
 
-/* Fills path, query and, of an absolute-form target, *ret_authority. */
-static bool target_split(struct http_head *head, struct slice *ret_authority)
+bool http_target_split(struct http_head *head, struct slice *ret_authority)
 {
 	struct slice rest = head->target;
+	head->query = SLICE_NONE;
 	if (rest.ptr[0] == '*') {
 		head->path = SLICE("/");
 		return rest.len == 1 && head->method == HTTP_OPTIONS;
@@ -93,7 +94,7 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	head->method_text = slice_make(start, (size_t)(p - start));
 	if (p == start || p == end || *p != ' ' || p - start > METHOD_BYTES_MAX)
 		return NULL;
-	head->method = method_of(head->method_text);
+	head->method = http_method_of(head->method_text);
 
 	start = ++p;
 	while (p < end && char_is(*p, CHAR_TARGET))
@@ -103,7 +104,7 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	    p[10] != '\n')
 		return NULL;
 	head->minor_version = p[8] - '0';
-	return target_split(head, ret_authority) ? p + 11 : NULL;
+	return http_target_split(head, ret_authority) ? p + 11 : NULL;
 }
 
 /* Returns the position behind the line's LF, NULL if the line is bad. */
@@ -215,7 +216,7 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 	const char *end = input.ptr + (input.len < LIMIT_HEAD_BYTES ? input.len : LIMIT_HEAD_BYTES);
 	struct slice authority = SLICE_NONE;
 	struct head_seen seen = { 0 };
-	ret->query = ret->host = SLICE_NONE;
+	ret->host = SLICE_NONE;
 	ret->header_count = 0;
 	ret->has_content_length = ret->chunked = ret->expect_continue = false;
 	ret->content_length = 0;
