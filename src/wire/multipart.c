@@ -19,7 +19,7 @@ struct reader {
 static struct slice cut_line(struct slice *rest)
 {
 	struct slice line = slice_cut(rest, '\n');
-	if (line.len && line.ptr[line.len - 1] == '\r' && slice_is_set(*rest))
+	if (line.len && line.ptr[line.len - 1] == '\r')
 		line.len--;
 	return line;
 }
