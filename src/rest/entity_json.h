@@ -8,24 +8,6 @@
 #include "base/buf.h"
 #include "svc/table/entity.h"
 
-/* One member of a flat JSON object. Text of strings is unescaped; of numbers it is as written. */
-enum json_kind { FLAT_NULL, FLAT_TRUE, FLAT_FALSE, FLAT_NUMBER, FLAT_STRING };
-struct flat_member {
-	struct slice name;
-	enum json_kind kind;
-	struct slice text;
-};
-struct flat_object {
-	struct flat_member *member;
-	size_t count;
-};
-/* Two for each of 255 properties (value and type), and what OData adds of its own. */
-enum { FLAT_MEMBERS_MAX = 640 };
-/* An object of scalars only, strict JSON in UTF-8: ERR_INVALID_INPUT; more members: ERR_TOO_MANY_PROPERTIES. Slices point into
- * `text` or the arena. */
-enum err flat_parse(struct slice text, struct arena *, struct flat_object *ret) MUST_CHECK;
-const struct flat_member *flat_find(const struct flat_object *, struct slice name); /* NULL: not there */
-
 struct entity_body {
 	struct slice partition_key, row_key; /* absent if the object has none, or null */
 	struct slice properties;             /* the run */

@@ -4,11 +4,10 @@
 
 #include "base/rng.h"
 #include "wire/base64.h"
+#include "wire/json.h"
 #include "wire/uri.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static inline char *put(char *p, struct slice s)
 {
@@ -17,7 +16,7 @@ static inline char *put(char *p, struct slice s)
 }
 #define PUT(p, literal) put((p), SLICE(literal))
 
-/* 1: must be escaped in a JSON string. */
+/* Stored text is well-formed UTF-8: only these stand in the way of copying it. */
 static inline bool needs_escape(unsigned char c)
 {
 	return c < 0x20 || c == '"' || c == '\\';
@@ -109,37 +108,6 @@ static char *put_i64(char *p, int64_t v)
 	return p;
 }
 
-enum { DOUBLE_TEXT_MAX = 40 };
-
-/* The shortest form that reads back as the same number, always with a point or an exponent: it is a Double. */
-static char *put_double(char *p, double v)
-{
-	if (v == rint(v) && fabs(v) < 1e15) {
-		if (v == 0 && signbit(v))
-			*p++ = '-';
-		p = put_i64(p, (int64_t)v);
-		return PUT(p, ".0");
-	}
-	int n = 0;
-	for (int precision = 15; precision <= 17; precision++) {
-		n = snprintf(p, DOUBLE_TEXT_MAX, "%.*g", precision, v);
-		if (strtod(p, NULL) == v)
-			break;
-	}
-	if (!memchr(p, '.', (size_t)n) && !memchr(p, 'e', (size_t)n)) {
-		p[n++] = '.';
-		p[n++] = '0';
-	}
-	return p + n;
-}
-
-static struct slice odd_double(double v)
-{
-	if (isnan(v))
-		return SLICE("\"NaN\"");
-	return v > 0 ? SLICE("\"Infinity\"") : SLICE("\"-Infinity\"");
-}
-
 static void write_value(struct buf *b, const struct edm_value *v)
 {
 	char *p;
@@ -155,6 +123,12 @@ static void write_value(struct buf *b, const struct edm_value *v)
 		base64_encode_to(p + 1, v->bytes);
 		p[1 + BASE64_BYTES(v->bytes.len)] = '"';
 		b->len += BASE64_BYTES(v->bytes.len) + 2;
+		return;
+	case EDM_DOUBLE:
+		/* Whole numbers are most of them and need no search for the shortest form. */
+		if (v->number == rint(v->number) && fabs(v->number) < 1e15 && v->number != 0)
+			break;
+		json_put_double(b, v->number);
 		return;
 	default:
 		break;
@@ -172,7 +146,8 @@ static void write_value(struct buf *b, const struct edm_value *v)
 		*p++ = '"';
 		break;
 	case EDM_DOUBLE:
-		p = isfinite(v->number) ? put_double(p, v->number) : put(p, odd_double(v->number));
+		p = put_i64(p, (int64_t)v->number);
+		p = PUT(p, ".0");
 		break;
 	case EDM_BOOLEAN:
 		p = v->boolean ? PUT(p, "true") : PUT(p, "false");

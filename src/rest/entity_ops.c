@@ -159,6 +159,7 @@ static enum err insert_parse(struct request *req)
 	struct entity_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_check_content_type(req));
+	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	c->prefer = table_prefer_of(request_header(req, "prefer"));
 	return table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition);
 }
@@ -173,6 +174,7 @@ static enum err change_parse(struct request *req)
 	struct entity_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_check_content_type(req));
+	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
 	bool matched = slice_is_set(request_header(req, "if-match"));
 	return table_find(req, req->container, matched ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND, &c->partition);

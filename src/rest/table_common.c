@@ -146,19 +146,17 @@ enum err table_top(struct request *req, size_t *ret)
 	return ERR_OK;
 }
 
-bool table_name_is_valid(struct slice name, enum err *ret)
+enum err table_name_check(struct slice name)
 {
-	*ret = ERR_INVALID_RESOURCE_NAME;
 	for (size_t i = 0; i < name.len; i++) {
 		unsigned char c = (unsigned char)name.ptr[i];
 		bool letter = (unsigned char)((c | 0x20) - 'a') < 26, digit = (unsigned char)(c - '0') < 10;
 		if (!letter && !(digit && i))
-			return false;
+			return ERR_INVALID_RESOURCE_NAME;
 	}
 	if (slice_eq_nocase(name, SLICE("tables")))
-		return false;
-	*ret = ERR_NAME_LENGTH_OUT_OF_RANGE;
-	return name.len >= 3 && name.len <= 63;
+		return ERR_INVALID_RESOURCE_NAME;
+	return name.len >= 3 && name.len <= 63 ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
 }
 
 /* 'text' at the front of *rest, quotes doubled inside. */

@@ -31,7 +31,7 @@ bool table_token_read(struct arena *, struct slice token, struct slice *ret);
 enum err table_find(struct request *, struct slice table, enum err missing, struct slice *ret_partition) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
-bool table_name_is_valid(struct slice name, enum err *ret);
+enum err table_name_check(struct slice name) MUST_CHECK;
 /* 400 InvalidInput with this text in the error. */
 enum err table_fault(struct request *, enum err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

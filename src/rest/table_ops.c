@@ -5,6 +5,7 @@
 #include "rest/server.h"
 #include "rest/table_common.h"
 #include "svc/table/filter.h"
+#include "wire/json.h"
 
 struct tables_call {
 	union {
@@ -66,17 +67,17 @@ static enum err create_parse(struct request *req)
 static enum err create_parse_body(struct request *req)
 {
 	struct tables_call *c = req->call;
-	struct flat_object o;
-	enum err bad;
-	TRY(flat_parse(req->body, req->arena, &o));
-	const struct flat_member *name = flat_find(&o, SLICE("TableName"));
-	if (!name || name->kind != FLAT_STRING)
+	struct json_node *body;
+	enum err e = json_parse(req->body, req->arena, 1, &body);
+	if (e)
+		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
+	struct slice name = json_member_string(body, "TableName");
+	if (!slice_is_set(name))
 		return ERR_PROPERTIES_NEED_VALUE;
-	if (!table_name_is_valid(name->text, &bad))
-		return bad;
+	TRY(table_name_check(name));
 	struct resource *r = &c->create.resource;
 	r->kind = RESOURCE_TABLE;
-	r->name = name->text;
+	r->name = name;
 	r->generation = rng_u64(req->rng) | 1;
 	c->create.exists_error = ERR_TABLE_ALREADY_EXISTS;
 	struct slice account = resource_account_partition(req->arena, req->account);
