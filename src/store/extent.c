@@ -131,7 +131,7 @@ enum err payload_append(struct payload_writer *w, struct slice bytes)
 enum err payload_finish(struct payload_writer *w, struct payload *ret)
 {
 	enum err err = w->writer ? seal(w) : ERR_OK;
-	if (err == ERR_OK && !w->extent_count && !buf_reserve(&w->memory, 1))
+	if (err == ERR_OK && !w->extent_count && !w->memory.ptr && !buf_reserve(&w->memory, 1))
 		err = ERR_NO_MEMORY;
 	if (err == ERR_OK) {
 		*ret = (struct payload){ .length_bytes = w->length_bytes };

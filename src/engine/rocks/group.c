@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups: accepted writes go into one write batch and into the overlay; commit makes the extents durable, then the batch, with
+ * one sync each.
+ *
+ * A full disk: below the reserve only groups that give space back are taken, so RocksDB itself never meets ENOSPC in its log
+ * as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing": FAILED. */
+#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/segment.h"
+
+#include "base/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+enum { SMALL_PUT_BYTES = 64 * 1024 };
+
+enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
+{
+	struct rocks *r = rocks_of(e);
+	struct engine_group *g = &r->group;
+	assert(!g->open);
+	g->open = true;
+	*ret = g;
+	return ERR_OK;
+}
+
+static void group_end(struct engine_group *g)
+{
+	rocksdb_writebatch_clear(g->batch);
+	overlay_clear(&g->overlay);
+	g->change_count = 0;
+	g->put_bytes = g->delete_count = g->publish_count = 0;
+	g->open = false;
+}
+
+void rocks_group_abort(struct engine_group *g)
+{
+	if (g)
+		group_end(g);
+}
+
+enum err rocks_group_get(struct engine_group *g, struct slice partition, struct slice key, struct arena *arena,
+			 struct slice *ret_value)
+{
+	struct full_key k;
+	full_key_make(&k, partition, key);
+	struct slice full = slice_make(k.bytes, k.len);
+	if (g->overlay.count) {
+		const struct overlay_node *n = overlay_seek(&g->overlay, full);
+		if (n && slice_eq(n->key, full)) {
+			if (!slice_is_set(n->value))
+				return ERR_NOT_FOUND;
+			struct slice copy = arena_dup(arena, n->value);
+			if (!slice_is_set(copy))
+				return ERR_NO_MEMORY;
+			*ret_value = copy;
+			return ERR_OK;
+		}
+	}
+	return rocks_get(g->rocks, g->rocks->read, full, arena, ret_value);
+}
+
+enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec, struct arena *arena,
+			  struct rows *ret_rows)
+{
+	return rocks_scan(g->rocks, NULL, &g->overlay, partition, spec, arena, ret_rows);
+}
+
+static enum err changes_reserve(struct engine_group *g, size_t more)
+{
+	if (g->change_count + more <= g->change_cap)
+		return ERR_OK;
+	size_t cap = g->change_cap ? g->change_cap : 64;
+	while (cap < g->change_count + more)
+		cap *= 2;
+	struct extent_change *c = realloc(g->changes, cap * sizeof *c);
+	if (!c)
+		return ERR_NO_MEMORY;
+	g->changes = c;
+	g->change_cap = cap;
+	return ERR_OK;
+}
+
+/* Makes everything that can fail before anything is added. Nodes are chained through next[0]. */
+static enum err prepare(struct engine_group *g, struct slice partition, const struct write *w, size_t count,
+			struct overlay_node **ret_first)
+{
+	size_t extents = 0;
+	struct overlay_node **link = ret_first;
+	*ret_first = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (w[i].kind == WRITE_PUBLISH || w[i].kind == WRITE_RETIRE) {
+			extents++;
+			continue;
+		}
+		if (w[i].key.len == 0 || w[i].key.len > LIMIT_KEY_BYTES || w[i].value.len > LIMIT_VALUE_BYTES)
+			return ERR_LIMIT;
+		struct overlay_node *n = overlay_node_new(&g->overlay, partition, w[i].key);
+		if (!n)
+			return ERR_NO_MEMORY;
+		n->next[0] = NULL;
+		*link = n;
+		link = &n->next[0];
+	}
+	return changes_reserve(g, extents);
+}
+
+enum err rocks_group_accept(struct engine_group *g, struct slice partition, const struct write *w, size_t count)
+{
+	struct overlay_node *n;
+	TRY(prepare(g, partition, w, count, &n));
+	for (size_t i = 0; i < count; i++) {
+		if (w[i].kind == WRITE_PUBLISH || w[i].kind == WRITE_RETIRE) {
+			bool retire = w[i].kind == WRITE_RETIRE;
+			g->changes[g->change_count++] = (struct extent_change){ retire, w[i].extent };
+			g->delete_count += retire;
+			g->publish_count += !retire;
+			continue;
+		}
+		struct overlay_node *next = n->next[0];
+		if (w[i].kind == WRITE_PUT) {
+			n->value = w[i].value;
+			rocksdb_writebatch_put(g->batch, n->key.ptr, n->key.len, w[i].value.ptr, w[i].value.len);
+			g->put_bytes += n->key.len + w[i].value.len;
+		} else {
+			rocksdb_writebatch_delete(g->batch, n->key.ptr, n->key.len);
+			g->delete_count++;
+		}
+		overlay_insert(&g->overlay, n);
+		n = next;
+	}
+	return ERR_OK;
+}
+
+/* ---- commit ---- */
+
+bool rocks_has_space(struct rocks *r, uint64_t *ret_free_bytes)
+{
+	struct statvfs v;
+	if (fstatvfs(r->dir_fd, &v) != 0) {
+		*ret_free_bytes = 0;
+		return true; /* cannot tell: let the write itself say */
+	}
+	*ret_free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	return *ret_free_bytes >= r->reserve_bytes;
+}
+
+static bool may_commit(struct rocks *r, const struct engine_group *g)
+{
+	uint64_t free_bytes;
+	if (rocks_has_space(r, &free_bytes)) {
+		atomic_store_explicit(&r->short_of_space, false, memory_order_relaxed);
+		return true;
+	}
+	atomic_store_explicit(&r->short_of_space, true, memory_order_relaxed);
+	bool gives_back = g->delete_count && !g->publish_count && g->put_bytes <= SMALL_PUT_BYTES;
+	return gives_back && free_bytes >= r->reserve_bytes / 8;
+}
+
+void rocks_put_bitmap(struct rocks *r, rocksdb_writebatch_t *batch, uint32_t region)
+{
+	char key[6] = { 0, 'b', (char)(region >> 24), (char)(region >> 16), (char)(region >> 8), (char)region };
+	rocksdb_writebatch_put(batch, key, sizeof key, (const char *)segment_published(r->segments, region), SEGMENT_BITMAP_BYTES);
+}
+
+/* Published bits of all changed regions into the batch, each region once. */
+static void put_bitmaps(struct rocks *r, rocksdb_writebatch_t *batch, const struct extent_change *c, size_t count)
+{
+	uint32_t last = UINT32_MAX;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t region = segment_region(&c[i].extent);
+		bool seen = c[i].retire || region == last;
+		/* Few regions a group: looking back is cheaper than a set. */
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !c[k].retire && segment_region(&c[k].extent) == region;
+		if (!seen)
+			rocks_put_bitmap(r, batch, region);
+		last = c[i].retire ? last : region;
+	}
+}
+
+static void unpublish(struct rocks *r, const struct engine_group *g, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!g->changes[i].retire)
+			segment_published_set(r->segments, &g->changes[i].extent, false);
+}
+
+/* Sets published bits and adds the rows of all changes. False: an extent that is not ours, or published twice. */
+static bool add_changes(struct rocks *r, struct engine_group *g)
+{
+	for (size_t i = 0; i < g->change_count; i++)
+		if (!g->changes[i].retire && !segment_published_set(r->segments, &g->changes[i].extent, true)) {
+			unpublish(r, g, i);
+			return false;
+		}
+	put_bitmaps(r, g->batch, g->changes, g->change_count);
+	for (size_t i = 0; i < g->change_count; i++)
+		if (g->changes[i].retire)
+			rocks_put_dead(r, g->batch, r->retire_next++, &g->changes[i].extent);
+	return true;
+}
+
+static bool sync_extents(struct rocks *r, struct engine_group *g)
+{
+	for (size_t i = 0; i < g->change_count; i++)
+		if (!g->changes[i].retire && !segment_sync(r->segments, &g->changes[i].extent))
+			return false;
+	return true;
+}
+
+static enum outcome fail(struct rocks *r, const char *what, char *error)
+{
+	log_error("%s failed: %s. Nothing more is acknowledged; check the disk and start again.", what,
+		  error ? error : "the operating system reported an error");
+	if (error)
+		rocksdb_free(error);
+	atomic_store(&r->failed, true);
+	return OUTCOME_FAILED;
+}
+
+static enum outcome commit(struct rocks *r, struct engine_group *g)
+{
+	char *error = NULL;
+	size_t bytes;
+	if (atomic_load(&r->failed))
+		return OUTCOME_FAILED;
+	if (rocksdb_writebatch_count(g->batch) == 0 && g->change_count == 0)
+		return OUTCOME_DONE;
+	if (!may_commit(r, g))
+		return OUTCOME_NO_SPACE;
+	if (g->publish_count && !sync_extents(r, g))
+		return fail(r, "sync of a segment file", NULL);
+	if (g->publish_count)
+		pthread_mutex_lock(&r->publish_lock);
+	uint64_t retired = r->retire_next;
+	bool ours = add_changes(r, g);
+	if (ours) {
+		rocksdb_writebatch_data(g->batch, &bytes);
+		rocksdb_write(r->db, r->write_sync, g->batch, &error);
+	}
+	if (g->publish_count)
+		pthread_mutex_unlock(&r->publish_lock);
+	if (!ours)
+		return fail(r, "publishing an extent (it is not a sealed one)", NULL);
+	if (error)
+		return fail(r, "a write to the database", error);
+	atomic_fetch_add(&r->retired_waiting, r->retire_next - retired);
+	atomic_store(&r->retire_durable, r->retire_next - 1);
+	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->bytes_written, bytes, memory_order_relaxed);
+	return OUTCOME_DONE;
+}
+
+enum outcome rocks_group_commit(struct engine_group *g)
+{
+	enum outcome o = commit(g->rocks, g);
+	group_end(g);
+	return o;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening a store: directory, lock, format, database, segments. Every refusal says what to do. */
+#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/segment.h"
+
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
+#define FORMAT_FRESH "zaffre 1 new\n" /* until the database is there */
+#define FORMAT_READY "zaffre 1\n"
+
+/* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
+#define WRITE_BUFFER_BYTES (16 * MIB)
+#define WRITE_BUFFERS 3
+#define BLOCK_CACHE_BYTES (16 * MIB)
+#define TABLE_FILE_BYTES (32 * MIB)
+#define LEVEL_BASE_BYTES (128 * MIB)
+#define BLOOM_BITS_PER_KEY 10
+#define RECYCLED_LOGS 4
+#define RESERVE_BYTES (64 * MIB)
+
+struct opening {
+	const struct rocks_options *options;
+	struct rocks *r;
+	struct buf *message;
+	bool fresh;
+};
+
+static enum err refuse_errno(struct opening *o, const char *what)
+{
+	int error = errno;
+	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, strerror(error));
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		BUF_PUT(o->message, "; give this user write permission there or choose another directory");
+		return ERR_IO;
+	case EROFS:
+		BUF_PUT(o->message, "; the file system is mounted read-only, choose another directory");
+		return ERR_IO;
+	case ENOSPC:
+	case EDQUOT:
+		BUF_PUT(o->message, "; free some space and start again");
+		return ERR_NO_SPACE;
+	case EMFILE:
+	case ENFILE:
+		BUF_PUT(o->message, "; raise the limit of open files (ulimit -n)");
+		return ERR_IO;
+	default:
+		return ERR_IO;
+	}
+}
+
+static enum err open_dir(struct opening *o)
+{
+	const char *dir = o->options->dir;
+	o->r->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (o->r->dir_fd < 0 && errno == ENOENT && o->options->create) {
+		if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+			return refuse_errno(o, "create the data directory");
+		o->r->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (o->r->dir_fd < 0)
+		return refuse_errno(o, "open the data directory");
+	return ERR_OK;
+}
+
+static enum err take_lock(struct opening *o)
+{
+	struct rocks *r = o->r;
+	char owner[32] = "";
+	r->lock_fd = openat(r->dir_fd, "LOCK", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (r->lock_fd < 0)
+		return refuse_errno(o, "write the lock file");
+	if (flock(r->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK)
+			return refuse_errno(o, "lock the data directory");
+		ssize_t n = pread(r->lock_fd, owner, sizeof owner - 1, 0);
+		owner[n > 0 ? n : 0] = 0;
+		buf_printf(o->message, "'%s' is in use by another server%s%s; stop it or choose another directory",
+			   o->options->dir, owner[0] ? ", process " : "", owner);
+		return ERR_BUSY;
+	}
+	int len = snprintf(owner, sizeof owner, "%d", (int)getpid());
+	/* Only for the message above: a failure here harms nobody. */
+	if (ftruncate(r->lock_fd, 0) == 0 && pwrite(r->lock_fd, owner, (size_t)len, 0) != len)
+		errno = 0;
+	return ERR_OK;
+}
+
+static enum err write_format(struct opening *o, const char *text)
+{
+	int dir = o->r->dir_fd;
+	int fd = openat(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return refuse_errno(o, "write FORMAT");
+	bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fsync(fd) == 0;
+	int error = errno;
+	close(fd);
+	errno = error;
+	if (!ok || renameat(dir, "FORMAT.new", dir, "FORMAT") != 0 || fsync(dir) != 0)
+		return refuse_errno(o, "write FORMAT");
+	return ERR_OK;
+}
+
+static enum err check_format(struct opening *o)
+{
+	char text[64];
+	struct stat st;
+	int fd = openat(o->r->dir_fd, "FORMAT", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		if (fstatat(o->r->dir_fd, "db", &st, 0) == 0 || fstatat(o->r->dir_fd, "segments", &st, 0) == 0) {
+			buf_printf(o->message, "'%s' holds a store but its FORMAT file is missing; restore it from a backup",
+				   o->options->dir);
+			return ERR_CORRUPT;
+		}
+		if (!o->options->create) {
+			buf_printf(o->message, "there is no store in '%s'", o->options->dir);
+			return ERR_NOT_FOUND;
+		}
+		o->fresh = true;
+		return write_format(o, FORMAT_FRESH);
+	}
+	if (fd < 0)
+		return refuse_errno(o, "read FORMAT");
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	struct slice rest = slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
+	uint64_t version;
+	if (!slice_eq(slice_cut(&rest, ' '), SLICE("zaffre")) || !slice_to_u64(slice_cut(&rest, ' '), &version)) {
+		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->options->dir);
+		return ERR_CORRUPT;
+	}
+	if (version > FORMAT_VERSION) {
+		buf_printf(o->message, "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
+			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
+		return ERR_CORRUPT;
+	}
+	o->fresh = slice_is_set(rest) && slice_eq(rest, SLICE("new"));
+	return ERR_OK;
+}
+
+static void set_options(struct opening *o)
+{
+	struct rocks *r = o->r;
+	size_t cache = o->options->block_cache_bytes ? o->options->block_cache_bytes : BLOCK_CACHE_BYTES;
+	r->cache = rocksdb_cache_create_lru(cache);
+	r->table = rocksdb_block_based_options_create();
+	rocksdb_block_based_options_set_block_cache(r->table, r->cache);
+	rocksdb_block_based_options_set_filter_policy(r->table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
+	rocksdb_block_based_options_set_whole_key_filtering(r->table, 1);
+	rocksdb_block_based_options_set_format_version(r->table, 5);
+
+	rocksdb_options_t *p = r->options = rocksdb_options_create();
+	rocksdb_options_set_create_if_missing(p, o->fresh);
+	rocksdb_options_set_paranoid_checks(p, 1);
+	rocksdb_options_set_block_based_table_factory(p, r->table);
+	rocksdb_options_set_compression(p, rocksdb_no_compression);
+	rocksdb_options_set_write_buffer_size(p, WRITE_BUFFER_BYTES);
+	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
+	rocksdb_options_set_max_total_wal_size(p, WRITE_BUFFER_BYTES * WRITE_BUFFERS);
+	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
+	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
+	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);
+	rocksdb_options_set_max_bytes_for_level_base(p, LEVEL_BASE_BYTES);
+	rocksdb_options_set_level_compaction_dynamic_level_bytes(p, 1);
+	rocksdb_options_set_max_background_jobs(p, 2);
+	rocksdb_options_set_bytes_per_sync(p, 1 * MIB);
+	rocksdb_options_set_avoid_unnecessary_blocking_io(p, 1);
+	/* The program says what matters itself; this log is for whoever digs deeper, and stays small. */
+	rocksdb_options_set_info_log_level(p, 2);
+	rocksdb_options_set_max_log_file_size(p, 1 * MIB);
+	rocksdb_options_set_keep_log_file_num(p, 2);
+	rocksdb_options_set_stats_dump_period_sec(p, 0);
+	rocksdb_options_set_stats_persist_period_sec(p, 0);
+
+	r->read = rocksdb_readoptions_create();
+	r->write_sync = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_set_sync(r->write_sync, 1);
+	r->write_lazy = rocksdb_writeoptions_create();
+}
+
+static enum err open_db(struct opening *o)
+{
+	char *error = NULL;
+	size_t len = strlen(o->options->dir) + sizeof "/db";
+	char *path = malloc(len);
+	if (!path)
+		return ERR_NO_MEMORY;
+	snprintf(path, len, "%s/db", o->options->dir);
+	o->r->db = rocksdb_open(o->r->options, path, &error);
+	free(path);
+	if (!error)
+		return ERR_OK;
+	buf_printf(o->message, "cannot open the database in '%s': %s", o->options->dir, error);
+	enum err err = rocks_error(error);
+	if (err == ERR_NO_SPACE)
+		BUF_PUT(o->message, "; free some space and start again");
+	else if (err == ERR_CORRUPT)
+		BUF_PUT(o->message, "; files are damaged or missing, restore the directory from a backup");
+	else
+		BUF_PUT(o->message, "; check the permissions of the files there and the disk");
+	return err;
+}
+
+static void default_reserve(struct rocks *r, uint64_t wanted)
+{
+	struct statvfs v;
+	r->reserve_bytes = wanted ? wanted : RESERVE_BYTES;
+	if (!wanted && fstatvfs(r->dir_fd, &v) == 0 && (uint64_t)v.f_blocks * v.f_frsize / 8 < r->reserve_bytes)
+		r->reserve_bytes = (uint64_t)v.f_blocks * v.f_frsize / 8;
+}
+
+/* Counts this opening, durably, so that extent ids of this run were never given before. */
+static enum err count_opening(struct opening *o, uint64_t *ret)
+{
+	struct rocks *r = o->r;
+	struct slice key = slice_make("\0o", 2), value = SLICE_NONE;
+	struct arena arena;
+	char *error = NULL;
+	uint64_t opens = 0;
+	arena_init(&arena, 64 * KIB);
+	enum err err = rocks_get(r, r->read, key, &arena, &value);
+	if (err == ERR_OK) {
+		struct cursor c = cursor_make(value);
+		opens = cursor_u64(&c);
+		err = cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+	} else if (err == ERR_NOT_FOUND) {
+		err = ERR_OK;
+	}
+	arena_fini(&arena);
+	if (err != ERR_OK) {
+		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
+		return err;
+	}
+	char number[8];
+	opens++;
+	for (int i = 0; i < 8; i++)
+		number[i] = (char)(opens >> (8 * i));
+	rocksdb_put(r->db, r->write_sync, key.ptr, key.len, number, sizeof number, &error);
+	if (error) {
+		buf_printf(o->message, "cannot write to the database in '%s': %s", o->options->dir, error);
+		return rocks_error(error);
+	}
+	*ret = opens;
+	return ERR_OK;
+}
+
+static bool may_grow(void *arg, uint64_t bytes)
+{
+	struct rocks *r = arg;
+	uint64_t free_bytes;
+	return rocks_has_space(r, &free_bytes) && free_bytes - r->reserve_bytes >= bytes;
+}
+
+/* Tells the segments what is published. */
+static enum err restore_bitmaps(struct opening *o)
+{
+	struct rocks *r = o->r;
+	char from[2] = { 0, 'b' }, until[2] = { 0, 'b' + 1 };
+	enum err err = ERR_OK;
+	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_iterate_upper_bound(read, until, sizeof until);
+	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	for (rocksdb_iter_seek(it, from, sizeof from); err == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+		size_t key_len, value_len;
+		const unsigned char *k = (const unsigned char *)rocksdb_iter_key(it, &key_len);
+		const char *v = rocksdb_iter_value(it, &value_len);
+		if (key_len != 6 || value_len != SEGMENT_BITMAP_BYTES) {
+			err = ERR_CORRUPT;
+			break;
+		}
+		uint32_t region = (uint32_t)k[2] << 24 | (uint32_t)k[3] << 16 | (uint32_t)k[4] << 8 | k[5];
+		err = segments_restore(r->segments, region, (const unsigned char *)v);
+	}
+	char *error = NULL;
+	rocksdb_iter_get_error(it, &error);
+	if (error)
+		err = rocks_error(error);
+	rocksdb_iter_destroy(it);
+	rocksdb_readoptions_destroy(read);
+	if (err != ERR_OK)
+		buf_printf(o->message, "segment files in '%s' are missing or shorter than they were; restore the directory from a backup",
+			   o->options->dir);
+	return err;
+}
+
+static enum err open_segments(struct opening *o)
+{
+	uint64_t opens = 0;
+	TRY(count_opening(o, &opens));
+	enum err err = segments_open(&(struct segments_options){ .dir_fd = o->r->dir_fd, .buffered = o->options->buffered,
+								 .first_id = opens << EXTENT_ID_SHIFT, .may_grow = may_grow,
+								 .arg = o->r },
+				     &o->r->segments);
+	if (err != ERR_OK) {
+		if (!buf_slice(o->message).len)
+			refuse_errno(o, "open the segment files");
+		return err;
+	}
+	TRY(restore_bitmaps(o));
+	return rocks_reclaim_open(o->r);
+}
+
+static enum err open_all(struct opening *o)
+{
+	TRY(open_dir(o));
+	TRY(take_lock(o));
+	TRY(check_format(o));
+	default_reserve(o->r, o->options->reserve_bytes);
+	set_options(o);
+	TRY(open_db(o));
+	TRY(open_segments(o));
+	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
+}
+
+enum err engine_rocks_open(const struct rocks_options *options, struct engine **ret, struct buf *ret_message)
+{
+	struct rocks *r = calloc(1, sizeof *r);
+	if (!r)
+		return ERR_NO_MEMORY;
+	r->engine.ops = &rocks_ops;
+	r->dir_fd = r->lock_fd = -1;
+	pthread_mutex_init(&r->publish_lock, NULL);
+	pthread_mutex_init(&r->pin_lock, NULL);
+	r->group.rocks = r;
+	r->group.batch = rocksdb_writebatch_create();
+	overlay_init(&r->group.overlay, 2 * LIMIT_GROUP_BYTES);
+	r->pins = malloc(PINS_FIRST * sizeof *r->pins);
+	r->pin_cap = PINS_FIRST;
+	struct opening o = { .options = options, .r = r, .message = ret_message };
+	enum err err = r->pins ? open_all(&o) : ERR_NO_MEMORY;
+	if (err != ERR_OK) {
+		rocks_close(&r->engine);
+		return err;
+	}
+	*ret = &r->engine;
+	return ERR_OK;
+}
+
+void rocks_close(struct engine *e)
+{
+	struct rocks *r = rocks_of(e);
+	if (r->db)
+		rocksdb_close(r->db);
+	segments_close(r->segments);
+	if (r->read)
+		rocksdb_readoptions_destroy(r->read);
+	if (r->write_sync)
+		rocksdb_writeoptions_destroy(r->write_sync);
+	if (r->write_lazy)
+		rocksdb_writeoptions_destroy(r->write_lazy);
+	if (r->options)
+		rocksdb_options_destroy(r->options);
+	if (r->table)
+		rocksdb_block_based_options_destroy(r->table);
+	if (r->cache)
+		rocksdb_cache_destroy(r->cache);
+	rocksdb_writebatch_destroy(r->group.batch);
+	overlay_fini(&r->group.overlay);
+	free(r->group.changes);
+	free(r->pins);
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
+	if (r->dir_fd >= 0)
+		close(r->dir_fd);
+	pthread_mutex_destroy(&r->pin_lock);
+	pthread_mutex_destroy(&r->publish_lock);
+	free(r);
+}

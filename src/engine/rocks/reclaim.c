@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Retired extents. A commit that retires one writes a row under the next sequence number; a reader's pin remembers the newest
+ * number that was committed when it was taken. Everything retired at or before the oldest pin can be seen by nobody: reclaim
+ * deletes its row and clears its published bits in one batch, and then gives the blocks back.
+ * That batch is not synced: if a crash loses it, the row is still there and is worked again; blocks reused meanwhile are
+ * published by a later batch of the same log, so never without it. */
+#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/segment.h"
+
+#include "base/bytes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { RECLAIM_ROWS = 256, DEAD_KEY_BYTES = 10, DEAD_VALUE_BYTES = 20, COUNT_ROWS_MAX = 100000 };
+
+static void dead_key(char key[DEAD_KEY_BYTES], uint64_t sequence)
+{
+	key[0] = 0;
+	key[1] = 'd';
+	for (int i = 0; i < 8; i++)
+		key[2 + i] = (char)(sequence >> (56 - 8 * i));
+}
+
+static uint64_t dead_sequence(const char *key)
+{
+	uint64_t v = 0;
+	for (int i = 0; i < 8; i++)
+		v = v << 8 | (unsigned char)key[2 + i];
+	return v;
+}
+
+void rocks_put_dead(struct rocks *r, rocksdb_writebatch_t *batch, uint64_t sequence, const struct extent_ref *e)
+{
+	char key[DEAD_KEY_BYTES], value[DEAD_VALUE_BYTES];
+	dead_key(key, sequence);
+	for (int i = 0; i < 8; i++) {
+		value[i] = (char)(e->id >> (8 * i));
+		value[8 + i] = (char)(e->place >> (8 * i));
+	}
+	for (int i = 0; i < 4; i++)
+		value[16 + i] = (char)(e->length_bytes >> (8 * i));
+	rocksdb_writebatch_put(batch, key, sizeof key, value, sizeof value);
+}
+
+/* ---- pins ---- */
+
+uint64_t rocks_pin(struct engine *e)
+{
+	struct rocks *r = rocks_of(e);
+	pthread_mutex_lock(&r->pin_lock);
+	uint64_t at = atomic_load(&r->retire_durable);
+	if (r->pin_count && r->pins[r->pin_count - 1].at == at) {
+		r->pins[r->pin_count - 1].count++;
+	} else {
+		if (r->pin_count == r->pin_cap) {
+			size_t cap = r->pin_cap ? r->pin_cap * 2 : 64;
+			struct pin_bucket *p = realloc(r->pins, cap * sizeof *p);
+			/* Without memory the newest bucket serves: it holds back more than needed, never less. */
+			if (!p) {
+				assert(r->pin_count);
+				r->pins[r->pin_count - 1].count++;
+				at = r->pins[r->pin_count - 1].at;
+				pthread_mutex_unlock(&r->pin_lock);
+				return at + 1;
+			}
+			r->pins = p;
+			r->pin_cap = cap;
+		}
+		r->pins[r->pin_count++] = (struct pin_bucket){ at, 1 };
+	}
+	pthread_mutex_unlock(&r->pin_lock);
+	return at + 1; /* never 0 */
+}
+
+void rocks_unpin(struct engine *e, uint64_t pin)
+{
+	struct rocks *r = rocks_of(e);
+	uint64_t at = pin - 1;
+	pthread_mutex_lock(&r->pin_lock);
+	size_t low = 0, high = r->pin_count;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		if (r->pins[mid].at < at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	assert(low < r->pin_count && r->pins[low].at == at && r->pins[low].count);
+	if (--r->pins[low].count == 0) {
+		r->pin_count--;
+		memmove(&r->pins[low], &r->pins[low + 1], (r->pin_count - low) * sizeof *r->pins);
+	}
+	pthread_mutex_unlock(&r->pin_lock);
+}
+
+/* Every retire up to this number is out of sight. */
+static uint64_t unseen_until(struct rocks *r)
+{
+	pthread_mutex_lock(&r->pin_lock);
+	/* Read before the pins are: a pin taken later cannot be older. */
+	uint64_t until = atomic_load(&r->retire_durable);
+	if (r->pin_count && r->pins[0].at < until)
+		until = r->pins[0].at;
+	pthread_mutex_unlock(&r->pin_lock);
+	return until;
+}
+
+/* ---- reclaim ---- */
+
+struct dead {
+	uint64_t sequence;
+	struct extent_ref extent;
+};
+
+static enum err read_dead(struct rocks *r, uint64_t until, struct dead *ret, size_t *ret_count, bool *ret_more)
+{
+	char from[DEAD_KEY_BYTES], end[DEAD_KEY_BYTES];
+	size_t n = 0;
+	dead_key(from, r->reclaim_from);
+	dead_key(end, until + 1);
+	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
+	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	for (rocksdb_iter_seek(it, from, sizeof from); n < RECLAIM_ROWS && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+		size_t key_len, value_len;
+		const char *key = rocksdb_iter_key(it, &key_len);
+		const char *value = rocksdb_iter_value(it, &value_len);
+		struct cursor c = cursor_make(slice_make(value, value_len));
+		ret[n].sequence = key_len == DEAD_KEY_BYTES ? dead_sequence(key) : 0;
+		ret[n].extent.id = cursor_u64(&c);
+		ret[n].extent.place = cursor_u64(&c);
+		ret[n].extent.length_bytes = cursor_u32(&c);
+		n++;
+	}
+	*ret_more = rocksdb_iter_valid(it);
+	*ret_count = n;
+	char *error = NULL;
+	rocksdb_iter_get_error(it, &error);
+	rocksdb_iter_destroy(it);
+	rocksdb_readoptions_destroy(read);
+	return rocks_error(error);
+}
+
+static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
+{
+	char *error = NULL;
+	bool cleared[RECLAIM_ROWS];
+	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+	pthread_mutex_lock(&r->publish_lock);
+	for (size_t i = 0; i < count; i++) {
+		char key[DEAD_KEY_BYTES];
+		dead_key(key, dead[i].sequence);
+		rocksdb_writebatch_delete(batch, key, sizeof key);
+		cleared[i] = segment_published_set(r->segments, &dead[i].extent, false);
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t region = segment_region(&dead[i].extent);
+		bool seen = !cleared[i];
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = cleared[k] && segment_region(&dead[k].extent) == region;
+		if (!seen)
+			rocks_put_bitmap(r, batch, region);
+	}
+	rocksdb_write(r->db, r->write_lazy, batch, &error);
+	if (error)
+		for (size_t i = 0; i < count; i++)
+			if (cleared[i])
+				segment_published_set(r->segments, &dead[i].extent, true);
+	pthread_mutex_unlock(&r->publish_lock);
+	rocksdb_writebatch_destroy(batch);
+	if (error)
+		return rocks_error(error);
+	for (size_t i = 0; i < count; i++)
+		if (cleared[i])
+			segment_release(r->segments, &dead[i].extent);
+	r->reclaim_from = dead[count - 1].sequence + 1;
+	atomic_fetch_sub(&r->retired_waiting, count);
+	return ERR_OK;
+}
+
+enum err rocks_reclaim(struct engine *e, bool *ret_more)
+{
+	struct rocks *r = rocks_of(e);
+	struct dead dead[RECLAIM_ROWS];
+	size_t count = 0;
+	bool more = false;
+	if (atomic_load(&r->failed))
+		return ERR_STOPPED;
+	if (atomic_load(&r->retired_waiting)) {
+		uint64_t until = unseen_until(r);
+		TRY(read_dead(r, until, dead, &count, &more));
+		if (count)
+			TRY(reclaim_rows(r, dead, count));
+	}
+	*ret_more = more;
+	return ERR_OK;
+}
+
+enum err rocks_reclaim_open(struct rocks *r)
+{
+	char from[DEAD_KEY_BYTES], end[2] = { 0, 'd' + 1 };
+	uint64_t count = 0, first = 1, last = 0;
+	dead_key(from, 0);
+	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
+	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	for (rocksdb_iter_seek(it, from, sizeof from); count < COUNT_ROWS_MAX && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+		size_t len;
+		last = dead_sequence(rocksdb_iter_key(it, &len));
+		if (count++ == 0)
+			first = last;
+	}
+	if (rocksdb_iter_valid(it)) {
+		rocksdb_iter_seek_to_last(it);
+		size_t len;
+		if (rocksdb_iter_valid(it))
+			last = dead_sequence(rocksdb_iter_key(it, &len));
+		count = last - first + 1; /* sequences have no holes but those of lost groups */
+	}
+	char *error = NULL;
+	rocksdb_iter_get_error(it, &error);
+	rocksdb_iter_destroy(it);
+	rocksdb_readoptions_destroy(read);
+	r->reclaim_from = first;
+	r->retire_next = last + 1;
+	r->retire_durable = last;
+	r->retired_waiting = count;
+	return rocks_error(error);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
+ *   FORMAT     "zaffre 1"; a newer number is refused
+ *   LOCK       held while a server runs on the directory
+ *   db/        RocksDB
+ *   segments/  extents (segment.h)
+ * It has one writer (the store's committer) and never answers CONFLICT or UNKNOWN. */
+#ifndef ENGINE_ROCKS_ROCKS_H
+#define ENGINE_ROCKS_ROCKS_H
+
+#include "base/buf.h"
+#include "store/engine.h"
+
+struct rocks_options {
+	const char *dir;
+	bool create;              /* make the directory and an empty store if there is none */
+	size_t block_cache_bytes; /* 0 = default */
+	uint64_t reserve_bytes;   /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
+	bool buffered;            /* extents through the page cache, not O_DIRECT (measurements) */
+};
+
+/* On error *ret_message says what is wrong and what to do (one line). ERR_BUSY: another server has the directory;
+ * ERR_CORRUPT: damage, or a format this program does not know; ERR_NO_SPACE, ERR_IO: the disk. */
+enum err engine_rocks_open(const struct rocks_options *, struct engine **ret, struct buf *ret_message) MUST_CHECK;
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of the rocks engine.
+ *
+ * Keys in RocksDB: a row is partition 00 key (neither holds a NUL). The engine's own rows begin with 00:
+ *   00 'b' u32 region      which blocks of a region hold published extents (segment.h)
+ *   00 'd' u64 sequence    a retired extent waiting to be reclaimed: id, place, length
+ *   00 'o'                 how often this store was opened; the upper bits of extent ids
+ * Numbers in keys are big-endian, in values little-endian. */
+#ifndef ENGINE_ROCKS_ROCKS_INT_H
+#define ENGINE_ROCKS_ROCKS_INT_H
+
+#include "base/limits.h"
+#include "engine/rocks/overlay.h"
+#include "engine/rocks/rocks.h"
+
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <stdatomic.h>
+
+struct segments;
+
+enum { FULL_KEY_BYTES = 2 * LIMIT_KEY_BYTES + 1 };
+
+struct full_key {
+	size_t len;
+	char bytes[FULL_KEY_BYTES];
+};
+
+struct engine_snapshot {
+	const rocksdb_snapshot_t *snapshot;
+	rocksdb_readoptions_t *read;
+};
+
+struct extent_change {
+	bool retire;
+	struct extent_ref extent;
+};
+
+struct engine_group {
+	struct rocks *rocks;
+	rocksdb_writebatch_t *batch; /* kept from group to group */
+	struct overlay overlay;
+	struct extent_change *changes;
+	size_t change_count, change_cap;
+	size_t put_bytes, delete_count, publish_count;
+	bool open;
+};
+
+/* Pins by the retire sequence they were taken at, ascending. */
+struct pin_bucket {
+	uint64_t at;
+	size_t count;
+};
+
+struct rocks {
+	struct engine engine;
+	rocksdb_t *db;
+	rocksdb_options_t *options;
+	rocksdb_block_based_table_options_t *table;
+	rocksdb_cache_t *cache;
+	rocksdb_readoptions_t *read;
+	rocksdb_writeoptions_t *write_sync, *write_lazy;
+	struct segments *segments;
+	int dir_fd, lock_fd;
+	uint64_t reserve_bytes;
+	struct engine_group group;
+	atomic_bool failed;
+
+	/* Held from the change of published bits to the end of the batch that stores them: their rows follow each other in
+	 * the order of the changes. Committer and reclaimer. */
+	pthread_mutex_t publish_lock;
+
+	pthread_mutex_t pin_lock;
+	struct pin_bucket *pins;
+	size_t pin_count, pin_cap;
+	uint64_t retire_next;               /* the committer's */
+	atomic_uint_fast64_t retire_durable; /* every retire up to here is committed */
+	uint64_t reclaim_from;              /* the reclaimer's: no row before this */
+	atomic_uint_fast64_t retired_waiting;
+	atomic_uint_fast64_t syncs, bytes_written;
+	atomic_bool short_of_space;         /* a group was refused; deletes should give space back quickly */
+};
+
+static inline struct rocks *rocks_of(struct engine *e)
+{
+	return (struct rocks *)e;
+}
+
+/* rocks.c */
+void full_key_make(struct full_key *, struct slice partition, struct slice key);
+/* What a RocksDB error text means; frees it. ERR_OK for NULL. */
+enum err rocks_error(char *text);
+enum err rocks_get(struct rocks *, rocksdb_readoptions_t *, struct slice full_key, struct arena *, struct slice *ret)
+	MUST_CHECK;
+/* Scans full keys [from, until) of the database merged with the overlay (NULL: none). skip: bytes of partition and NUL. */
+enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct overlay *, struct slice partition,
+		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
+
+/* group.c */
+enum err rocks_group_begin(struct engine *, struct engine_group **ret);
+enum err rocks_group_get(struct engine_group *, struct slice partition, struct slice key, struct arena *,
+			 struct slice *ret_value);
+enum err rocks_group_scan(struct engine_group *, struct slice partition, const struct scan_spec *, struct arena *,
+			  struct rows *ret_rows);
+enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
+enum outcome rocks_group_commit(struct engine_group *);
+void rocks_group_abort(struct engine_group *);
+/* Free disk space, and whether it is above the reserve. */
+bool rocks_has_space(struct rocks *, uint64_t *ret_free_bytes);
+
+/* Adds the published bits of a region; under publish_lock. */
+void rocks_put_bitmap(struct rocks *, rocksdb_writebatch_t *, uint32_t region);
+
+/* reclaim.c */
+uint64_t rocks_pin(struct engine *);
+void rocks_unpin(struct engine *, uint64_t pin);
+enum err rocks_reclaim(struct engine *, bool *ret_more);
+void rocks_put_dead(struct rocks *, rocksdb_writebatch_t *, uint64_t sequence, const struct extent_ref *);
+/* Finds the sequence to go on from and counts what waits. */
+enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
+
+/* open.c, rocks.c */
+extern const struct engine_ops rocks_ops;
+void rocks_close(struct engine *);
+
+#endif
