@@ -87,6 +87,7 @@ enum err queue_apply_update(struct txn *txn, void *call)
 	to.indexed = to.expires <= to.visible;
 	if (to.visible > to.expires) {
 		c->past_expiry = true;
+		c->left_s = (to.expires - now) / TICKS_PER_SECOND;
 		return ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE;
 	}
 	bool drop_text = c->has_text && c->text.len <= ROW_TEXT_BYTES;

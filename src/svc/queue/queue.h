@@ -67,7 +67,8 @@ struct queue_change {
 	bool has_text;      /* update: replace the text */
 	struct slice text;
 	struct queue_message message; /* out of update: receipt, visible_ticks */
-	bool past_expiry;   /* out of update: refused because it would stay hidden until after its end */
+	bool past_expiry;   /* out of update: refused because it would stay hidden until after its end ... */
+	uint64_t left_s;    /* ... which is so far away */
 };
 enum err queue_apply_update(struct txn *, void *call); /* past_expiry answers ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE */
 enum err queue_apply_delete(struct txn *, void *call);
