@@ -25,8 +25,7 @@
  * Every read verifies checksums that also bind the extent's id: ERR_CORRUPT, never wrong bytes.
  * A writer is used by one thread at a time; different writers run in parallel. append and read may block on the disk.
  *
- * Memory. Values and rows are copied into the arena given (ERR_NO_MEMORY past its limit). The bytes of a write set given to
- * group_accept stay where they are until the group has ended: an engine may point at them instead of copying.
+ * Memory. Values and rows are copied into the arena given (ERR_NO_MEMORY past its limit).
  */
 #ifndef STORE_ENGINE_H
 #define STORE_ENGINE_H

@@ -96,7 +96,8 @@ static enum err prepare(struct engine_group *g, struct slice partition, const st
 		}
 		if (w[i].key.len == 0 || w[i].key.len > LIMIT_KEY_BYTES || w[i].value.len > LIMIT_VALUE_BYTES)
 			return ERR_LIMIT;
-		struct overlay_node *n = overlay_node_new(&g->overlay, partition, w[i].key);
+		struct overlay_node *n = overlay_node_new(&g->overlay, partition, w[i].key,
+							  w[i].kind == WRITE_PUT ? w[i].value : SLICE_NONE);
 		if (!n)
 			return ERR_NO_MEMORY;
 		n->next[0] = NULL;
@@ -120,7 +121,6 @@ enum err rocks_group_accept(struct engine_group *g, struct slice partition, cons
 		}
 		struct overlay_node *next = n->next[0];
 		if (w[i].kind == WRITE_PUT) {
-			n->value = w[i].value;
 			rocksdb_writebatch_put(g->batch, n->key.ptr, n->key.len, w[i].value.ptr, w[i].value.len);
 			g->put_bytes += n->key.len + w[i].value.len;
 		} else {

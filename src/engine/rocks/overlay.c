@@ -30,11 +30,12 @@ static int pick_height(struct overlay *o)
 	return height;
 }
 
-struct overlay_node *overlay_node_new(struct overlay *o, struct slice first, struct slice second)
+struct overlay_node *overlay_node_new(struct overlay *o, struct slice first, struct slice second,
+				      struct slice value)
 {
 	int height = pick_height(o);
 	size_t links = (size_t)height * sizeof(struct overlay_node *);
-	struct overlay_node *n = arena_alloc(&o->arena, sizeof *n + links + first.len + 1 + second.len);
+	struct overlay_node *n = arena_alloc(&o->arena, sizeof *n + links + first.len + 1 + second.len + value.len);
 	if (!n)
 		return NULL;
 	char *key = (char *)n->next + links;
@@ -42,7 +43,9 @@ struct overlay_node *overlay_node_new(struct overlay *o, struct slice first, str
 	key[first.len] = 0;
 	memcpy(key + first.len + 1, second.ptr, second.len);
 	n->key = slice_make(key, first.len + 1 + second.len);
-	n->value = SLICE_NONE;
+	if (value.len)
+		memcpy(key + n->key.len, value.ptr, value.len);
+	n->value = slice_is_set(value) ? slice_make(key + n->key.len, value.len) : SLICE_NONE;
 	n->height = height;
 	return n;
 }

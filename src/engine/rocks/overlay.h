@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a group has accepted and not yet committed, in key order: a skip list over full keys. Later writes of a key replace
- * earlier ones. Values point at the write sets, which outlive the group. One thread. */
+ * earlier ones. It owns copies of keys and values. One thread. */
 #ifndef ENGINE_ROCKS_OVERLAY_H
 #define ENGINE_ROCKS_OVERLAY_H
 
@@ -25,8 +25,8 @@ struct overlay {
 void overlay_init(struct overlay *, size_t limit_bytes);
 void overlay_fini(struct overlay *);
 void overlay_clear(struct overlay *);
-/* Makes a node with its key (first + 00 + second), not yet in the list; NULL past the limit. */
-struct overlay_node *overlay_node_new(struct overlay *, struct slice first, struct slice second);
+/* Makes a node with its key (first + 00 + second) and value, not yet in the list; NULL past the limit. */
+struct overlay_node *overlay_node_new(struct overlay *, struct slice first, struct slice second, struct slice value);
 void overlay_insert(struct overlay *, struct overlay_node *);
 /* The first node at or after the key; NULL at the end. Go on through next[0]. */
 const struct overlay_node *overlay_seek(const struct overlay *, struct slice key);
