@@ -136,6 +136,8 @@ static void accept_copies(void **state)
 	group_put(g, "p", slice_make(key, 3), slice_make(value, 5));
 	memset(key, 'x', 3);
 	memset(value, 'x', 5);
+	expect_group_row(g, "p", SLICE("key"), SLICE("value"));
+	expect_text(f, NULL, g, "p", SLICE_NONE, SLICE_NONE, 0, "key=value ");
 	group_done(g);
 	expect_text(f, NULL, NULL, "p", SLICE_NONE, SLICE_NONE, 0, "key=value ");
 }

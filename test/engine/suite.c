@@ -21,6 +21,9 @@
 
 extern char **environ;
 
+/* A group has no way back to its engine; the suite opens one engine at a time. */
+static const struct engine_ops *group_ops;
+
 static const struct work *work_find(const char *name)
 {
 	for (size_t i = 0; i < crash_work_count; i++)
@@ -118,7 +121,9 @@ static int work_main(char **argv)
 	void *shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, (int)strtol(argv[4], NULL, 10), 0);
 	if (shared == MAP_FAILED)
 		return 2;
-	work->run(rocks_open_dir(argv[2]), shared);
+	struct engine *e = rocks_open_dir(argv[2]);
+	group_ops = e->ops;
+	work->run(e, shared);
 	kill(getpid(), SIGKILL);
 	return 3;
 }
@@ -229,9 +234,6 @@ struct engine_group *group_open(struct engine *e)
 	assert_int_equal(e->ops->group_begin(e, &g), ERR_OK);
 	return g;
 }
-
-/* A group has no way back to its engine; the suite opens one engine at a time. */
-static const struct engine_ops *group_ops;
 
 static void accept_one(struct engine_group *g, const char *partition, struct write w)
 {
