@@ -8,6 +8,7 @@ SECONDS ?= 60
 MINUTES ?= 60
 ROUNDS ?= 1000
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 BIN := build/release/zaffre
@@ -67,6 +68,7 @@ docs: release ## docs/compat.md from the table of operations
 install: release ## install to PREFIX (/usr/local), with a systemd unit
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/zaffre
 	install -D -m 0644 dist/zaffre.conf $(DESTDIR)$(PREFIX)/share/zaffre/zaffre.conf
+	@test -e $(DESTDIR)$(SYSCONFDIR)/zaffre/zaffre.conf || install -D -m 0600 dist/zaffre.conf $(DESTDIR)$(SYSCONFDIR)/zaffre/zaffre.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|g' dist/zaffre.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/zaffre.service
 	@echo "Start it with: systemctl daemon-reload && systemctl enable --now zaffre"

@@ -111,6 +111,7 @@ static enum err row_extents_check(struct scrub *s, struct slice key, struct slic
 {
 	struct cursor cursor = cursor_make(value);
 	struct blob blob;
+	struct block block;
 	struct part_call part = { .key = key };
 	struct extent_ref *refs;
 	uint16_t count;
@@ -124,6 +125,10 @@ static enum err row_extents_check(struct scrub *s, struct slice key, struct slic
 	case 'p':
 		TRY(row_extents_decode(&cursor, arena, &refs, &count));
 		extents_check(s, key, refs, count);
+		return ERR_OK;
+	case 'u':
+		TRY(block_decode(&cursor, arena, &block));
+		extents_check(s, key, block.extents, block.extent_count);
 		return ERR_OK;
 	case 'f':
 		TRY(store_read(s->store, s->partition, part_apply, &part, arena));
