@@ -21,4 +21,7 @@ struct slice entity_url(struct request *, const struct entity_writer *, const st
 /* $select into the writer. */
 enum err entity_select_parse(struct request *, struct entity_writer *) MUST_CHECK;
 
+/* A single GET inside a batch runs one of these. */
+extern const struct handler handler_entity_get, handler_entity_query;
+
 #endif
