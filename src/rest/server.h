@@ -54,6 +54,8 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
+enum { REST_CORS_ACCOUNTS = 64 };
+
 struct rest_server {
 	struct rest_config config;
 	struct store *store;
@@ -67,6 +69,7 @@ struct rest_server {
 	struct rest_listener_state *listeners;
 	size_t listener_count;
 	int access_log_fd;
+	atomic_uint_least64_t cors_state[REST_CORS_ACCOUNTS * 4]; /* rest/cors.c: what is remembered per account and service */
 	atomic_uint_least64_t accepted; /* written by loop 0 */
 };
 
