@@ -17,11 +17,12 @@
 /* Writer */
 void xml_begin(struct buf *);                      /* byte order mark and <?xml version="1.0" encoding="utf-8"?> */
 void xml_begin_plain(struct buf *);                /* without the mark */
-void xml_open(struct buf *, const char *name);     /* <Name> */
+static inline void xml_open(struct buf *, const char *name); /* <Name> */
 void xml_open_attr(struct buf *, const char *name, const char *attr, struct slice value); /* <Name attr="value"> */
-void xml_close(struct buf *, const char *name);    /* </Name> */
+static inline void xml_close(struct buf *, const char *name); /* </Name> */
 void xml_put_text(struct buf *, struct slice text);
-void xml_put(struct buf *, const char *name, struct slice text); /* <Name>text</Name>, <Name /> if it is empty or absent */
+/* <Name>text</Name>, <Name /> if it is empty or absent */
+static inline void xml_put(struct buf *, const char *name, struct slice text);
 void xml_put_u64(struct buf *, const char *name, uint64_t v);
 void xml_put_bool(struct buf *, const char *name, bool v);
 void xml_put_rfc1123(struct buf *, const char *name, uint64_t ticks);
@@ -30,6 +31,23 @@ void xml_put_iso(struct buf *, const char *name, uint64_t ticks); /* seven digit
 void xml_put_name(struct buf *, const char *name, struct slice text);
 /* All of it may stand in an XML document (escaped). */
 bool xml_is_legal(struct slice text);
+
+/* A listing has a hundred thousand elements: the length of a literal name is known when this is compiled. */
+void xml_open_slice(struct buf *, struct slice name);
+void xml_close_slice(struct buf *, struct slice name);
+void xml_put_slice(struct buf *, struct slice name, struct slice text);
+static inline void xml_open(struct buf *out, const char *name)
+{
+	xml_open_slice(out, slice_str(name));
+}
+static inline void xml_close(struct buf *out, const char *name)
+{
+	xml_close_slice(out, slice_str(name));
+}
+static inline void xml_put(struct buf *out, const char *name, struct slice text)
+{
+	xml_put_slice(out, slice_str(name), text);
+}
 
 /* Reader */
 struct xml_attr {

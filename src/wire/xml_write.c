@@ -15,27 +15,31 @@ void xml_begin_plain(struct buf *out)
 	BUF_PUT(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>");
 }
 
-/* "<", name and tail in one step. */
-static void put_tag(struct buf *out, struct slice front, const char *name, struct slice back)
+static char *copy(char *dst, struct slice s)
 {
-	size_t len = strlen(name);
-	char *p = buf_reserve(out, front.len + len + back.len);
+	memcpy(dst, s.ptr, s.len);
+	return dst + s.len;
+}
+
+void xml_open_slice(struct buf *out, struct slice name)
+{
+	char *p = buf_reserve(out, name.len + 2);
 	if (!p)
 		return;
-	memcpy(p, front.ptr, front.len);
-	memcpy(p + front.len, name, len);
-	memcpy(p + front.len + len, back.ptr, back.len);
-	out->len += front.len + len + back.len;
+	*p = '<';
+	*copy(p + 1, name) = '>';
+	out->len += name.len + 2;
 }
 
-void xml_open(struct buf *out, const char *name)
+void xml_close_slice(struct buf *out, struct slice name)
 {
-	put_tag(out, SLICE("<"), name, SLICE(">"));
-}
-
-void xml_close(struct buf *out, const char *name)
-{
-	put_tag(out, SLICE("</"), name, SLICE(">"));
+	char *p = buf_reserve(out, name.len + 3);
+	if (!p)
+		return;
+	*p = '<';
+	p[1] = '/';
+	*copy(p + 2, name) = '>';
+	out->len += name.len + 3;
 }
 
 /* The length of a run that stands for itself in text and attributes: printable ASCII but & < > " '. */
@@ -107,8 +111,11 @@ static void put_escaped(struct buf *out, struct slice s, bool in_attr)
 
 void xml_open_attr(struct buf *out, const char *name, const char *attr, struct slice value)
 {
-	put_tag(out, SLICE("<"), name, SLICE(" "));
-	put_tag(out, SLICE(""), attr, SLICE("=\""));
+	BUF_PUT(out, "<");
+	buf_put(out, slice_str(name));
+	BUF_PUT(out, " ");
+	buf_put(out, slice_str(attr));
+	BUF_PUT(out, "=\"");
 	put_escaped(out, value, true);
 	BUF_PUT(out, "\">");
 }
@@ -118,15 +125,31 @@ void xml_put_text(struct buf *out, struct slice text)
 	put_escaped(out, text, false);
 }
 
-void xml_put(struct buf *out, const char *name, struct slice text)
+void xml_put_slice(struct buf *out, struct slice name, struct slice text)
 {
+	/* One reservation for all that needs no escape, which is nearly everything. */
+	char *p = buf_reserve(out, 2 * name.len + text.len + 5);
+	if (!p)
+		return;
+	char *start = p;
+	*p++ = '<';
+	p = copy(p, name);
 	if (text.len == 0) {
-		put_tag(out, SLICE("<"), name, SLICE(" />"));
+		p = copy(p, SLICE(" />"));
+	} else if (plain_run(text) == text.len) {
+		*p++ = '>';
+		p = copy(p, text);
+		*p++ = '<';
+		*p++ = '/';
+		p = copy(p, name);
+		*p++ = '>';
+	} else {
+		xml_open_slice(out, name);
+		put_escaped(out, text, false);
+		xml_close_slice(out, name);
 		return;
 	}
-	xml_open(out, name);
-	put_escaped(out, text, false);
-	xml_close(out, name);
+	out->len += (size_t)(p - start);
 }
 
 void xml_put_u64(struct buf *out, const char *name, uint64_t v)
