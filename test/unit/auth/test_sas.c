@@ -349,6 +349,61 @@ static void keys(void **state)
 	fixture_fini(&f);
 }
 
+#define UDK_OF(letter) \
+	"&skoid=o&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=" letter "&skv=2026-02-06"
+
+/* Layouts without known answers: each byte of each signed parameter, changed after signing. */
+static void changed_after_signing(void **state)
+{
+	static const struct {
+		enum auth_service service;
+		const char *params;
+	} rows[] = {
+		{ AUTH_BLOB, "sv=2012-02-12&sp=rw&st=2026-06-01T11:00:00Z&sr=b&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2012-02-12&sr=c&si=all" },
+		{ AUTH_BLOB, "sv=2013-08-15&sp=rw&st=2026-06-01T11:00:00Z&sr=b&rscc=a&rscd=b&rsce=c&rscl=d&rsct=e&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2014-02-14&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2015-02-21&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
+		{ AUTH_QUEUE, "sv=2012-02-12&sp=rp&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
+		{ AUTH_QUEUE, "sv=2014-02-14&si=all" },
+		{ AUTH_QUEUE, "sv=2015-02-21&sp=rp&" GOOD_TIMES },
+		{ AUTH_TABLE, "sv=2012-02-12&sp=ra&st=2026-06-01T11:00:00Z&tn=c&spk=a&srk=b&epk=c&erk=d&" GOOD_TIMES },
+		{ AUTH_TABLE, "sv=2015-02-21&sp=ra&tn=c&spk=a&" GOOD_TIMES },
+		{ AUTH_TABLE, "sv=2099-12-31&sp=ra&tn=c&sip=10.0.0.5&spr=https&spk=a&" GOOD_TIMES },
+		{ AUTH_FILE, "sv=2015-02-21&sp=r&sr=f&rsct=e&" GOOD_TIMES },
+		{ AUTH_FILE, "sv=2015-04-05&sp=r&sr=s&rsct=e&sip=10.0.0.5&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bs&snapshot=2026-01-01T00:00:00Z&ses=e&rsct=e&sip=10.0.0.5&spr=https&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2099-12-31&sp=r&ss=bq&srt=so&ses=e&sip=10.0.0.5&spr=https&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
+		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bv&versionid=v&saoid=a&scid=s&srh=host&srq=versionid&rscd=r&" GOOD_TIMES UDK_OF("b") },
+		{ AUTH_QUEUE, "sv=2026-02-06&sp=r&sip=10.0.0.5&spr=https&" GOOD_TIMES UDK_OF("q") },
+		{ AUTH_TABLE, "sv=2026-02-06&sp=r&tn=c&spk=a&" GOOD_TIMES UDK_OF("t") },
+		{ AUTH_FILE, "sv=2026-02-06&sp=r&sr=f&rscl=l&" GOOD_TIMES UDK_OF("f") },
+	};
+	size_t cells = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct fixture f;
+		struct request_case c = { .service = rows[i].service, .container = "c", .object = "b", .params = rows[i].params };
+		enum err e = ask(&f, &c);
+		if (e != ERR_OK)
+			fail_msg("%s: %s (%.*s)", rows[i].params, err_name(e), SLICE_FMT(f.failure.detail));
+		struct slice whole = arena_dup(&f.arena, f.head.query);
+		for (size_t k = 1; k < whole.len; k++) {
+			char query[2048];
+			snprintf(query, sizeof query, "%.*s", SLICE_FMT(whole));
+			if (query[k] == '&' || query[k] == '=')
+				continue;
+			query[k] = query[k] == 'a' || query[k] == 'A' ? 'b' : query[k] >= '0' && query[k] <= '8' ? (char)(query[k] + 1) : 'a';
+			if (!fixture_get(&f, query, ""))
+				continue;
+			if (fixture_authenticate(&f) == ERR_OK && f.identity.kind != AUTH_ANONYMOUS)
+				fail_msg("%.*s\nmay become\n%s", SLICE_FMT(whole), query);
+			cells++;
+		}
+		fixture_fini(&f);
+	}
+	assert_true(cells > 2000);
+}
+
 #define UDK                                                                                                            \
 	"&skoid=11111111-2222-3333-4444-555555555555&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b"       \
 	"&skv=2021-12-02"
@@ -478,6 +533,7 @@ int main(void)
 		cmocka_unit_test(overrides_only_where_signed),
 		cmocka_unit_test(missing_signature),
 		cmocka_unit_test(keys),
+		cmocka_unit_test(changed_after_signing),
 		cmocka_unit_test(delegation_rows),
 		cmocka_unit_test(delegation_keys_differ),
 		cmocka_unit_test(arena_runs_out),

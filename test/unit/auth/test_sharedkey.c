@@ -169,6 +169,47 @@ static void dates(void **state)
 	}
 }
 
+/* Both schemes of every service: each byte of the head that the string to sign holds, changed after signing. A byte that it
+ * does not hold must leave the string as it was, else the request is refused. */
+static void changed_after_signing(void **state)
+{
+	static const char lines[] = "Content-Encoding: e\r\nContent-Language: l\r\nContent-Length: 12\r\nContent-MD5: m\r\n"
+				    "Content-Type: t/u\r\nDate: Mon, 01 Jun 2026 12:00:00 GMT\r\nIf-Match: i\r\n"
+				    "If-None-Match: j\r\nRange: bytes=1-2\r\nx-ms-meta-a: v\r\nx-ms-version: 2021-12-02\r\n";
+	size_t refused = 0;
+	for (unsigned n = 0; n < 8; n++) {
+		struct fixture f;
+		struct slice value, before, after;
+		enum sharedkey_scheme scheme = n & 1 ? SHAREDKEY_LITE : SHAREDKEY_FULL;
+		fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
+		f.request.service = (enum auth_service)(n / 2);
+		assert_true(fixture_load(&f, arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%s\r\n", lines)));
+		assert_int_equal(sharedkey_sign(&f.request, scheme, &f.arena, &value), ERR_OK);
+		before = string_of(&f, scheme, 0);
+		struct slice head = arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
+						 lines, SLICE_FMT(value));
+		assert_true(fixture_load(&f, head));
+		assert_int_equal(fixture_authenticate(&f), ERR_OK);
+		for (size_t k = 0; k < head.len; k++) {
+			char copy[2048];
+			memcpy(copy, head.ptr, head.len);
+			copy[k] = copy[k] == 'a' ? 'b' : copy[k] >= '0' && copy[k] <= '8' ? (char)(copy[k] + 1) : 'a';
+			if (!fixture_load(&f, slice_make(copy, head.len)))
+				continue;
+			enum err e = fixture_authenticate(&f);
+			if (e != ERR_OK || f.identity.kind == AUTH_ANONYMOUS) {
+				refused++;
+				continue;
+			}
+			assert_int_equal(sharedkey_string(&f.request, scheme, 0, &f.arena, &after), ERR_OK);
+			if (!slice_eq(before, after))
+				fail_msg("service %u, scheme %u: byte %zu may change", n / 2, n & 1, k);
+		}
+		fixture_fini(&f);
+	}
+	assert_true(refused > 8 * 100);
+}
+
 static void keys_rotate(void **state)
 {
 	static const char date[] = "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n";
@@ -235,7 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(culture_order),   cmocka_unit_test(string_full), cmocka_unit_test(version_switches),
 		cmocka_unit_test(dates),	   cmocka_unit_test(keys_rotate), cmocka_unit_test(malformed_headers),
-		cmocka_unit_test(details),
+		cmocka_unit_test(details),	   cmocka_unit_test(changed_after_signing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
