@@ -271,12 +271,54 @@ static void details(void **state)
 	fixture_fini(&f);
 }
 
+/* Strings far longer than usual, and every size of memory that is not enough for them. */
+static void long_and_out_of_memory(void **state)
+{
+	struct fixture f;
+	struct slice value, before;
+	fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
+	char lines[16384];
+	size_t len = 0;
+	for (unsigned i = 0; i < 60; i++)
+		len += (size_t)snprintf(lines + len, sizeof lines - len, "X-Ms-Meta-%02u-%u: %0200u\r\n", 59 - i, i, i);
+	snprintf(lines + len, sizeof lines - len, "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n");
+	assert_true(fixture_load(&f, arena_printf(&f.arena, "PUT /c?b=1&a=2 HTTP/1.1\r\nHost: h\r\n%s\r\n", lines)));
+	assert_int_equal(sharedkey_sign(&f.request, SHAREDKEY_FULL, &f.arena, &value), ERR_OK);
+	before = string_of(&f, SHAREDKEY_FULL, 0);
+	assert_true(before.len > 60 * 200);
+	assert_true(fixture_load(&f, arena_printf(&f.arena, "PUT /c?b=1&a=2 HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
+						  lines, SLICE_FMT(value))));
+	size_t short_of = 0;
+	for (size_t limit = 16; limit < 256 * 1024; limit += limit < 8192 ? 16 : 4096) {
+		struct arena small;
+		arena_init(&small, limit);
+		enum err e = auth_authenticate(&f.request, &small, &f.identity, &f.failure);
+		assert_true(e == ERR_OK || e == ERR_NO_MEMORY);
+		short_of += e == ERR_NO_MEMORY;
+		arena_fini(&small);
+	}
+	assert_true(short_of > 100);
+	assert_int_equal(fixture_authenticate(&f), ERR_OK);
+	fixture_fini(&f);
+}
+
+static void two_authorizations(void **state)
+{
+	struct fixture f;
+	fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
+	assert_true(fixture_load(&f, SLICE("GET / HTTP/1.1\r\nHost: h\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n"
+					   "Authorization: SharedKey goldacct:c2ln\r\n"
+					   "authorization: SharedKey goldacct:c2ln\r\n\r\n")));
+	assert_int_equal(fixture_authenticate(&f), ERR_INVALID_AUTHENTICATION_INFO);
+	fixture_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(culture_order),   cmocka_unit_test(string_full), cmocka_unit_test(version_switches),
 		cmocka_unit_test(dates),	   cmocka_unit_test(keys_rotate), cmocka_unit_test(malformed_headers),
-		cmocka_unit_test(details),	   cmocka_unit_test(changed_after_signing),
+		cmocka_unit_test(details),	   cmocka_unit_test(long_and_out_of_memory), cmocka_unit_test(two_authorizations),	   cmocka_unit_test(changed_after_signing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
