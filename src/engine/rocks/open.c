@@ -18,8 +18,9 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define FORMAT_READY "zaffre 1\n"
 
 /* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
-#define WRITE_BUFFER_BYTES (16 * MIB)
-#define WRITE_BUFFERS 3
+#define WRITE_BUFFER_BYTES (8 * MIB)
+#define WRITE_BUFFERS 4
+#define LEVEL0_FILES 6
 #define BLOCK_CACHE_BYTES (16 * MIB)
 #define TABLE_FILE_BYTES (32 * MIB)
 #define LEVEL_BASE_BYTES (128 * MIB)
@@ -167,6 +168,7 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_write_buffer_size(p, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
 	rocksdb_options_set_max_total_wal_size(p, WRITE_BUFFER_BYTES * WRITE_BUFFERS);
+	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
 	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
 	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);
@@ -346,11 +348,24 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	return ERR_OK;
 }
 
+/* So that the next start has no log to replay. If it fails, the log is there. */
+static void flush(struct rocks *r)
+{
+	char *error = NULL;
+	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
+	rocksdb_flush(r->db, o, &error);
+	rocksdb_flushoptions_destroy(o);
+	(void)rocks_error(error);
+}
+
 void rocks_close(struct engine *e)
 {
 	struct rocks *r = rocks_of(e);
-	if (r->db)
+	if (r->db) {
+		if (!atomic_load(&r->failed) && r->segments)
+			flush(r);
 		rocksdb_close(r->db);
+	}
 	segments_close(r->segments);
 	if (r->read)
 		rocksdb_readoptions_destroy(r->read);
