@@ -274,8 +274,9 @@ static enum err get_again(struct request *req)
 
 enum err entity_select_parse(struct request *req, struct entity_writer *w)
 {
-	struct slice text = request_param(req, "$select"), rest = slice_trim(text);
-	if (!slice_is_set(text) || !rest.len || slice_eq(rest, SLICE("*")))
+	struct slice rest;
+	TRY(table_option(req, "$select", &rest));
+	if (!slice_is_set(rest))
 		return ERR_OK;
 	w->select = ARENA_NEW_ARRAY(req->arena, struct slice, SELECT_MAX);
 	if (!w->select)

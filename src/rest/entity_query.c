@@ -80,8 +80,9 @@ static enum err run_on_loop(struct request *req)
 
 static enum err parse_filter(struct request *req, struct query_call *c)
 {
-	struct slice text = request_param(req, "$filter");
-	if (!slice_is_set(text) || !slice_trim(text).len)
+	struct slice text;
+	TRY(table_option(req, "$filter", &text));
+	if (!slice_is_set(text))
 		return ERR_OK;
 	size_t position;
 	enum err e = filter_parse(text, req->arena, &c->filter, &position);

@@ -136,6 +136,28 @@ enum err table_find(struct request *req, struct slice table, enum err missing, s
 	return slice_is_set(*ret_partition) ? ERR_OK : ERR_NO_MEMORY;
 }
 
+enum err table_option(struct request *req, const char *name, struct slice *ret)
+{
+	struct slice value = request_param(req, name);
+	*ret = SLICE_NONE;
+	for (size_t i = 0; i < req->query.count; i++) {
+		const struct param *p = &req->query.params[i];
+		if (p->value.ptr != value.ptr || slice_find_byte(p->raw_value, '+') == p->raw_value.len)
+			continue;
+		char *text = arena_alloc(req->arena, p->raw_value.len);
+		if (!text)
+			return ERR_NO_MEMORY;
+		for (size_t j = 0; j < p->raw_value.len; j++)
+			text[j] = p->raw_value.ptr[j] == '+' ? ' ' : p->raw_value.ptr[j];
+		if (uri_decode(slice_make(text, p->raw_value.len), req->arena, &value) != ERR_OK)
+			return ERR_INVALID_URI;
+		break;
+	}
+	if (slice_trim(value).len)
+		*ret = value;
+	return ERR_OK;
+}
+
 enum err table_top(struct request *req, size_t *ret)
 {
 	struct slice text = request_param(req, "$top");

@@ -227,8 +227,9 @@ static enum err query_parse(struct request *req)
 	struct tables_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_top(req, &c->top));
-	struct slice filter = request_param(req, "$filter"), next = request_param(req, "NextTableName");
-	if (slice_is_set(filter) && filter.len) {
+	struct slice filter, next = request_param(req, "NextTableName");
+	TRY(table_option(req, "$filter", &filter));
+	if (slice_is_set(filter)) {
 		size_t position;
 		enum err e = filter_parse(filter, req->arena, &c->filter, &position);
 		if (e == ERR_SYNTAX)
