@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Base64 (RFC 4648). Encoding is padded. Decoding is strict in alphabet, length and padding: no blanks, no line ends, nothing
- * behind the padding. Bits that the last character has too many are ignored, as the service does: clients do send block ids
- * such as "block1==". The URL form is for tokens: '-' and '_', no padding allowed. */
+ * Base64 (RFC 4648). Encoding is padded. Decoding is strict in alphabet, length and padding: no blanks, no line ends,
+ * nothing behind the padding. Bits that the last character has too many are ignored, as the service does: clients do
+ * send block ids such as "block1==". The URL form is for tokens: '-' and '_', no padding allowed. */
 #ifndef WIRE_BASE64_H
 #define WIRE_BASE64_H
 

@@ -6,9 +6,9 @@
 #include "base/slice.h"
 
 enum {
-	CHAR_TOKEN = 1,      /* tchar of RFC 9110: header names, methods */
+	CHAR_TOKEN = 1,	     /* tchar of RFC 9110: header names, methods */
 	CHAR_TARGET = 2,     /* visible ASCII but '#': a request target */
-	CHAR_HOST = 4,       /* host names, addresses, port */
+	CHAR_HOST = 4,	     /* host names, addresses, port */
 	CHAR_UNRESERVED = 8, /* RFC 3986 */
 };
 extern const unsigned char wire_chars[256];

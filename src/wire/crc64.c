@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CRC-64/NVME. Where the processor multiplies without carries, four 128-bit accumulators are folded forward over the input,
- * 64 bytes a step; what they hold at the end is a 16-byte message with the same CRC, which the tables finish.
+ * CRC-64/NVME. Where the processor multiplies without carries, four 128-bit accumulators are folded forward over the
+ * input, 64 bytes a step; what they hold at the end is a 16-byte message with the same CRC, which the tables finish.
  *
- * Folding: in the reflected form a register's low half L stands for the higher powers, its value is L x^64 + H. Moving it
- * D bits ahead multiplies by x^D modulo P. The product of two reflected 64-bit numbers comes out multiplied by x, so the
- * factors are x^(D+63) mod P for L and x^(D-1) mod P for H, reflected. */
+ * Folding: in the reflected form a register's low half L stands for the higher powers, its value is L x^64 + H. Moving
+ * it D bits ahead multiplies by x^D modulo P. The product of two reflected 64-bit numbers comes out multiplied by x, so
+ * the factors are x^(D+63) mod P for L and x^(D-1) mod P for H, reflected. */
 #include "wire/hash.h"
 
 #include "wire/crc64_table.h"
@@ -29,8 +29,8 @@ static uint64_t crc64_tables(uint64_t crc, const unsigned char *p, size_t len)
 	for (; len >= 8; p += 8, len -= 8) {
 		crc ^= load_le64(p);
 		crc = crc64_table[7][crc & 255] ^ crc64_table[6][crc >> 8 & 255] ^ crc64_table[5][crc >> 16 & 255] ^
-		      crc64_table[4][crc >> 24 & 255] ^ crc64_table[3][crc >> 32 & 255] ^ crc64_table[2][crc >> 40 & 255] ^
-		      crc64_table[1][crc >> 48 & 255] ^ crc64_table[0][crc >> 56];
+		      crc64_table[4][crc >> 24 & 255] ^ crc64_table[3][crc >> 32 & 255] ^
+		      crc64_table[2][crc >> 40 & 255] ^ crc64_table[1][crc >> 48 & 255] ^ crc64_table[0][crc >> 56];
 	}
 	for (; len; p++, len--)
 		crc = crc >> 8 ^ crc64_table[0][(crc ^ *p) & 255];
@@ -55,8 +55,10 @@ CLMUL static inline __m128i load(const unsigned char *p)
 CLMUL static uint64_t crc64_clmul(uint64_t crc, const unsigned char *p, size_t len)
 {
 	/* low half: for L, high half: for H */
-	const __m128i by_512 = _mm_set_epi64x((long long)UINT64_C(0x62242240ACE5045A), (long long)UINT64_C(0x0C32CDB31E18A84A));
-	const __m128i by_128 = _mm_set_epi64x((long long)UINT64_C(0x21E9761E252621AC), (long long)UINT64_C(0xEADC41FD2BA3D420));
+	const __m128i by_512 =
+		_mm_set_epi64x((long long)UINT64_C(0x62242240ACE5045A), (long long)UINT64_C(0x0C32CDB31E18A84A));
+	const __m128i by_128 =
+		_mm_set_epi64x((long long)UINT64_C(0x21E9761E252621AC), (long long)UINT64_C(0xEADC41FD2BA3D420));
 	__m128i a = _mm_xor_si128(load(p), _mm_cvtsi64_si128((long long)crc));
 	__m128i b = load(p + 16), c = load(p + 32), d = load(p + 48);
 	for (p += 64, len -= 64; len >= 64; p += 64, len -= 64) {

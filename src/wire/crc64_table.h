@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of CRC-64/NVME (reflected polynomial 0x9A6C9329AC4BC9B5) for eight bytes at a time: row k, entry b is the CRC of byte b
- * followed by k zero bytes. The unit test checks them against the definition. Only crc64.c includes this. */
+ * Tables of CRC-64/NVME (reflected polynomial 0x9A6C9329AC4BC9B5) for eight bytes at a time: row k, entry b is the CRC
+ * of byte b followed by k zero bytes. The unit test checks them against the definition. Only crc64.c includes this. */
 /* clang-format off */
 static const uint64_t crc64_table[8][256] = {
 	{

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Days are counted from 0001-01-01 (a Monday). Inside the conversions the year begins in March, so that the leap day is the
- * last of its year and month lengths repeat every five months (153 days). */
+ * Days are counted from 0001-01-01 (a Monday). Inside the conversions the year begins in March, so that the leap day is
+ * the last of its year and month lengths repeat every five months (153 days). */
 #include "wire/date.h"
 
 #include "base/clock.h"
@@ -33,7 +33,8 @@ void date_civil_of(uint64_t ticks, struct date_civil *ret)
 	unsigned cycle = d / DAYS_400_YEARS, in_cycle = d % DAYS_400_YEARS;
 	/* Leap days taken out, every year has 365 days. */
 	unsigned year = (in_cycle - in_cycle / (DAYS_4_YEARS - 1) + in_cycle / DAYS_100_YEARS -
-			 in_cycle / (DAYS_400_YEARS - 1)) / 365;
+			 in_cycle / (DAYS_400_YEARS - 1)) /
+			365;
 	unsigned in_year = in_cycle - (365 * year + year / 4 - year / 100);
 	unsigned month = (5 * in_year + 2) / 153;
 	ret->day = in_year - (153 * month + 2) / 5 + 1;
@@ -86,7 +87,8 @@ void date_format_rfc1123(uint64_t ticks, char dst[DATE_RFC1123_BYTES])
 	struct date_civil c;
 	date_civil_of(ticks, &c);
 	memcpy(dst, weekday_names + 3 * c.weekday, 3);
-	memcpy(dst + 3, ", ", 2);
+	dst[3] = ',';
+	dst[4] = ' ';
 	put2(dst + 5, c.day);
 	dst[7] = ' ';
 	memcpy(dst + 8, month_names + 3 * (c.month - 1), 3);
@@ -95,7 +97,10 @@ void date_format_rfc1123(uint64_t ticks, char dst[DATE_RFC1123_BYTES])
 	put2(dst + 14, c.year % 100);
 	dst[16] = ' ';
 	put_time(dst + 17, &c);
-	memcpy(dst + 25, " GMT", 4);
+	dst[25] = ' ';
+	dst[26] = 'G';
+	dst[27] = 'M';
+	dst[28] = 'T';
 }
 
 void date_format_iso(uint64_t ticks, char dst[DATE_ISO_BYTES])
@@ -167,9 +172,9 @@ bool date_parse_rfc1123(struct slice text, uint64_t *ret)
 	const char *p = text.ptr;
 	struct date_civil c = { 0 };
 	uint64_t ticks;
-	if (text.len != DATE_RFC1123_BYTES || memcmp(p + 3, ", ", 2) != 0 || p[7] != ' ' || p[11] != ' ' || p[16] != ' ' ||
-	    memcmp(p + 25, " GMT", 4) != 0 || !char_digits(p + 5, 2, &c.day) || !char_digits(p + 12, 4, &c.year) ||
-	    !parse_time(p + 17, true, &c))
+	if (text.len != DATE_RFC1123_BYTES || memcmp(p + 3, ", ", 2) != 0 || p[7] != ' ' || p[11] != ' ' ||
+	    p[16] != ' ' || memcmp(p + 25, " GMT", 4) != 0 || !char_digits(p + 5, 2, &c.day) ||
+	    !char_digits(p + 12, 4, &c.year) || !parse_time(p + 17, true, &c))
 		return false;
 	while (c.month < 12 && memcmp(p + 8, month_names + 3 * c.month, 3) != 0)
 		c.month++;
@@ -211,7 +216,8 @@ static bool parse_zone(struct slice zone, bool optional, int *ret_minutes)
 	if (zone.len == 1)
 		return zone.ptr[0] == 'Z' || zone.ptr[0] == 'z';
 	if (zone.len != 6 || (zone.ptr[0] != '+' && zone.ptr[0] != '-') || !char_digits(zone.ptr + 1, 2, &hours) ||
-	    zone.ptr[3] != ':' || !char_digits(zone.ptr + 4, 2, &minutes) || minutes > 59 || hours * 60 + minutes > 14 * 60)
+	    zone.ptr[3] != ':' || !char_digits(zone.ptr + 4, 2, &minutes) || minutes > 59 ||
+	    hours * 60 + minutes > 14 * 60)
 		return false;
 	*ret_minutes = (int)(hours * 60 + minutes) * (zone.ptr[0] == '+' ? 1 : -1);
 	return true;
@@ -223,8 +229,8 @@ static bool parse_iso(struct slice text, bool zone_optional, uint64_t *ret)
 	struct date_civil c = { 0 };
 	uint64_t ticks;
 	int zone_minutes = 0;
-	if (text.len < 10 || !char_digits(p, 4, &c.year) || p[4] != '-' || !char_digits(p + 5, 2, &c.month) || p[7] != '-' ||
-	    !char_digits(p + 8, 2, &c.day))
+	if (text.len < 10 || !char_digits(p, 4, &c.year) || p[4] != '-' || !char_digits(p + 5, 2, &c.month) ||
+	    p[7] != '-' || !char_digits(p + 8, 2, &c.day))
 		return false;
 	if (text.len > 10) {
 		if (text.len < 16 || (p[10] != 'T' && p[10] != 't') || !parse_time(p + 11, false, &c))

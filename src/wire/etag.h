@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ETags. Of blobs, containers, files: "0x" and the ticks as 15 upper-case hex digits, in quotes. Of table entities:
- * W/"datetime'...'" around the percent-encoded timestamp. The functions of struct etag_list read If-Match and If-None-Match
- * of the former: an entry that cannot be one of ours (another form, weak) is legal and matches nothing. */
+ * W/"datetime'...'" around the percent-encoded timestamp. The functions of struct etag_list read If-Match and
+ * If-None-Match of the former: an entry that cannot be one of ours (another form, weak) is legal and matches nothing.
+ */
 #ifndef WIRE_ETAG_H
 #define WIRE_ETAG_H
 
@@ -21,7 +22,7 @@ bool etag_parse(struct slice text, uint64_t *ret);
 struct etag_list {
 	bool any; /* "*" */
 	const uint64_t *etags;
-	size_t count;         /* ours */
+	size_t count;	      /* ours */
 	size_t foreign_count; /* well-formed, but none of ours */
 };
 /* One or more, separated by commas, or "*" alone. ERR_SYNTAX: empty, an open quote, "*" among others, too many. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The low-level digest calls of OpenSSL, not EVP: their state is a plain struct, so a prepared key is copied on the stack
- * (0.44 us for an HMAC of 600 bytes, against 1.15 us with EVP_MAC_CTX_dup) and no request allocates for hashing. */
+ * The low-level digest calls of OpenSSL, not EVP: their state is a plain struct, so a prepared key is copied on the
+ * stack (0.44 us for an HMAC of 600 bytes, against 1.15 us with EVP_MAC_CTX_dup) and no request allocates for hashing.
+ */
 #define OPENSSL_API_COMPAT 10100
 #include "wire/hash.h"
 
@@ -16,12 +17,12 @@ _Static_assert(sizeof(SHA256_CTX) <= sizeof(struct hash_sha256), "hash_sha256 ho
 
 static MD5_CTX *md5_of(struct hash_md5 *h)
 {
-	return (MD5_CTX *)(void *)h->state;
+	return (MD5_CTX *)(void *)h;
 }
 
 static SHA256_CTX *sha256_of(struct hash_sha256 *h)
 {
-	return (SHA256_CTX *)(void *)h->state;
+	return (SHA256_CTX *)(void *)h;
 }
 
 void hash_md5_init(struct hash_md5 *h)

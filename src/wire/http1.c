@@ -37,9 +37,9 @@ enum http_method http_method_of(struct slice m)
 		struct slice text;
 		enum http_method method;
 	} known[] = {
-		{ { "GET", 3 }, HTTP_GET },       { { "PUT", 3 }, HTTP_PUT },         { { "HEAD", 4 }, HTTP_HEAD },
-		{ { "POST", 4 }, HTTP_POST },     { { "DELETE", 6 }, HTTP_DELETE },   { { "MERGE", 5 }, HTTP_MERGE },
-		{ { "PATCH", 5 }, HTTP_PATCH },   { { "OPTIONS", 7 }, HTTP_OPTIONS },
+		{ { "GET", 3 }, HTTP_GET },	{ { "PUT", 3 }, HTTP_PUT },	    { { "HEAD", 4 }, HTTP_HEAD },
+		{ { "POST", 4 }, HTTP_POST },	{ { "DELETE", 6 }, HTTP_DELETE },   { { "MERGE", 5 }, HTTP_MERGE },
+		{ { "PATCH", 5 }, HTTP_PATCH }, { { "OPTIONS", 7 }, HTTP_OPTIONS },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (slice_eq(m, known[i].text))
@@ -64,9 +64,9 @@ bool http_target_split(struct http_head *head, struct slice *ret_authority)
 		return rest.len == 1 && head->method == HTTP_OPTIONS;
 	}
 	if (rest.ptr[0] != '/') {
-		size_t skip = slice_has_prefix_nocase(rest, SLICE("http://"))    ? 7
+		size_t skip = slice_has_prefix_nocase(rest, SLICE("http://"))	 ? 7
 			      : slice_has_prefix_nocase(rest, SLICE("https://")) ? 8
-										  : 0;
+										 : 0;
 		if (skip == 0)
 			return false;
 		rest = slice_from(rest, skip);
@@ -86,7 +86,8 @@ bool http_target_split(struct http_head *head, struct slice *ret_authority)
 }
 
 /* Returns the position behind the line's LF, NULL if the line is bad. */
-static const char *parse_request_line(const char *p, const char *end, struct http_head *head, struct slice *ret_authority)
+static const char *parse_request_line(const char *p, const char *end, struct http_head *head,
+				      struct slice *ret_authority)
 {
 	const char *start = p;
 	while (p < end && char_is(*p, CHAR_TOKEN))
@@ -100,8 +101,8 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	while (p < end && char_is(*p, CHAR_TARGET))
 		p++;
 	head->target = slice_make(start, (size_t)(p - start));
-	if (p == start || end - p < 11 || memcmp(p, " HTTP/1.", 8) != 0 || (p[8] != '0' && p[8] != '1') || p[9] != '\r' ||
-	    p[10] != '\n')
+	if (p == start || end - p < 11 || memcmp(p, " HTTP/1.", 8) != 0 || (p[8] != '0' && p[8] != '1') ||
+	    p[9] != '\r' || p[10] != '\n')
 		return NULL;
 	head->minor_version = p[8] - '0';
 	return http_target_split(head, ret_authority) ? p + 11 : NULL;
@@ -323,7 +324,8 @@ static int chunk_trailer_byte(struct http_chunked *c, char b)
 	}
 	if (b == ':' && c->name_bytes) {
 		/* Names longer than the buffer are none of the forbidden ones. */
-		bool forbidden = c->name_bytes <= sizeof c->name && trailer_forbidden(slice_make(c->name, c->name_bytes));
+		bool forbidden =
+			c->name_bytes <= sizeof c->name && trailer_forbidden(slice_make(c->name, c->name_bytes));
 		return forbidden ? CHUNK_FAILED : CHUNK_TRAILER_VALUE;
 	}
 	if (!char_is(b, CHAR_TOKEN))
@@ -398,41 +400,77 @@ enum http_parse http_chunked_next(struct http_chunked *c, struct slice *input, s
 const char *http_reason(int status)
 {
 	switch (status) {
-	case 100: return "Continue";
-	case 200: return "OK";
-	case 201: return "Created";
-	case 202: return "Accepted";
-	case 204: return "No Content";
-	case 206: return "Partial Content";
-	case 207: return "Multi-Status";
-	case 301: return "Moved Permanently";
-	case 302: return "Found";
-	case 304: return "Not Modified";
-	case 307: return "Temporary Redirect";
-	case 400: return "Bad Request";
-	case 401: return "Unauthorized";
-	case 403: return "Forbidden";
-	case 404: return "Not Found";
-	case 405: return "Method Not Allowed";
-	case 406: return "Not Acceptable";
-	case 408: return "Request Timeout";
-	case 409: return "Conflict";
-	case 410: return "Gone";
-	case 411: return "Length Required";
-	case 412: return "Precondition Failed";
-	case 413: return "Payload Too Large";
-	case 414: return "URI Too Long";
-	case 415: return "Unsupported Media Type";
-	case 416: return "Range Not Satisfiable";
-	case 417: return "Expectation Failed";
-	case 429: return "Too Many Requests";
-	case 431: return "Request Header Fields Too Large";
-	case 500: return "Internal Server Error";
-	case 501: return "Not Implemented";
-	case 503: return "Service Unavailable";
-	case 504: return "Gateway Timeout";
-	case 505: return "HTTP Version Not Supported";
-	case 507: return "Insufficient Storage";
-	default: return "Status";
+	case 100:
+		return "Continue";
+	case 200:
+		return "OK";
+	case 201:
+		return "Created";
+	case 202:
+		return "Accepted";
+	case 204:
+		return "No Content";
+	case 206:
+		return "Partial Content";
+	case 207:
+		return "Multi-Status";
+	case 301:
+		return "Moved Permanently";
+	case 302:
+		return "Found";
+	case 304:
+		return "Not Modified";
+	case 307:
+		return "Temporary Redirect";
+	case 400:
+		return "Bad Request";
+	case 401:
+		return "Unauthorized";
+	case 403:
+		return "Forbidden";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	case 406:
+		return "Not Acceptable";
+	case 408:
+		return "Request Timeout";
+	case 409:
+		return "Conflict";
+	case 410:
+		return "Gone";
+	case 411:
+		return "Length Required";
+	case 412:
+		return "Precondition Failed";
+	case 413:
+		return "Payload Too Large";
+	case 414:
+		return "URI Too Long";
+	case 415:
+		return "Unsupported Media Type";
+	case 416:
+		return "Range Not Satisfiable";
+	case 417:
+		return "Expectation Failed";
+	case 429:
+		return "Too Many Requests";
+	case 431:
+		return "Request Header Fields Too Large";
+	case 500:
+		return "Internal Server Error";
+	case 501:
+		return "Not Implemented";
+	case 503:
+		return "Service Unavailable";
+	case 504:
+		return "Gateway Timeout";
+	case 505:
+		return "HTTP Version Not Supported";
+	case 507:
+		return "Insufficient Storage";
+	default:
+		return "Status";
 	}
 }

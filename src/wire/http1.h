@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * HTTP/1.1 framing, strict: what could be read in two ways is an error (400 and close). Pure: bytes in, slices out.
  *
- * Refused: both Content-Length and Transfer-Encoding; repeated or differing Content-Length; a sign, blank or anything but
- * digits in it; any Transfer-Encoding but exactly "chunked" once; obs-fold; bare LF or CR; NUL or control bytes in a header;
- * blanks before the colon; a missing, empty-named or repeated Host (HTTP/1.1); bad methods, targets or versions; chunk sizes
- * that are not plain hex or overflow; chunk data not followed by CRLF; trailers that would change the framing. */
+ * Refused: both Content-Length and Transfer-Encoding; repeated or differing Content-Length; a sign, blank or anything
+ * but digits in it; any Transfer-Encoding but exactly "chunked" once; obs-fold; bare LF or CR; NUL or control bytes in
+ * a header; blanks before the colon; a missing, empty-named or repeated Host (HTTP/1.1); bad methods, targets or
+ * versions; chunk sizes that are not plain hex or overflow; chunk data not followed by CRLF; trailers that would change
+ * the framing. */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
 
@@ -13,21 +14,29 @@
 #include "base/slice.h"
 
 enum http_method {
-	HTTP_GET, HTTP_HEAD, HTTP_PUT, HTTP_POST, HTTP_DELETE, HTTP_OPTIONS, HTTP_MERGE, HTTP_PATCH, HTTP_OTHER
+	HTTP_GET,
+	HTTP_HEAD,
+	HTTP_PUT,
+	HTTP_POST,
+	HTTP_DELETE,
+	HTTP_OPTIONS,
+	HTTP_MERGE,
+	HTTP_PATCH,
+	HTTP_OTHER
 };
 
 struct http_header {
-	struct slice name; /* as sent */
+	struct slice name;  /* as sent */
 	struct slice value; /* trimmed */
 };
 
 struct http_head {
 	enum http_method method;
 	struct slice method_text;
-	struct slice target;      /* as sent */
-	struct slice path;        /* still percent-encoded, begins with '/'; of an absolute-form target its path; of "*" "/" */
-	struct slice query;       /* behind '?', absent if none */
-	int minor_version;        /* 0 or 1 */
+	struct slice target; /* as sent */
+	struct slice path; /* still percent-encoded, begins with '/'; of an absolute-form target its path; of "*" "/" */
+	struct slice query; /* behind '?', absent if none */
+	int minor_version;  /* 0 or 1 */
 	struct http_header headers[LIMIT_HEADER_COUNT];
 	size_t header_count;
 	struct slice host;
@@ -36,14 +45,15 @@ struct http_head {
 	bool chunked;
 	bool keep_alive;
 	bool expect_continue;
-	size_t head_bytes;        /* consumed, including the blank line */
+	size_t head_bytes; /* consumed, including the blank line */
 };
 
 enum http_parse { HTTP_PARSE_MORE, HTTP_PARSE_DONE, HTTP_PARSE_BAD, HTTP_PARSE_TOO_LARGE };
 
-/* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start at 0.
- * *ret points into the input and holds something useful only after DONE. An absolute-form target names the host; a Host
- * header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES. */
+/* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start
+ * at 0. *ret points into the input and holds something useful only after DONE. An absolute-form target names the host;
+ * a Host header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES.
+ */
 enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret);
 /* The value of a header, name compared without case; absent if missing. */
 struct slice http_header(const struct http_head *, struct slice name);
@@ -60,8 +70,9 @@ struct http_chunked {
 	size_t name_bytes;
 };
 void http_chunked_init(struct http_chunked *);
-/* Consumes from *input; *ret_data is the next run of body bytes in it (may be empty). DONE after the last trailer line, what
- * is left in *input then is the next request. MORE with an empty run: all of *input is consumed. BAD and TOO_LARGE are final. */
+/* Consumes from *input; *ret_data is the next run of body bytes in it (may be empty). DONE after the last trailer line,
+ * what is left in *input then is the next request. MORE with an empty run: all of *input is consumed. BAD and TOO_LARGE
+ * are final. */
 enum http_parse http_chunked_next(struct http_chunked *, struct slice *input, struct slice *ret_data);
 
 const char *http_reason(int status);

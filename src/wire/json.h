@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * JSON as tables and tokens need it.
  *
- * The writer appends to a buf and sets the commas itself. Strings are escaped; malformed UTF-8 becomes U+FFFD. Doubles are
- * written in the shortest form that reads back the same and always look like a double (5.0, 1e+20); those that are no
- * numbers as the strings "NaN", "Infinity", "-Infinity".
+ * The writer appends to a buf and sets the commas itself. Strings are escaped; malformed UTF-8 becomes U+FFFD. Doubles
+ * are written in the shortest form that reads back the same and always look like a double (5.0, 1e+20); those that are
+ * no numbers as the strings "NaN", "Infinity", "-Infinity".
  *
  * The reader gives a tree whose slices point into the document or the arena. Refused: malformed UTF-8, trailing text,
  * comments, nesting deeper than asked for, more than LIMIT_JSON_VALUES values. A byte order mark is skipped.

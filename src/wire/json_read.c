@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * yajl's events build the tree. yajl does not survive an allocation that fails, so its memory comes from the arena and a
- * refusal there jumps straight out of it; the arena owns everything, nothing leaks. */
+ * yajl's events build the tree. yajl does not survive an allocation that fails, so its memory comes from the arena and
+ * a refusal there jumps straight out of it; the arena owns everything, nothing leaks. */
 #include <math.h>
 #include <setjmp.h>
 #include <yajl/yajl_parse.h>

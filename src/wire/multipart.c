@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading goes down: the document is cut into parts at the lines that are its delimiters, a part that is itself multipart
- * is cut once more, and what is left is a request. Each byte is looked at once per level. */
+ * Reading goes down: the document is cut into parts at the lines that are its delimiters, a part that is itself
+ * multipart is cut once more, and what is left is a request. Each byte is looked at once per level. */
 #include "wire/multipart.h"
 
 #include "base/limits.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Range and x-ms-range: "bytes=a-b" and "bytes=a-". Numbers above 2^64-1 count as 2^64-1, which no resource reaches, so that
- * they are clipped or cannot be satisfied like any other that is too large. */
+ * Range and x-ms-range: "bytes=a-b" and "bytes=a-". Numbers above 2^64-1 count as 2^64-1, which no resource reaches, so
+ * that they are clipped or cannot be satisfied like any other that is too large. */
 #ifndef WIRE_RANGE_H
 #define WIRE_RANGE_H
 
 #include "base/slice.h"
 
 enum range_kind {
-	RANGE_NONE,    /* no header, or one the service ignores: a suffix ("bytes=-5"), several ranges, another unit */
-	RANGE_BAD,     /* malformed, or its end before its start: ignored where reading, an error where writing */
-	RANGE_OPEN,    /* "bytes=a-" */
-	RANGE_CLOSED,  /* "bytes=a-b" */
+	RANGE_NONE,   /* no header, or one the service ignores: a suffix ("bytes=-5"), several ranges, another unit */
+	RANGE_BAD,    /* malformed, or its end before its start: ignored where reading, an error where writing */
+	RANGE_OPEN,   /* "bytes=a-" */
+	RANGE_CLOSED, /* "bytes=a-b" */
 };
 
 struct range {

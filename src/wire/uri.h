@@ -7,8 +7,8 @@
 #include "base/err.h"
 
 struct param {
-	struct slice name;  /* decoded */
-	struct slice value; /* decoded; empty if there was no '=' */
+	struct slice name;	/* decoded */
+	struct slice value;	/* decoded; empty if there was no '=' */
 	struct slice raw_value; /* as sent; points into the query that was parsed */
 };
 

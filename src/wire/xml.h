@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * XML as the service speaks it: elements, text, few attributes.
  *
- * The writer appends to a buf. Element names are the caller's literals and are not checked. Text and attribute values are
- * escaped; bytes that XML 1.0 cannot hold (control characters, U+FFFE, U+FFFF, malformed UTF-8) become U+FFFD, except
- * through xml_put_name, which then percent-encodes the whole text and says so (Encoded="true").
+ * The writer appends to a buf. Element names are the caller's literals and are not checked. Text and attribute values
+ * are escaped; bytes that XML 1.0 cannot hold (control characters, U+FFFE, U+FFFF, malformed UTF-8) become U+FFFD,
+ * except through xml_put_name, which then percent-encodes the whole text and says so (Encoded="true").
  *
- * The reader builds a small tree in the arena. Refused: any DOCTYPE, undeclared entities, more than LIMIT_XML_DEPTH levels,
- * more than LIMIT_SMALL_BODY_BYTES, text next to child elements (blanks are dropped there). Namespaces are taken off. */
+ * The reader builds a small tree in the arena. Refused: any DOCTYPE, undeclared entities, more than LIMIT_XML_DEPTH
+ * levels, more than LIMIT_SMALL_BODY_BYTES, text next to child elements (blanks are dropped there). Namespaces are
+ * taken off. */
 #ifndef WIRE_XML_H
 #define WIRE_XML_H
 
@@ -15,11 +16,11 @@
 #include "base/err.h"
 
 /* Writer */
-void xml_begin(struct buf *);                      /* byte order mark and <?xml version="1.0" encoding="utf-8"?> */
-void xml_begin_plain(struct buf *);                /* without the mark */
-static inline void xml_open(struct buf *, const char *name); /* <Name> */
+void xml_begin(struct buf *);	    /* byte order mark and <?xml version="1.0" encoding="utf-8"?> */
+void xml_begin_plain(struct buf *); /* without the mark */
+static inline void xml_open(struct buf *, const char *name);				  /* <Name> */
 void xml_open_attr(struct buf *, const char *name, const char *attr, struct slice value); /* <Name attr="value"> */
-static inline void xml_close(struct buf *, const char *name); /* </Name> */
+static inline void xml_close(struct buf *, const char *name);				  /* </Name> */
 void xml_put_text(struct buf *, struct slice text);
 /* <Name>text</Name>, <Name /> if it is empty or absent */
 static inline void xml_put(struct buf *, const char *name, struct slice text);
@@ -68,7 +69,8 @@ struct xml_error {
 /* Once before threads start: libxml2 sets itself up. Harmless if repeated. */
 void xml_init(void);
 /* ERR_SYNTAX with *ret_error filled, or ERR_NO_MEMORY. */
-enum err xml_parse(struct slice document, struct arena *, struct xml_node **ret_root, struct xml_error *ret_error) MUST_CHECK;
+enum err xml_parse(struct slice document, struct arena *, struct xml_node **ret_root,
+		   struct xml_error *ret_error) MUST_CHECK;
 /* The first child of that name; NULL if there is none or node is NULL. */
 struct xml_node *xml_child(const struct xml_node *, const char *name);
 /* The next sibling of the same name. */

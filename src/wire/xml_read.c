@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libxml2's SAX2 events build the tree. The parser stops at the first error; what it had built stays in the arena unused.
- * Text arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so one is enough. */
+ * libxml2's SAX2 events build the tree. The parser stops at the first error; what it had built stays in the arena
+ * unused. Text arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so
+ * one is enough. */
+#include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
-#include <libxml/SAX2.h>
 
 #include "base/limits.h"
 #include "wire/xml.h"
@@ -193,7 +194,9 @@ enum err xml_parse(struct slice document, struct arena *arena, struct xml_node *
 {
 	struct reader r = { .arena = arena };
 	if (document.len == 0 || document.len > LIMIT_SMALL_BODY_BYTES) {
-		*ret_error = (struct xml_error){ 1, 1, document.len ? SLICE("The document is too large.") : SLICE("The document is empty.") };
+		*ret_error = (struct xml_error){ 1, 1,
+						 document.len ? SLICE("The document is too large.")
+							      : SLICE("The document is empty.") };
 		return ERR_SYNTAX;
 	}
 	r.parser = xmlCreateMemoryParserCtxt(document.ptr, (int)document.len);

@@ -17,7 +17,8 @@ void xml_begin_plain(struct buf *out)
 
 static char *copy(char *dst, struct slice s)
 {
-	memcpy(dst, s.ptr, s.len);
+	if (s.len)
+		memcpy(dst, s.ptr, s.len);
 	return dst + s.len;
 }
 
@@ -46,8 +47,9 @@ void xml_close_slice(struct buf *out, struct slice name)
 static size_t plain_run(struct slice s)
 {
 	static const unsigned char special[128] = {
-		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-		['"'] = 1, ['&'] = 1, ['\''] = 1, ['<'] = 1, ['>'] = 1, [127] = 1,
+		1, 1, 1, 1, 1, 1, 1,	     1,		1,	    1,	       1,	  1,	     1,
+		1, 1, 1, 1, 1, 1, 1,	     1,		1,	    1,	       1,	  1,	     1,
+		1, 1, 1, 1, 1, 1, ['"'] = 1, ['&'] = 1, ['\''] = 1, ['<'] = 1, ['>'] = 1, [127] = 1,
 	};
 	size_t n = 0;
 	while (n < s.len && (unsigned char)s.ptr[n] < 128 && !special[(unsigned char)s.ptr[n]])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every target shares. A target reads its input, and where it was accepted writes it again and reads that: CHECK ends
- * the program if the two differ. */
+ * What every target shares. A target reads its input, and where it was accepted writes it again and reads that: CHECK
+ * ends the program if the two differ. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -13,12 +13,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
+#define CHECK(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition)) {                                                                                    \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                      \
+			abort();                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 /* The same bytes in a block of their own, so that a read past their end is seen. */

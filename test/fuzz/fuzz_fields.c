@@ -54,7 +54,8 @@ static void check_etags(struct slice s, struct buf *b, struct arena *arena)
 		CHECK(etag_list_has(&l, l.etags[i]));
 	}
 	if (l.count)
-		CHECK(etag_parse_list(buf_slice(b), arena, &again) == ERR_OK && again.count == l.count && again.foreign_count == 0);
+		CHECK(etag_parse_list(buf_slice(b), arena, &again) == ERR_OK && again.count == l.count &&
+		      again.foreign_count == 0);
 }
 
 static void check_range(struct slice s, struct buf *b)
@@ -69,7 +70,8 @@ static void check_range(struct slice s, struct buf *b)
 		bool some = range_clip(&r, sizes[i], &offset, &length);
 		CHECK(some == (r.first < sizes[i]));
 		if (some)
-			CHECK(offset == r.first && length > 0 && length <= sizes[i] - offset && length - 1 <= r.last - r.first);
+			CHECK(offset == r.first && length > 0 && length <= sizes[i] - offset &&
+			      length - 1 <= r.last - r.first);
 	}
 	buf_clear(b);
 	BUF_PUT(b, "bytes=");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heads: the verdict does not depend on where the input is cut, and a head that was read can be written and read again. */
+ * Heads: the verdict does not depend on where the input is cut, and a head that was read can be written and read again.
+ */
 #include "wire/http1.h"
 
 #include "fuzz.h"
@@ -9,12 +10,14 @@ static struct http_head whole, again;
 static void check_same(const struct http_head *a, const struct http_head *b)
 {
 	CHECK(a->method == b->method && slice_eq(a->method_text, b->method_text) && slice_eq(a->target, b->target));
-	CHECK(slice_eq(a->path, b->path) && slice_eq(a->query, b->query) && slice_is_set(a->query) == slice_is_set(b->query));
+	CHECK(slice_eq(a->path, b->path) && slice_eq(a->query, b->query) &&
+	      slice_is_set(a->query) == slice_is_set(b->query));
 	CHECK(a->minor_version == b->minor_version && a->header_count == b->header_count && slice_eq(a->host, b->host));
 	CHECK(a->has_content_length == b->has_content_length && a->content_length == b->content_length);
 	CHECK(a->chunked == b->chunked && a->keep_alive == b->keep_alive && a->expect_continue == b->expect_continue);
 	for (size_t i = 0; i < a->header_count; i++)
-		CHECK(slice_eq(a->headers[i].name, b->headers[i].name) && slice_eq(a->headers[i].value, b->headers[i].value));
+		CHECK(slice_eq(a->headers[i].name, b->headers[i].name) &&
+		      slice_eq(a->headers[i].value, b->headers[i].value));
 }
 
 static void check_head(const struct http_head *h, struct slice input)
@@ -28,7 +31,8 @@ static void check_head(const struct http_head *h, struct slice input)
 		CHECK(h->headers[i].name.len);
 		for (size_t k = 0; k < v.len; k++)
 			CHECK(v.ptr[k] != '\r' && v.ptr[k] != '\n' && v.ptr[k] != '\0');
-		CHECK(slice_is_set(http_header(h, h->headers[i].name)) && http_header_count(h, h->headers[i].name) >= 1);
+		CHECK(slice_is_set(http_header(h, h->headers[i].name)) &&
+		      http_header_count(h, h->headers[i].name) >= 1);
 	}
 }
 

@@ -69,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(m.count <= LIMIT_BATCH_PARTS);
 		for (size_t i = 0; i < m.count; i++)
 			if (multipart_head(&m.requests[i], &head) == ERR_OK)
-				CHECK(head.path.len && head.path.ptr[0] == '/' && head.content_length == m.requests[i].body.len);
+				CHECK(head.path.len && head.path.ptr[0] == '/' &&
+				      head.content_length == m.requests[i].body.len);
 		check_round_trip(&m, document, &arena);
 	}
 	arena_fini(&arena);

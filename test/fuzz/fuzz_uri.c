@@ -25,7 +25,8 @@ static void check_query(struct slice input, struct arena *arena)
 	}
 	CHECK(buf_ok(&b) && uri_parse_query(buf_slice(&b), arena, &again) == ERR_OK && again.count == q.count);
 	for (size_t i = 0; i < q.count; i++)
-		CHECK(slice_eq(q.params[i].name, again.params[i].name) && slice_eq(q.params[i].value, again.params[i].value));
+		CHECK(slice_eq(q.params[i].name, again.params[i].name) &&
+		      slice_eq(q.params[i].value, again.params[i].value));
 	buf_fini(&b);
 }
 

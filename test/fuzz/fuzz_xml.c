@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * XML: a tree that was read is written and read again; any bytes can be written as text and the result is well-formed. */
+ * XML: a tree that was read is written and read again; any bytes can be written as text and the result is well-formed.
+ */
 #include "wire/xml.h"
 
 #include "base/limits.h"

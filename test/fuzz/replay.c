@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a target over every file of a corpus directory. An empty or missing directory is a failure: then nothing was tested. */
+ * Runs a target over every file of a corpus directory. An empty or missing directory is a failure: then nothing was
+ * tested. */
 #include <dirent.h>
 
 #include "fuzz.h"

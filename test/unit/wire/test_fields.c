@@ -14,10 +14,17 @@ static void test_base64(void **state)
 {
 	static const struct {
 		const char *raw, *text;
-	} rows[] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foob", "Zm9vYg==" },
-		     { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" }, { "\xff\xef\xbe", "/+++" } };
-	static const char *const bad[] = { "Z", "Zg", "Zg=", "Zg===", "=", "==", "====", "Z===", "Zg==Zg==", "Zm9v\n", " Zm9v", "Zm 9", "Zm9-",
-					   "Zm9_", "Zm=v", "Zm9v=", "Zm9v====", "\x80m9v", "Zm9vY" };
+	} rows[] = { { "", "" },
+		     { "f", "Zg==" },
+		     { "fo", "Zm8=" },
+		     { "foo", "Zm9v" },
+		     { "foob", "Zm9vYg==" },
+		     { "fooba", "Zm9vYmE=" },
+		     { "foobar", "Zm9vYmFy" },
+		     { "\xff\xef\xbe", "/+++" } };
+	static const char *const bad[] = { "Z",	   "Zg",       "Zg=",	   "Zg===",   "=",    "==",   "====",
+					   "Z===", "Zg==Zg==", "Zm9v\n",   " Zm9v",   "Zm 9", "Zm9-", "Zm9_",
+					   "Zm=v", "Zm9v=",    "Zm9v====", "\x80m9v", "Zm9vY" };
 	struct arena arena;
 	struct buf b;
 	struct slice out;
@@ -40,7 +47,8 @@ static void test_base64(void **state)
 	}
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		char raw[16];
-		if (base64_decode(slice_str(bad[i]), &arena, &out) != ERR_SYNTAX || base64_decoded_bytes(slice_str(bad[i]), &n))
+		if (base64_decode(slice_str(bad[i]), &arena, &out) != ERR_SYNTAX ||
+		    base64_decoded_bytes(slice_str(bad[i]), &n))
 			fail_msg("not refused: %s", bad[i]);
 		for (size_t len = 0; len < 10; len++)
 			assert_false(base64_decode_exact(slice_str(bad[i]), raw, len));
@@ -91,9 +99,11 @@ static void test_rfc1123(void **state)
 	static const struct {
 		uint64_t unix_seconds;
 		const char *text;
-	} rows[] = { { 784111777, "Sun, 06 Nov 1994 08:49:37 GMT" },   { 0, "Thu, 01 Jan 1970 00:00:00 GMT" },
-		     { 951782400, "Tue, 29 Feb 2000 00:00:00 GMT" },   { 4107542400, "Mon, 01 Mar 2100 00:00:00 GMT" },
-		     { 1767225599, "Wed, 31 Dec 2025 23:59:59 GMT" },  { 253402300799, "Fri, 31 Dec 9999 23:59:59 GMT" } };
+	} rows[] = {
+		{ 784111777, "Sun, 06 Nov 1994 08:49:37 GMT" },	 { 0, "Thu, 01 Jan 1970 00:00:00 GMT" },
+		{ 951782400, "Tue, 29 Feb 2000 00:00:00 GMT" },	 { 4107542400, "Mon, 01 Mar 2100 00:00:00 GMT" },
+		{ 1767225599, "Wed, 31 Dec 2025 23:59:59 GMT" }, { 253402300799, "Fri, 31 Dec 9999 23:59:59 GMT" }
+	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		date_format_rfc1123(unix_ticks(rows[i].unix_seconds) + 9999999, text);
 		assert_slice(slice_make(text, sizeof text), rows[i].text);
@@ -105,12 +115,26 @@ static void test_rfc1123(void **state)
 	date_format_rfc1123(0, text);
 	assert_slice(slice_make(text, sizeof text), "Mon, 01 Jan 0001 00:00:00 GMT");
 	static const char *const bad[] = {
-		"", "Mon, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37", "Sun, 6 Nov 1994 08:49:37 GMT",
-		"Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
-		"Sun, 06 Nov 1994 08:49:60 GMT", "Thu, 29 Feb 1900 00:00:00 GMT", "Sun, 31 Nov 1994 08:49:37 GMT",
-		"Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
-		" Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-		"Sun, 06 Nov 1994 08:49:37 GMT ", "Sun, 06 Nov 1994 0a:49:37 GMT", "Sun, 06 Xyz 1994 08:49:37 GMT",
+		"",
+		"Mon, 06 Nov 1994 08:49:37 GMT",
+		"Sun, 06 Nov 1994 08:49:37 UTC",
+		"Sun, 06 Nov 1994 08:49:37",
+		"Sun, 6 Nov 1994 08:49:37 GMT",
+		"Sun, 06 nov 1994 08:49:37 GMT",
+		"Sun, 06 Nov 1994 24:00:00 GMT",
+		"Sun, 06 Nov 1994 08:60:37 GMT",
+		"Sun, 06 Nov 1994 08:49:60 GMT",
+		"Thu, 29 Feb 1900 00:00:00 GMT",
+		"Sun, 31 Nov 1994 08:49:37 GMT",
+		"Sun, 00 Nov 1994 08:49:37 GMT",
+		"Sun, 06 Nov 0000 08:49:37 GMT",
+		"Sun, 06-Nov-1994 08:49:37 GMT",
+		" Sun, 06 Nov 1994 08:49:37 GMT",
+		"Sunday, 06-Nov-94 08:49:37 GMT",
+		"Sun Nov  6 08:49:37 1994",
+		"Sun, 06 Nov 1994 08:49:37 GMT ",
+		"Sun, 06 Nov 1994 0a:49:37 GMT",
+		"Sun, 06 Xyz 1994 08:49:37 GMT",
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct slice s = exact(bad[i], strlen(bad[i]));
@@ -129,8 +153,8 @@ static void test_calendar(void **state)
 		struct date_civil c;
 		uint64_t t, expected = day * 86400 * TICKS_PER_SECOND + 123;
 		date_civil_of(expected, &c);
-		if (c.year != y || c.month != m || c.day != d || c.weekday != day % 7 || c.hour || c.fraction_ticks != 123 ||
-		    !date_civil_ticks(&c, &t) || t != expected)
+		if (c.year != y || c.month != m || c.day != d || c.weekday != day % 7 || c.hour ||
+		    c.fraction_ticks != 123 || !date_civil_ticks(&c, &t) || t != expected)
 			fail_msg("day %llu", (unsigned long long)day);
 		bool leap = y % 4 == 0 && (y % 100 || y % 400 == 0);
 		if (++d > lengths[m - 1] + (m == 2 && leap)) {
@@ -164,16 +188,43 @@ static void test_iso(void **state)
 		{ "1994-11-07T00:00+14:00", 784116000, 0 },
 	};
 	static const char *const bad[] = {
-		"", "1994", "1994-11", "1994-11-6", "1994-13-06", "1994-11-31", "94-11-06", "1994/11/06", "1994-11-06 08:49:37Z",
-		"1994-11-06T", "1994-11-06T08", "1994-11-06T08Z", "1994-11-06T08:49", "1994-11-06T08:49:37", "1994-11-06T08:49:3Z",
-		"1994-11-06T08:49:37.Z", "1994-11-06T08:49:37.12345678Z", "1994-11-06T08:49:37,5Z", "1994-11-06T08:49:37ZZ",
-		"1994-11-06T08:49:37+0100", "1994-11-06T08:49:37+01", "1994-11-06T08:49:37+15:00", "1994-11-06T08:49:37+01:60",
-		"1994-11-06T24:00:00Z", "1994-11-06T08:60:00Z", "1994-11-06T08:49:60Z", "0001-01-01T00:00+00:01",
-		"9999-12-31T23:59:59-00:01", "1994-11-06Z", "1994-11-06T08:49:37.5", "+994-11-06", "0000-01-01",
+		"",
+		"1994",
+		"1994-11",
+		"1994-11-6",
+		"1994-13-06",
+		"1994-11-31",
+		"94-11-06",
+		"1994/11/06",
+		"1994-11-06 08:49:37Z",
+		"1994-11-06T",
+		"1994-11-06T08",
+		"1994-11-06T08Z",
+		"1994-11-06T08:49",
+		"1994-11-06T08:49:37",
+		"1994-11-06T08:49:3Z",
+		"1994-11-06T08:49:37.Z",
+		"1994-11-06T08:49:37.12345678Z",
+		"1994-11-06T08:49:37,5Z",
+		"1994-11-06T08:49:37ZZ",
+		"1994-11-06T08:49:37+0100",
+		"1994-11-06T08:49:37+01",
+		"1994-11-06T08:49:37+15:00",
+		"1994-11-06T08:49:37+01:60",
+		"1994-11-06T24:00:00Z",
+		"1994-11-06T08:60:00Z",
+		"1994-11-06T08:49:60Z",
+		"0001-01-01T00:00+00:01",
+		"9999-12-31T23:59:59-00:01",
+		"1994-11-06Z",
+		"1994-11-06T08:49:37.5",
+		"+994-11-06",
+		"0000-01-01",
 	};
 	uint64_t t;
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-		if (!date_parse_iso(slice_str(good[i].text), &t) || t != unix_ticks(good[i].unix_seconds) + good[i].ticks)
+		if (!date_parse_iso(slice_str(good[i].text), &t) ||
+		    t != unix_ticks(good[i].unix_seconds) + good[i].ticks)
 			fail_msg("%s", good[i].text);
 	}
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -238,8 +289,18 @@ static void test_etag(void **state)
 	assert_slice(slice_make(text, sizeof text), "\"0x000000000000001\"");
 	assert_true(etag_parse(SLICE("\"0x8D4BCC2E4835CD0\""), &v) && v == UINT64_C(0x8D4BCC2E4835CD0));
 	assert_true(etag_parse(SLICE("0x8D4BCC2E4835CD0"), &v) && v == UINT64_C(0x8D4BCC2E4835CD0));
-	static const char *const bad[] = { "", "\"\"", "0x", "0X8D4BCC2E4835CD0", "\"0x8d4bcc2e4835cd0\"", "\"0x8D4BCC2E4835CD0", "0x8D4BCC2E4835CD0\"",
-					   "0x8D4BCC2E4835CDG", "0x08D4BCC2E4835CD0", "0x8D4BCC2E4835CD", "W/\"0x8D4BCC2E4835CD0\"", "garbage" };
+	static const char *const bad[] = { "",
+					   "\"\"",
+					   "0x",
+					   "0X8D4BCC2E4835CD0",
+					   "\"0x8d4bcc2e4835cd0\"",
+					   "\"0x8D4BCC2E4835CD0",
+					   "0x8D4BCC2E4835CD0\"",
+					   "0x8D4BCC2E4835CDG",
+					   "0x08D4BCC2E4835CD0",
+					   "0x8D4BCC2E4835CD",
+					   "W/\"0x8D4BCC2E4835CD0\"",
+					   "garbage" };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		if (etag_parse(slice_str(bad[i]), &v))
 			fail_msg("not refused: %s", bad[i]);
@@ -277,7 +338,10 @@ static void test_etag_list(void **state)
 	assert_true(l.count == 2 && etag_list_has(&l, 10) && etag_list_has(&l, 11) && l.foreign_count == 0);
 	assert_int_equal(etag_parse_list(SLICE("garbage, \"a,b\", W/\"" A "\", W/x, \"*\", " B), &arena, &l), ERR_OK);
 	assert_true(l.count == 1 && !etag_list_has(&l, 10) && etag_list_has(&l, 11) && l.foreign_count == 5 && !l.any);
-	static const char *const bad[] = { "", " ", ",", "\"", "\"" A, A "\"", "*, \"" A "\"", "\"" A "\", *", "\"" A "\" x", "*,*", A ",", "W/\"", "\"a\"b\"" };
+	static const char *const bad[] = {
+		"",    " ",   ",",    "\"",	 "\"" A, A "\"", "*, \"" A "\"", "\"" A "\", *", "\"" A "\" x",
+		"*,*", A ",", "W/\"", "\"a\"b\""
+	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		if (etag_parse_list(slice_str(bad[i]), &arena, &l) != ERR_SYNTAX)
 			fail_msg("not refused: %s", bad[i]);
@@ -333,7 +397,8 @@ static void test_range(void **state)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct range r = range_parse(slice_str(rows[i].text));
-		if (r.kind != rows[i].kind || (r.kind >= RANGE_OPEN && (r.first != rows[i].first || r.last != rows[i].last)))
+		if (r.kind != rows[i].kind ||
+		    (r.kind >= RANGE_OPEN && (r.first != rows[i].first || r.last != rows[i].last)))
 			fail_msg("row %zu: %s", i, rows[i].text);
 	}
 	struct range r = range_parse_either(SLICE("bytes=1-2"), SLICE("bytes=3-4"));
@@ -356,9 +421,10 @@ static void test_range(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_base64),   cmocka_unit_test(test_hex),  cmocka_unit_test(test_rfc1123),
-		cmocka_unit_test(test_calendar), cmocka_unit_test(test_iso),  cmocka_unit_test(test_date_round_trip),
-		cmocka_unit_test(test_etag),     cmocka_unit_test(test_etag_list),
+		cmocka_unit_test(test_base64),	cmocka_unit_test(test_hex),
+		cmocka_unit_test(test_rfc1123), cmocka_unit_test(test_calendar),
+		cmocka_unit_test(test_iso),	cmocka_unit_test(test_date_round_trip),
+		cmocka_unit_test(test_etag),	cmocka_unit_test(test_etag_list),
 		cmocka_unit_test(test_range),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

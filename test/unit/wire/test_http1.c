@@ -40,11 +40,14 @@ static void check_cuts(struct slice whole, enum http_parse expected)
 		fail_msg("byte by byte: %d, not %d: %.*s", r, expected, SLICE_FMT(whole));
 }
 
-#define ROW(verdict, literal) { verdict, sizeof(literal) - 1, literal }
-#define BAD(literal) ROW(HTTP_PARSE_BAD, literal)
+#define ROW(verdict, literal)                                                                                          \
+	{                                                                                                              \
+		verdict, sizeof(literal) - 1, literal                                                                  \
+	}
+#define BAD(literal)  ROW(HTTP_PARSE_BAD, literal)
 #define GOOD(literal) ROW(HTTP_PARSE_DONE, literal)
-#define H "GET / HTTP/1.1\r\nHost: a\r\n"
-#define P "PUT /c/b HTTP/1.1\r\nHost: a\r\n"
+#define H	      "GET / HTTP/1.1\r\nHost: a\r\n"
+#define P	      "PUT /c/b HTTP/1.1\r\nHost: a\r\n"
 
 static const struct {
 	enum http_parse verdict;
@@ -94,10 +97,12 @@ static const struct {
 	BAD(P "Transfer-Encoding: chunked,\r\n\r\n"),
 	BAD(P "Transfer-Encoding: ,chunked\r\n\r\n"),
 	BAD(P "Transfer-Encoding:\r\n\r\n"),
-	BAD(P "Transfer-Encoding: \x0b" "chunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding: \x0b"
+	      "chunked\r\n\r\n"),
 	BAD(P "Transfer-Encoding: chunked\x0c\r\n\r\n"),
 	BAD(P "Transfer-Encoding: chunk\0ed\r\n\r\n"),
-	BAD(P "Transfer-Encoding:\xa0" "chunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding:\xa0"
+	      "chunked\r\n\r\n"),
 	BAD("PUT / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
 	/* names */
 	BAD(P "Transfer-Encoding : chunked\r\n\r\n"),
@@ -206,17 +211,23 @@ static void test_every_byte(void **state)
 		bool target = c > 0x20 && c < 0x7f && c != '#';
 		for (size_t pad = 0; pad < 9; pad++) {
 			char text[128];
-			int n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: a\r\nx: %.*s?z\r\n\r\n", (int)pad, "aaaaaaaaa");
+			int n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: a\r\nx: %.*s?z\r\n\r\n", (int)pad,
+					 "aaaaaaaaa");
 			*strchr(text, '?') = (char)c;
-			assert_int_equal(parse_whole(slice_make(text, (size_t)n)), value ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
-			n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: a\r\n%.*s?z: 1\r\n\r\n", (int)pad, "aaaaaaaaa");
+			assert_int_equal(parse_whole(slice_make(text, (size_t)n)),
+					 value ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
+			n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: a\r\n%.*s?z: 1\r\n\r\n", (int)pad,
+				     "aaaaaaaaa");
 			*strchr(text, '?') = (char)c;
 			/* A colon in the name ends it and is legal there, unless the name would be empty. */
 			bool good = token || (c == ':' && pad > 0);
-			assert_int_equal(parse_whole(slice_make(text, (size_t)n)), good ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
-			n = snprintf(text, sizeof text, "GET /%.*s@z HTTP/1.1\r\nHost: a\r\n\r\n", (int)pad, "aaaaaaaaa");
+			assert_int_equal(parse_whole(slice_make(text, (size_t)n)),
+					 good ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
+			n = snprintf(text, sizeof text, "GET /%.*s@z HTTP/1.1\r\nHost: a\r\n\r\n", (int)pad,
+				     "aaaaaaaaa");
 			*strchr(text, '@') = (char)c;
-			assert_int_equal(parse_whole(slice_make(text, (size_t)n)), target ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
+			assert_int_equal(parse_whole(slice_make(text, (size_t)n)),
+					 target ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
 		}
 	}
 }
@@ -281,7 +292,9 @@ static void test_targets(void **state)
 
 static void test_methods(void **state)
 {
-	static const char *const names[] = { "GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "MERGE", "PATCH", "get" };
+	static const char *const names[] = {
+		"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "MERGE", "PATCH", "get"
+	};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		char text[128];
 		int n = snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: h\r\n\r\n", names[i]);
@@ -309,7 +322,8 @@ static void test_keep_alive(void **state)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char text[128];
-		int n = snprintf(text, sizeof text, "GET / HTTP/1.%d\r\nHost: h\r\n%s\r\n", rows[i].minor, rows[i].headers);
+		int n = snprintf(text, sizeof text, "GET / HTTP/1.%d\r\nHost: h\r\n%s\r\n", rows[i].minor,
+				 rows[i].headers);
 		assert_int_equal(parse_whole(slice_make(text, (size_t)n)), HTTP_PARSE_DONE);
 		assert_int_equal(head.keep_alive, rows[i].keep);
 	}
@@ -365,7 +379,10 @@ static const struct {
 	enum http_parse verdict;
 	size_t rest;
 } chunk_rows[] = {
-#define CHUNKS(verdict, body, rest, literal) { sizeof(literal) - 1, literal, body, verdict, rest }
+#define CHUNKS(verdict, body, rest, literal)                                                                           \
+	{                                                                                                              \
+		sizeof(literal) - 1, literal, body, verdict, rest                                                      \
+	}
 #define CHUNKS_BAD(literal) CHUNKS(HTTP_PARSE_BAD, NULL, 0, literal)
 	CHUNKS(HTTP_PARSE_DONE, "", 0, "0\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "hello", 0, "5\r\nhello\r\n0\r\n\r\n"),
@@ -441,7 +458,8 @@ static void run_chunks(size_t row, size_t step)
 		exact_free(owned);
 	}
 	if (r != chunk_rows[row].verdict)
-		fail_msg("row %zu, step %zu: %d, not %d: %s", row, step, r, chunk_rows[row].verdict, chunk_rows[row].text);
+		fail_msg("row %zu, step %zu: %d, not %d: %s", row, step, r, chunk_rows[row].verdict,
+			 chunk_rows[row].text);
 	if (chunk_rows[row].body) {
 		assert_int_equal(body_len, strlen(chunk_rows[row].body));
 		assert_memory_equal(body, chunk_rows[row].body, body_len);
@@ -499,10 +517,11 @@ static void test_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_matrix),     cmocka_unit_test(test_every_byte), cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_targets),    cmocka_unit_test(test_methods),    cmocka_unit_test(test_keep_alive),
-		cmocka_unit_test(test_limits),     cmocka_unit_test(test_chunks),     cmocka_unit_test(test_chunk_line_limit),
-		cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_matrix),		 cmocka_unit_test(test_every_byte),
+		cmocka_unit_test(test_fields),		 cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_methods),		 cmocka_unit_test(test_keep_alive),
+		cmocka_unit_test(test_limits),		 cmocka_unit_test(test_chunks),
+		cmocka_unit_test(test_chunk_line_limit), cmocka_unit_test(test_reason),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

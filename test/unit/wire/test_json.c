@@ -38,8 +38,9 @@ static void test_writer(void **state)
 	json_name(&o, SLICE("raw"));
 	json_raw(&o, SLICE("[1]"));
 	json_object_end(&o);
-	assert_slice(buf_slice(&b), "{\"a\\\"b\":\"\\\\ \\b\\t\\n\\u000b\\f\\r\\u0001/\x7f\xc3\xa4\xef\xbf\xbd\","
-				    "\"list\":[-9223372036854775808,18446744073709551615,true,false,null,[],{}],\"raw\":[1]}");
+	assert_slice(buf_slice(&b),
+		     "{\"a\\\"b\":\"\\\\ \\b\\t\\n\\u000b\\f\\r\\u0001/\x7f\xc3\xa4\xef\xbf\xbd\","
+		     "\"list\":[-9223372036854775808,18446744073709551615,true,false,null,[],{}],\"raw\":[1]}");
 	buf_fini(&b);
 }
 
@@ -48,10 +49,19 @@ static void test_double(void **state)
 	static const struct {
 		double v;
 		const char *text;
-	} rows[] = { { 0, "0.0" }, { -0.0, "-0.0" }, { 5, "5.0" }, { 0.1, "0.1" }, { 1.0 / 3, "0.3333333333333333" },
-		     { 1e20, "1e+20" }, { 123456789012345680.0, "1.2345678901234568e+17" }, { -2.5e-8, "-2.5e-08" },
-		     { 1.7976931348623157e308, "1.7976931348623157e+308" }, { 5e-324, "4.94065645841247e-324" },
-		     { NAN, "\"NaN\"" }, { INFINITY, "\"Infinity\"" }, { -INFINITY, "\"-Infinity\"" } };
+	} rows[] = { { 0, "0.0" },
+		     { -0.0, "-0.0" },
+		     { 5, "5.0" },
+		     { 0.1, "0.1" },
+		     { 1.0 / 3, "0.3333333333333333" },
+		     { 1e20, "1e+20" },
+		     { 123456789012345680.0, "1.2345678901234568e+17" },
+		     { -2.5e-8, "-2.5e-08" },
+		     { 1.7976931348623157e308, "1.7976931348623157e+308" },
+		     { 5e-324, "4.94065645841247e-324" },
+		     { NAN, "\"NaN\"" },
+		     { INFINITY, "\"Infinity\"" },
+		     { -INFINITY, "\"-Infinity\"" } };
 	struct buf b;
 	double back;
 	buf_init(&b, 256);
@@ -85,13 +95,15 @@ static void test_flat(void **state)
 	struct json_member *m;
 	size_t n;
 	arena_init(&arena, 1 << 20);
-	struct slice doc = SLICE("\xef\xbb\xbf {\"PartitionKey\":\"p\\u00e4\\n\",\"N\":-1.5e3,\"T\":true,\"F\":false,\"Z\":null,"
-				 "\"e\":\"\",\"\":\"x\",\"N\":2} ");
+	struct slice doc =
+		SLICE("\xef\xbb\xbf {\"PartitionKey\":\"p\\u00e4\\n\",\"N\":-1.5e3,\"T\":true,\"F\":false,\"Z\":null,"
+		      "\"e\":\"\",\"\":\"x\",\"N\":2} ");
 	assert_int_equal(json_parse_flat(doc, &arena, &m, &n), ERR_OK);
 	assert_int_equal(n, 8);
 	assert_slice(m[0].name, "PartitionKey");
 	assert_slice(m[0].text, "p\xc3\xa4\n");
-	assert_true(m[0].kind == JSON_STRING && m[1].kind == JSON_NUMBER && m[2].kind == JSON_BOOL && m[4].kind == JSON_NULL);
+	assert_true(m[0].kind == JSON_STRING && m[1].kind == JSON_NUMBER && m[2].kind == JSON_BOOL &&
+		    m[4].kind == JSON_NULL);
 	assert_slice(m[1].text, "-1.5e3");
 	assert_slice(m[2].text, "true");
 	assert_slice(m[3].text, "false");
@@ -101,10 +113,34 @@ static void test_flat(void **state)
 	assert_slice(m[7].text, "2");
 	assert_int_equal(json_parse_flat(SLICE("{}"), &arena, &m, &n), ERR_OK);
 	assert_int_equal(n, 0);
-	static const char *const bad[] = { "", " ", "[]", "1", "\"x\"", "{\"a\":{}}", "{\"a\":[]}", "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\":1} x",
-					   "{\"a\":1}{}", "{\"a\":01}", "{\"a\":+1}", "{\"a\":.5}", "{\"a\":1.}", "{\"a\":0x1}", "{\"a\":NaN}",
-					   "{\"a\":'b'}", "{\"a\":\"\x01\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\xff\"}", "{\"a\":tru}",
-					   "{\"a\":1", "{\"a\":\"b", "{/* c */}", "{\"a\":\"\xc3\"}" };
+	static const char *const bad[] = { "",
+					   " ",
+					   "[]",
+					   "1",
+					   "\"x\"",
+					   "{\"a\":{}}",
+					   "{\"a\":[]}",
+					   "{\"a\":1,}",
+					   "{\"a\"}",
+					   "{a:1}",
+					   "{\"a\":1} x",
+					   "{\"a\":1}{}",
+					   "{\"a\":01}",
+					   "{\"a\":+1}",
+					   "{\"a\":.5}",
+					   "{\"a\":1.}",
+					   "{\"a\":0x1}",
+					   "{\"a\":NaN}",
+					   "{\"a\":'b'}",
+					   "{\"a\":\"\x01\"}",
+					   "{\"a\":\"\\x\"}",
+					   "{\"a\":\"\\u12\"}",
+					   "{\"a\":\"\xff\"}",
+					   "{\"a\":tru}",
+					   "{\"a\":1",
+					   "{\"a\":\"b",
+					   "{/* c */}",
+					   "{\"a\":\"\xc3\"}" };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct slice s = exact(bad[i], strlen(bad[i]));
 		if (json_parse_flat(s, &arena, &m, &n) != ERR_SYNTAX)
@@ -117,7 +153,8 @@ static void test_flat(void **state)
 static void test_tree(void **state)
 {
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(parse(SLICE("{\"keys\":[{\"kid\":\"a\",\"n\":1},{\"kid\":\"b\"}],\"x\":{\"y\":{}}}"), 8), ERR_OK);
+	assert_int_equal(parse(SLICE("{\"keys\":[{\"kid\":\"a\",\"n\":1},{\"kid\":\"b\"}],\"x\":{\"y\":{}}}"), 8),
+			 ERR_OK);
 	struct json_node *keys = json_member(root, "keys");
 	assert_int_equal(keys->kind, JSON_ARRAY);
 	assert_slice(json_member_string(keys->child, "kid"), "a");
@@ -158,7 +195,9 @@ static void test_no_memory(void **state)
 	int refused = 0, read = 0;
 	for (size_t limit = 0; limit < 8192; limit += 16) {
 		arena_init(&arena, limit);
-		enum err e = parse(SLICE("{\"a\":\"escaped \\n text that has to be copied\",\"b\\u0041\":[1,2,3,{\"c\":\"\\t\"}]}"), 8);
+		enum err e = parse(SLICE("{\"a\":\"escaped \\n text that has to be "
+					 "copied\",\"b\\u0041\":[1,2,3,{\"c\":\"\\t\"}]}"),
+				   8);
 		arena_fini(&arena);
 		refused += e == ERR_NO_MEMORY;
 		read += e == ERR_OK;
@@ -170,7 +209,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writer), cmocka_unit_test(test_double), cmocka_unit_test(test_flat),
+		cmocka_unit_test(test_writer), cmocka_unit_test(test_double),	 cmocka_unit_test(test_flat),
 		cmocka_unit_test(test_tree),   cmocka_unit_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

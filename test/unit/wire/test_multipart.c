@@ -50,11 +50,11 @@ static void test_boundary(void **state)
 	assert_int_equal(multipart_boundary(SLICE_NONE, &b), ERR_SYNTAX);
 }
 
-#define BLOB_BATCH                                                                                  \
-	"--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n"      \
-	"Content-ID: 0\r\n\r\nDELETE /c/b?snapshot=x HTTP/1.1\r\nx-ms-date: now\r\n"                \
-	"Authorization: SharedKey a:b\r\nContent-Length: 0\r\n\r\n"                                 \
-	"--batch_1\r\nContent-Type: application/http\r\nContent-ID: 1\r\n\r\n"                      \
+#define BLOB_BATCH                                                                                                     \
+	"--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n"                         \
+	"Content-ID: 0\r\n\r\nDELETE /c/b?snapshot=x HTTP/1.1\r\nx-ms-date: now\r\n"                                   \
+	"Authorization: SharedKey a:b\r\nContent-Length: 0\r\n\r\n"                                                    \
+	"--batch_1\r\nContent-Type: application/http\r\nContent-ID: 1\r\n\r\n"                                         \
 	"PUT /c/b2?comp=tier HTTP/1.1\r\nx-ms-access-tier:Cool\r\n\r\n\r\n--batch_1--\r\n"
 
 static void test_blob_batch(void **state)
@@ -155,7 +155,8 @@ static void test_refused(void **state)
 		"--b\r\nbad\r\n\r\nGET / HTTP/1.1\r\n--b--\r\n",
 		"--b\r\nContent-Type: multipart/mixed\r\n\r\n--c\r\n\r\nGET / HTTP/1.1\r\n--c--\r\n--b--\r\n",
 		"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nGET / HTTP/1.1\r\n--b--\r\n",
-		"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: multipart/mixed; boundary=d\r\n\r\n"
+		"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: multipart/mixed; "
+		"boundary=d\r\n\r\n"
 		"--d\r\n\r\nGET / HTTP/1.1\r\n--d--\r\n--c--\r\n--b--\r\n",
 	};
 	arena_init(&arena, 1 << 20);
@@ -226,8 +227,9 @@ static void test_writer(void **state)
 	BUF_PUT(&b, "x-ms-version: 1\r\n\r\n");
 	multipart_put_part_end(&b);
 	multipart_put_close(&b, SLICE("r_1"));
-	assert_slice(buf_slice(&b), "--r_1\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\nHTTP/1.1 202 Accepted\r\n"
-				    "x-ms-version: 1\r\n\r\n\r\n--r_1--\r\n");
+	assert_slice(buf_slice(&b),
+		     "--r_1\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\nHTTP/1.1 202 Accepted\r\n"
+		     "x-ms-version: 1\r\n\r\n\r\n--r_1--\r\n");
 	buf_fini(&b);
 }
 
@@ -235,7 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_boundary), cmocka_unit_test(test_blob_batch), cmocka_unit_test(test_table_batch),
-		cmocka_unit_test(test_refused),  cmocka_unit_test(test_limits),     cmocka_unit_test(test_writer),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_limits),	    cmocka_unit_test(test_writer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

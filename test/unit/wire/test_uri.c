@@ -27,10 +27,10 @@ static void test_decode(void **state)
 		{ "a%00b", NULL },
 		{ "%C3", NULL },
 		{ "%C3%28", NULL },
-		{ "%C0%AF", NULL },         /* overlong */
-		{ "%E0%80%AF", NULL },      /* overlong */
-		{ "%ED%A0%80", NULL },      /* surrogate */
-		{ "%F4%90%80%80", NULL },   /* above U+10FFFF */
+		{ "%C0%AF", NULL },	  /* overlong */
+		{ "%E0%80%AF", NULL },	  /* overlong */
+		{ "%ED%A0%80", NULL },	  /* surrogate */
+		{ "%F4%90%80%80", NULL }, /* above U+10FFFF */
 		{ "%FF", NULL },
 		{ "%80", NULL },
 		{ "long enough for eight at a time %80", NULL },
@@ -57,8 +57,10 @@ static void test_query(void **state)
 	struct arena arena;
 	struct query q = { 0 };
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/c%3D=&comp=2"), &arena, &q),
-			 ERR_OK);
+	assert_int_equal(
+		uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/c%3D=&comp=2"),
+				&arena, &q),
+		ERR_OK);
 	assert_int_equal(q.count, 8);
 	assert_slice(query_get(&q, SLICE("RESTYPE")), "container");
 	assert_slice(query_get(&q, SLICE("comp")), "list");

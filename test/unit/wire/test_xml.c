@@ -54,9 +54,11 @@ static void test_writer(void **state)
 static void test_reader(void **state)
 {
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(parse(SLICE("\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<BlockList x='1' y=\"a&amp;b\">\n"
-				     "  <Latest>QQ==</Latest>\n  <Committed> a &lt;&#65;&#x42; <![CDATA[<c>]]> </Committed>\n"
-				     "  <Empty/><Latest>Qg==</Latest><!-- no --><?pi x?>\n</BlockList>\n")), ERR_OK);
+	assert_int_equal(
+		parse(SLICE("\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<BlockList x='1' y=\"a&amp;b\">\n"
+			    "  <Latest>QQ==</Latest>\n  <Committed> a &lt;&#65;&#x42; <![CDATA[<c>]]> </Committed>\n"
+			    "  <Empty/><Latest>Qg==</Latest><!-- no --><?pi x?>\n</BlockList>\n")),
+		ERR_OK);
 	assert_true(xml_is(root, "BlockList") && !xml_is(root, "Block") && !xml_is(NULL, "x"));
 	assert_slice(root->text, "");
 	struct xml_node *n = root->child;
@@ -175,8 +177,9 @@ static void test_large(void **state)
 	int refused = 0, read = 0;
 	for (size_t limit = 0; limit < 3000; limit += 16) {
 		arena_init(&arena, limit);
-		enum err e = parse(SLICE("<a b='c'><d>eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee</d>"
-					 "<f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/></a>"));
+		enum err e =
+			parse(SLICE("<a b='c'><d>eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee</d>"
+				    "<f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/><f/></a>"));
 		arena_fini(&arena);
 		refused += e == ERR_NO_MEMORY;
 		read += e == ERR_OK;
