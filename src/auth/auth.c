@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which scheme is it? An Authorization header decides before a token in the query; the two stand together only in a user
- * delegation SAS that is bound to one user, whose bearer token must come with it. */
+ * Which scheme is it? An Authorization header decides before a token in the query; the two stand together only in a
+ * user delegation SAS that is bound to one user, whose bearer token must come with it. */
 #include "auth/auth.h"
 
 #include "auth/bearer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A token is "header.claims.signature", each part Base64 for URLs. Nothing in it is believed before its form is checked;
- * in BEARER_FULL nothing of the claims is looked at before the signature holds. */
+ * A token is "header.claims.signature", each part Base64 for URLs. Nothing in it is believed before its form is
+ * checked; in BEARER_FULL nothing of the claims is looked at before the signature holds. */
 #include "auth/bearer.h"
 
 #include "auth/bearer_int.h"
@@ -74,7 +74,7 @@ void bearer_config_free(struct auth_bearer_config *c)
 
 struct jwt {
 	struct slice signed_text; /* header.claims as sent */
-	struct slice signature;   /* decoded */
+	struct slice signature;	  /* decoded */
 	struct slice alg, key_id;
 	struct json_node *claims;
 };
@@ -158,8 +158,9 @@ static struct slice without_slash(struct slice s)
 
 static bool one_audience_ok(const struct auth_bearer_config *c, const struct auth_request *r, struct slice audience)
 {
-	static const char *services[] = { [AUTH_BLOB] = ".blob.", [AUTH_QUEUE] = ".queue.", [AUTH_TABLE] = ".table.",
-					  [AUTH_FILE] = ".file." };
+	static const char *services[] = {
+		[AUTH_BLOB] = ".blob.", [AUTH_QUEUE] = ".queue.", [AUTH_TABLE] = ".table.", [AUTH_FILE] = ".file."
+	};
 	audience = without_slash(audience);
 	if (c->audience)
 		return slice_eq(audience, without_slash(slice_str(c->audience)));
@@ -176,7 +177,8 @@ static bool one_audience_ok(const struct auth_bearer_config *c, const struct aut
 	return slice_has_prefix(rest, service) && rest.len > service.len && slice_find_byte(rest, '/') == rest.len;
 }
 
-static bool audience_ok(const struct auth_bearer_config *c, const struct auth_request *r, const struct json_node *claims)
+static bool audience_ok(const struct auth_bearer_config *c, const struct auth_request *r,
+			const struct json_node *claims)
 {
 	struct json_node *n = json_member(claims, "aud");
 	if (!n)

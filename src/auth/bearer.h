@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bearer tokens (JSON web tokens of an OAuth issuer).
  *
- * BEARER_BASIC is for development: the signature is not checked, only that the token is well formed, in its time, and made
- * for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 with a key of the set) and wants the
- * configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone, unless plain
- * HTTP is allowed for a server that listens on loopback only. */
+ * BEARER_BASIC is for development: the signature is not checked, only that the token is well formed, in its time, and
+ * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 with a key of the set) and
+ * wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone,
+ * unless plain HTTP is allowed for a server that listens on loopback only. */
 #ifndef AUTH_BEARER_H
 #define AUTH_BEARER_H
 
@@ -18,15 +18,16 @@ struct auth_bearer_config;
 
 struct bearer_options {
 	enum bearer_mode mode;
-	bool allow_http;           /* loopback development only */
-	struct slice issuer;       /* FULL: exactly this; BASIC: absent = the public clouds' prefixes */
-	struct slice audience;     /* absent: the storage audience, or https://<account>.<service>.<suffix> */
-	struct slice jwks;         /* FULL: the issuer's key set (JSON text), or */
-	struct slice public_key;   /* FULL: one public key (PEM), for tokens of any key id */
+	bool allow_http;	 /* loopback development only */
+	struct slice issuer;	 /* FULL: exactly this; BASIC: absent = the public clouds' prefixes */
+	struct slice audience;	 /* absent: the storage audience, or https://<account>.<service>.<suffix> */
+	struct slice jwks;	 /* FULL: the issuer's key set (JSON text), or */
+	struct slice public_key; /* FULL: one public key (PEM), for tokens of any key id */
 };
 
 /* Copies what it needs. On failure *ret_message says which option is wrong. */
-enum err bearer_config_new(const struct bearer_options *, struct auth_bearer_config **ret, struct buf *ret_message) MUST_CHECK;
+enum err bearer_config_new(const struct bearer_options *, struct auth_bearer_config **ret,
+			   struct buf *ret_message) MUST_CHECK;
 void bearer_config_free(struct auth_bearer_config *); /* accepts NULL */
 
 /* `token` is what follows "Bearer " in the header. ERR_INVALID_BEARER_TOKEN (401) for what is wrong with the token;

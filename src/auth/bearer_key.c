@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Public keys and their signatures. The algorithm must fit the kind of key: a token cannot choose to have an RSA key used as
- * anything else. */
+ * Public keys and their signatures. The algorithm must fit the kind of key: a token cannot choose to have an RSA key
+ * used as anything else. */
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -21,7 +21,8 @@ static EVP_PKEY *key_from_params(const char *kind, OSSL_PARAM_BLD *builder)
 	EVP_PKEY *key = NULL;
 	OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
 	EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, kind, NULL);
-	if (params && ctx && EVP_PKEY_fromdata_init(ctx) == 1 && EVP_PKEY_fromdata(ctx, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
+	if (params && ctx && EVP_PKEY_fromdata_init(ctx) == 1 &&
+	    EVP_PKEY_fromdata(ctx, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
 		key = NULL;
 	EVP_PKEY_CTX_free(ctx);
 	OSSL_PARAM_free(params);
@@ -63,8 +64,8 @@ static bool key_is_p256(EVP_PKEY *key)
 {
 	char group[32];
 	size_t len;
-	return EVP_PKEY_get_base_id(key) == EVP_PKEY_EC && EVP_PKEY_get_group_name(key, group, sizeof group, &len) == 1 &&
-	       strcmp(group, "prime256v1") == 0;
+	return EVP_PKEY_get_base_id(key) == EVP_PKEY_EC &&
+	       EVP_PKEY_get_group_name(key, group, sizeof group, &len) == 1 && strcmp(group, "prime256v1") == 0;
 }
 
 static bool key_is_usable(EVP_PKEY *key)
@@ -171,7 +172,8 @@ static bool es256_verify(EVP_PKEY *key, struct slice text, struct slice signatur
 		return false;
 	const unsigned char *raw = (const unsigned char *)signature.ptr;
 	ECDSA_SIG *pair = ECDSA_SIG_new();
-	BIGNUM *r = BN_bin2bn(raw, ES256_HALF_BYTES, NULL), *s = BN_bin2bn(raw + ES256_HALF_BYTES, ES256_HALF_BYTES, NULL);
+	BIGNUM *r = BN_bin2bn(raw, ES256_HALF_BYTES, NULL),
+	       *s = BN_bin2bn(raw + ES256_HALF_BYTES, ES256_HALF_BYTES, NULL);
 	bool ok = false;
 	if (pair && r && s && ECDSA_SIG_set0(pair, r, s) == 1) {
 		unsigned char *der = NULL;

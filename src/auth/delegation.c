@@ -4,8 +4,9 @@
  *   HMAC-SHA256(account key, "user delegation key 1" LF account LF object id LF tenant id LF start LF expiry LF
  *               service LF version LF delegated tenant)
  *
- * with ids in lower case and times in whole seconds since 0001-01-01. The first line keeps it apart from every string that
- * clients sign with the same account key: those begin with an HTTP verb, a date, permission letters or the account's name. */
+ * with ids in lower case and times in whole seconds since 0001-01-01. The first line keeps it apart from every string
+ * that clients sign with the same account key: those begin with an HTTP verb, a date, permission letters or the
+ * account's name. */
 #include "auth/mac.h"
 #include "auth/sas.h"
 #include "base/clock.h"
@@ -74,8 +75,7 @@ bool sas_delegation_key(const struct auth_request *r, const struct sas_token *k,
 		.version = k->field[SAS_SKV],
 		.delegated_tenant = k->field[SAS_SKDUTID],
 	};
-	if (!date_parse_iso(k->field[SAS_SKT], &d.start_ticks) ||
-	    !date_parse_iso(k->field[SAS_SKE], &d.expiry_ticks))
+	if (!date_parse_iso(k->field[SAS_SKT], &d.start_ticks) || !date_parse_iso(k->field[SAS_SKE], &d.expiry_ticks))
 		return false;
 	return derive(r->account_for_delegation ? r->account_for_delegation : r->account, key_index, &d, ret_key);
 }

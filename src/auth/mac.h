@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signatures as clients send them: Base64 of an HMAC-SHA256. Keys are prepared once (wire/hash.h) and shared by threads. */
+ * Signatures as clients send them: Base64 of an HMAC-SHA256. Keys are prepared once (wire/hash.h) and shared by
+ * threads. */
 #ifndef AUTH_MAC_H
 #define AUTH_MAC_H
 

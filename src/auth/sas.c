@@ -198,7 +198,8 @@ static enum err policy_merge(const struct auth_request *r, const struct sas_toke
 		return refuse(failure, "SAS identifier cannot be found for specified signed identifier");
 	TRY(found);
 	if ((g->start.len && p.start.len) || (g->expiry.len && p.expiry.len) || (g->permission.len && p.permission.len))
-		return refuse(failure, "Access policy fields can be associated with signature or SAS identifier but not both");
+		return refuse(failure,
+			      "Access policy fields can be associated with signature or SAS identifier but not both");
 	if (p.start.len)
 		g->start = p.start;
 	if (p.expiry.len)
@@ -215,10 +216,11 @@ static enum err outside_times(uint64_t start, uint64_t expiry, uint64_t now, str
 	date_format_rfc1123(start, text[0]);
 	date_format_rfc1123(expiry, text[1]);
 	date_format_rfc1123(now, text[2]);
-	failure->detail = arena_printf(arena,
-				       "Signature not valid in the specified time frame: Start [%.*s] - Expiry [%.*s] - "
-				       "Current [%.*s]",
-				       DATE_RFC1123_BYTES, text[0], DATE_RFC1123_BYTES, text[1], DATE_RFC1123_BYTES, text[2]);
+	failure->detail =
+		arena_printf(arena,
+			     "Signature not valid in the specified time frame: Start [%.*s] - Expiry [%.*s] - "
+			     "Current [%.*s]",
+			     DATE_RFC1123_BYTES, text[0], DATE_RFC1123_BYTES, text[1], DATE_RFC1123_BYTES, text[2]);
 	return ERR_AUTHENTICATION_FAILED;
 }
 
@@ -230,8 +232,7 @@ static enum err times_check(const struct auth_request *r, const struct grant *g,
 		return refuse(failure, "se is mandatory. Cannot be empty");
 	if (g->permission.len == 0)
 		return refuse(failure, "sp is mandatory. Cannot be empty");
-	if (!date_parse_iso(g->expiry, &expiry) ||
-	    (g->start.len && !date_parse_iso(g->start, &start)))
+	if (!date_parse_iso(g->expiry, &expiry) || (g->start.len && !date_parse_iso(g->start, &start)))
 		return refuse(failure, "Signature fields not well formed.");
 	if (r->now_ticks < start || r->now_ticks > expiry)
 		return outside_times(start, expiry, r->now_ticks, arena, failure);
@@ -277,7 +278,8 @@ static enum err protocol_check(const struct auth_request *r, const struct sas_to
 	return r->secure ? ERR_OK : ERR_AUTHORIZATION_PROTOCOL_MISMATCH;
 }
 
-/* The names in srh or srq stand once in the request, and neither name nor value can move a line of the string to sign. */
+/* The names in srh or srq stand once in the request, and neither name nor value can move a line of the string to sign.
+ */
 static bool signed_names_ok(const struct auth_request *r, struct slice names, bool headers)
 {
 	while (names.len > 0) {
@@ -295,8 +297,11 @@ static bool signed_names_ok(const struct auth_request *r, struct slice names, bo
 static enum err delegation_form_check(const struct auth_request *r, const struct sas_token *k,
 				      struct auth_failure *failure)
 {
-	static const char service_letter[] = { [AUTH_BLOB] = 'b', [AUTH_QUEUE] = 'q', [AUTH_TABLE] = 't', [AUTH_FILE] = 'f' };
-	static const enum sas_field required[] = { SAS_SP, SAS_SE, SAS_SKOID, SAS_SKTID, SAS_SKT, SAS_SKE, SAS_SKS, SAS_SKV };
+	static const char service_letter[] = {
+		[AUTH_BLOB] = 'b', [AUTH_QUEUE] = 'q', [AUTH_TABLE] = 't', [AUTH_FILE] = 'f'
+	};
+	static const enum sas_field required[] = { SAS_SP,  SAS_SE,  SAS_SKOID, SAS_SKTID,
+						   SAS_SKT, SAS_SKE, SAS_SKS,	SAS_SKV };
 	const struct slice *f = k->field;
 	for (size_t i = 0; i < sizeof required / sizeof required[0]; i++)
 		if (f[required[i]].len == 0)
@@ -321,20 +326,19 @@ static enum err delegation_check(const struct auth_request *r, const struct sas_
 				 const struct auth_identity *user, struct arena *arena, struct auth_failure *failure)
 {
 	uint64_t key_start, key_expiry, start, expiry;
-	if (!date_parse_iso(k->field[SAS_SKT], &key_start) ||
-	    !date_parse_iso(k->field[SAS_SKE], &key_expiry))
+	if (!date_parse_iso(k->field[SAS_SKT], &key_start) || !date_parse_iso(k->field[SAS_SKE], &key_expiry))
 		return refuse(failure, "Signature fields not well formed.");
 	if (r->now_ticks < key_start || r->now_ticks > key_expiry)
 		return outside_times(key_start, key_expiry, r->now_ticks, arena, failure);
 	/* Both parsed once in times_check. */
 	if (!date_parse_iso(k->field[SAS_SE], &expiry) || expiry > key_expiry)
 		return refuse(failure, "The signature's expiry lies behind the expiry of its user delegation key.");
-	if (slice_is_set(k->field[SAS_ST]) &&
-	    (!date_parse_iso(k->field[SAS_ST], &start) || start < key_start))
+	if (slice_is_set(k->field[SAS_ST]) && (!date_parse_iso(k->field[SAS_ST], &start) || start < key_start))
 		return refuse(failure, "The signature's start lies before the start of its user delegation key.");
 	if (slice_is_set(k->field[SAS_SDUOID]) || slice_is_set(k->field[SAS_SKDUTID])) {
-		bool same = user && slice_eq_nocase(user->subject, k->field[SAS_SDUOID]) &&
-			    (!slice_is_set(k->field[SAS_SKDUTID]) || slice_eq_nocase(user->tenant, k->field[SAS_SKDUTID]));
+		bool same =
+			user && slice_eq_nocase(user->subject, k->field[SAS_SDUOID]) &&
+			(!slice_is_set(k->field[SAS_SKDUTID]) || slice_eq_nocase(user->tenant, k->field[SAS_SKDUTID]));
 		if (!same)
 			return refuse(failure, "The signature is bound to another user.");
 	}
@@ -346,7 +350,9 @@ static void identity_fill(const struct auth_request *r, enum sas_kind kind, cons
 {
 	const struct slice *f = k->field;
 	*ret = (struct auth_identity){
-		.kind = kind == SAS_ACCOUNT ? AUTH_ACCOUNT_SAS : kind == SAS_SERVICE ? AUTH_SERVICE_SAS : AUTH_DELEGATION_SAS,
+		.kind = kind == SAS_ACCOUNT   ? AUTH_ACCOUNT_SAS
+			: kind == SAS_SERVICE ? AUTH_SERVICE_SAS
+					      : AUTH_DELEGATION_SAS,
 		.permissions = g->permission,
 		.sas_version = k->version,
 		.encryption_scope = f[SAS_SES],
@@ -358,8 +364,8 @@ static void identity_fill(const struct auth_request *r, enum sas_kind kind, cons
 	}
 	ret->resource = resource;
 	ret->scope_container = r->service == AUTH_TABLE ? f[SAS_TN] : r->container;
-	ret->scope_object = strchr("bsvf", resource) && (r->service == AUTH_BLOB || resource == 'f') ? r->object
-												     : SLICE("");
+	ret->scope_object =
+		strchr("bsvf", resource) && (r->service == AUTH_BLOB || resource == 'f') ? r->object : SLICE("");
 	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= V_OVERRIDES) {
 		ret->override_cache_control = f[SAS_RSCC];
 		ret->override_content_disposition = f[SAS_RSCD];

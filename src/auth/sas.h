@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shared access signatures: account SAS, service SAS and user delegation SAS.
  *
- * A token is the query's parameters, each at most once. In the string to sign a parameter that is missing and one that is
- * empty look the same, so they mean the same everywhere: an empty parameter is absent. What a layout does not sign is never
- * used to grant or change anything. */
+ * A token is the query's parameters, each at most once. In the string to sign a parameter that is missing and one that
+ * is empty look the same, so they mean the same everywhere: an empty parameter is absent. What a layout does not sign
+ * is never used to grant or change anything. */
 #ifndef AUTH_SAS_H
 #define AUTH_SAS_H
 
@@ -53,14 +53,14 @@ enum sas_field {
 #define X(name, text) SAS_##name,
 	SAS_FIELD_LIST(X)
 #undef X
-	SAS_FIELDS
+		SAS_FIELDS
 };
 
 struct sas_token {
 	struct slice field[SAS_FIELDS]; /* decoded; absent or not empty */
-	uint32_t version;               /* sv as yyyymmdd; 0 if missing or malformed */
-	bool repeated;                  /* a parameter stands twice */
-	bool control_bytes;             /* a value could move the lines of the string to sign: refused */
+	uint32_t version;		/* sv as yyyymmdd; 0 if missing or malformed */
+	bool repeated;			/* a parameter stands twice */
+	bool control_bytes;		/* a value could move the lines of the string to sign: refused */
 };
 
 enum sas_kind { SAS_NONE, SAS_ACCOUNT, SAS_SERVICE, SAS_DELEGATION };
@@ -70,19 +70,22 @@ enum sas_kind sas_token_read(const struct query *, struct sas_token *ret);
 
 /* The strings to sign. The resource (account, container, object) and, for srh and srq, header and parameter values come
  * from the request. */
-enum err sas_account_string(const struct auth_request *, const struct sas_token *, struct arena *, struct slice *ret) MUST_CHECK;
-enum err sas_service_string(const struct auth_request *, const struct sas_token *, struct arena *, struct slice *ret) MUST_CHECK;
+enum err sas_account_string(const struct auth_request *, const struct sas_token *, struct arena *,
+			    struct slice *ret) MUST_CHECK;
+enum err sas_service_string(const struct auth_request *, const struct sas_token *, struct arena *,
+			    struct slice *ret) MUST_CHECK;
 enum err sas_delegation_string(const struct auth_request *, const struct sas_token *, struct arena *,
 			       struct slice *ret) MUST_CHECK;
 
 /* Signs a token whose fields are filled (all but sig) with account key `key_index`: for clients and tests.
  * Base64 into the arena. */
-enum err sas_sign(const struct auth_request *, enum sas_kind, const struct sas_token *, unsigned key_index, struct arena *,
-		  struct slice *ret_signature) MUST_CHECK;
+enum err sas_sign(const struct auth_request *, enum sas_kind, const struct sas_token *, unsigned key_index,
+		  struct arena *, struct slice *ret_signature) MUST_CHECK;
 
 /* Proves the token. `user` is the bearer identity that came with it, or NULL (only for tokens bound to one user). */
-enum err sas_verify(const struct auth_request *, enum sas_kind, const struct sas_token *, const struct auth_identity *user,
-		    struct arena *, struct auth_identity *ret, struct auth_failure *ret_failure) MUST_CHECK;
+enum err sas_verify(const struct auth_request *, enum sas_kind, const struct sas_token *,
+		    const struct auth_identity *user, struct arena *, struct auth_identity *ret,
+		    struct auth_failure *ret_failure) MUST_CHECK;
 
 /* "yyyy-mm-dd" as a number that compares; 0 if malformed. */
 uint32_t sas_version_parse(struct slice text);

@@ -5,14 +5,14 @@
 #include "auth/text.h"
 
 enum {
-	V_OVERRIDES = 20130815,        /* response headers are signed */
+	V_OVERRIDES = 20130815,		  /* response headers are signed */
 	V_SERVICE_IN_RESOURCE = 20150221, /* "/blob/account/..." */
 	V_IP_AND_PROTOCOL = 20150405,
-	V_RESOURCE_SIGNED = 20181109,  /* sr and the snapshot or version */
-	V_AGENTS = 20200210,           /* saoid, suoid, scid */
+	V_RESOURCE_SIGNED = 20181109, /* sr and the snapshot or version */
+	V_AGENTS = 20200210,	      /* saoid, suoid, scid */
 	V_ENCRYPTION_SCOPE = 20201206,
-	V_DELEGATED_USER = 20250705,   /* skdutid, sduoid */
-	V_SIGNED_REQUEST = 20260406,   /* srh, srq */
+	V_DELEGATED_USER = 20250705, /* skdutid, sduoid */
+	V_SIGNED_REQUEST = 20260406, /* srh, srq */
 };
 
 uint32_t sas_version_parse(struct slice s)
@@ -86,9 +86,8 @@ enum sas_kind sas_token_read(const struct query *q, struct sas_token *ret)
 			ret->field[f] = q->params[i].value;
 	}
 	ret->version = sas_version_parse(ret->field[SAS_SV]);
-	bool token = seen[SAS_SIG] ||
-		     (seen[SAS_SV] && (seen[SAS_SE] || seen[SAS_SP] || seen[SAS_SR] || seen[SAS_SI] || seen[SAS_SS] ||
-				       seen[SAS_SRT] || seen[SAS_SKOID]));
+	bool token = seen[SAS_SIG] || (seen[SAS_SV] && (seen[SAS_SE] || seen[SAS_SP] || seen[SAS_SR] || seen[SAS_SI] ||
+							seen[SAS_SS] || seen[SAS_SRT] || seen[SAS_SKOID]));
 	if (!token)
 		return SAS_NONE;
 	if (seen[SAS_SS] || seen[SAS_SRT])

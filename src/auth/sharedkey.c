@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Invariant: one pass over the head collects what is signed (struct signed_parts); strings are built from that alone, so
- * every variant sees the same headers and a repeated header is found in one place. */
+ * Invariant: one pass over the head collects what is signed (struct signed_parts); strings are built from that alone,
+ * so every variant sees the same headers and a repeated header is found in one place. */
 #include "auth/sharedkey.h"
 
 #include "auth/mac.h"
@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "wire/date.h"
 
-#define DATE_MAX_AGE_TICKS (15 * 60 * TICKS_PER_SECOND)
-#define VERSION_EMPTY_LENGTH 20150221u  /* a Content-Length of 0 is signed as nothing */
+#define DATE_MAX_AGE_TICKS    (15 * 60 * TICKS_PER_SECOND)
+#define VERSION_EMPTY_LENGTH  20150221u /* a Content-Length of 0 is signed as nothing */
 #define VERSION_EMPTY_HEADERS 20160531u /* headers without a value are signed */
 
 enum standard_header {
@@ -34,7 +34,7 @@ struct signed_parts {
 	struct slice ms_date;
 	bool has_ms_date;
 	bool culture_differs; /* the culture order is another one */
-	bool has_runs;        /* a value changes when folded */
+	bool has_runs;	      /* a value changes when folded */
 	bool repeated;
 };
 
@@ -362,8 +362,9 @@ enum err sharedkey_sign(const struct auth_request *r, enum sharedkey_scheme sche
 	if (!account_mac_sign(r->account, 0, text, mac))
 		return ERR_NOT_FOUND;
 	mac_encode(mac, encoded);
-	struct slice value = arena_printf(arena, "%s %.*s:%.*s", scheme == SHAREDKEY_LITE ? "SharedKeyLite" : "SharedKey",
-					  SLICE_FMT(r->account->name), MAC_TEXT_BYTES, encoded);
+	struct slice value =
+		arena_printf(arena, "%s %.*s:%.*s", scheme == SHAREDKEY_LITE ? "SharedKeyLite" : "SharedKey",
+			     SLICE_FMT(r->account->name), MAC_TEXT_BYTES, encoded);
 	if (!slice_is_set(value))
 		return ERR_NO_MEMORY;
 	*ret = value;
