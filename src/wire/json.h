@@ -5,9 +5,9 @@
  * are written in the shortest form that reads back the same and always look like a double (5.0, 1e+20); those that are
  * no numbers as the strings "NaN", "Infinity", "-Infinity".
  *
- * The reader gives a tree whose slices point into the document or the arena. Refused: malformed UTF-8, trailing text,
- * comments, nesting deeper than asked for, more than LIMIT_JSON_VALUES values. A byte order mark is skipped.
- * Names may repeat; json_member finds the first. */
+ * The reader gives a tree whose slices point into the document or the arena. Refused: malformed UTF-8, halves of
+ * surrogate pairs, trailing text, comments, nesting deeper than asked for, more than LIMIT_JSON_VALUES values. A byte
+ * order mark is skipped. Names may repeat; json_member finds the first. */
 #ifndef WIRE_JSON_H
 #define WIRE_JSON_H
 

@@ -6,6 +6,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "base/limits.h"
+#include "wire/chars.h"
 #include "wire/json.h"
 
 struct reader {
@@ -155,6 +156,39 @@ static int on_end(void *arg)
 	return 1;
 }
 
+/* \uXXXX at p; -1 if it is none. */
+static int escape_at(const char *p, const char *end)
+{
+	int v = 0;
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++) {
+		int d = char_hex(p[i]);
+		if (d < 0)
+			return -1;
+		v = v << 4 | d;
+	}
+	return v;
+}
+
+/* yajl reads half a surrogate pair as '?' or as bytes that are no UTF-8; nobody should store either. */
+static bool surrogates_paired(struct slice document)
+{
+	const char *p = document.ptr, *end = document.ptr + document.len;
+	while (p < end && (p = memchr(p, '\\', (size_t)(end - p)))) {
+		int v = escape_at(p, end);
+		if (v < 0xd800 || v > 0xdfff) {
+			p += v >= 0 ? 6 : end - p > 1 ? 2 : 1;
+			continue;
+		}
+		int low = v < 0xdc00 ? escape_at(p + 6, end) : -1;
+		if (low < 0xdc00 || low > 0xdfff)
+			return false;
+		p += 12;
+	}
+	return true;
+}
+
 static bool run_parser(struct reader *r)
 {
 	static const yajl_callbacks events = {
@@ -172,6 +206,7 @@ static bool run_parser(struct reader *r)
 	if (setjmp(r->out_of_memory))
 		return false;
 	yajl_handle parser = yajl_alloc(&events, &memory, r);
+	yajl_config(parser, yajl_dont_validate_strings, 1); /* done before, and stricter */
 	return yajl_parse(parser, (const unsigned char *)r->document.ptr, r->document.len) == yajl_status_ok &&
 	       yajl_complete_parse(parser) == yajl_status_ok && r->root;
 }
@@ -182,6 +217,8 @@ enum err json_parse(struct slice document, struct arena *arena, unsigned max_dep
 		return ERR_SYNTAX;
 	if (slice_has_prefix(document, SLICE("\xef\xbb\xbf")))
 		document = slice_from(document, 3);
+	if (!char_utf8_valid(document) || !surrogates_paired(document))
+		return ERR_SYNTAX;
 	struct reader r = { .arena = arena, .document = document };
 	r.max_depth = max_depth < LIMIT_JSON_DEPTH ? max_depth : LIMIT_JSON_DEPTH;
 	if (!run_parser(&r))

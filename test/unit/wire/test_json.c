@@ -147,6 +147,16 @@ static void test_flat(void **state)
 			fail_msg("not refused: %s", bad[i]);
 		exact_free(s);
 	}
+	static const char *const pairs[] = { "\"\\ud83d\\ude00\"", "\"\\uD83D\\uDE00 \\\\ud800 \\u0041\"" };
+	static const char *const halves[] = { "\"\\ud83d\"",	    "\"\\ud83d \"",	  "\"\\ude00\"",
+					      "\"\\ude00\\ud83d\"", "\"\\ud83d\\u0041\"", "\"\\ud83d\\ud83d\"",
+					      "\"\\ud83d\\n\"",	    "\"\xed\xa0\x80\"",	  "\"\xc0\xaf\"" };
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+		assert_int_equal(parse(slice_str(pairs[i]), 0), ERR_OK);
+	assert_slice(root->text, "\xf0\x9f\x98\x80 \\ud800 A");
+	for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++)
+		if (parse(slice_str(halves[i]), 0) != ERR_SYNTAX)
+			fail_msg("not refused: %s", halves[i]);
 	arena_fini(&arena);
 }
 
