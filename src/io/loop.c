@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -26,6 +27,7 @@ struct io_loop {
 	struct io_task *deferred_first, **deferred_last;
 	_Alignas(64) _Atomic(struct io_task *) mailbox; /* newest first */
 	atomic_bool asleep;
+	atomic_uint posting; /* threads inside io_loop_post: their task may have run while they still look at the loop */
 	struct io_source wake_source;
 	_Alignas(64) struct wheel wheel;
 	struct epoll_event events[LOOP_EVENTS];
@@ -61,6 +63,8 @@ void io_loop_free(struct io_loop *l)
 {
 	if (!l)
 		return;
+	while (atomic_load_explicit(&l->posting, memory_order_acquire))
+		sched_yield();
 	if (l->epoll_fd >= 0)
 		close(l->epoll_fd);
 	if (l->wake_fd >= 0)
@@ -96,12 +100,14 @@ static void loop_wake(struct io_loop *l)
 
 void io_loop_post(struct io_loop *l, struct io_task *task)
 {
+	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
 	struct io_task *head = atomic_load_explicit(&l->mailbox, memory_order_relaxed);
 	do
 		task->next = head;
 	while (!atomic_compare_exchange_weak(&l->mailbox, &head, task));
 	if (atomic_load(&l->asleep) && atomic_exchange(&l->asleep, false))
 		loop_wake(l);
+	atomic_fetch_sub_explicit(&l->posting, 1, memory_order_release);
 }
 
 void io_loop_defer(struct io_loop *l, struct io_task *task)

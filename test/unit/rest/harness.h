@@ -101,7 +101,7 @@ static enum err test_put_parse(struct request *r)
 
 static enum err test_put_format(struct request *r)
 {
-	char md5[32], crc[HASH_CRC64_TEXT_BYTES];
+	char md5[33], crc[HASH_CRC64_TEXT_BYTES];
 	for (size_t i = 0; i < 16; i++)
 		snprintf(md5 + 2 * i, 3, "%02x", r->body_md5[i]);
 	hash_crc64_format(r->body_crc64, crc);
