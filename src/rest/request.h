@@ -68,8 +68,9 @@ void fault_add(struct request *, const char *element, struct slice value);
 enum err fault_header(struct request *, enum err, const char *header_name, struct slice value);
 enum err fault_query(struct request *, enum err, const char *parameter, struct slice value, const char *reason);
 
-/* A run of body bytes that comes from an extent; extent.length_bytes == 0: `zeros` bytes of zero (sparse pages). */
+/* A run of body bytes: from memory in the arena (bytes set), from an extent, or zeros (extent.length_bytes == 0). */
 struct body_run {
+	struct slice bytes;
 	struct extent_ref extent;
 	uint32_t offset;
 	uint64_t length; /* of an extent: at most its length */
@@ -125,6 +126,7 @@ struct request {
 	enum err body_limit_error;      /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
 	struct slice body;              /* BODY_MEMORY */
 	struct payload payload;         /* BODY_STREAM */
+	bool payload_in_extents;        /* set by parse: never in memory, however short */
 	bool want_md5, want_crc64;      /* set by parse: hash the streamed body; results below */
 	unsigned char body_md5[16];
 	uint64_t body_crc64;
@@ -139,7 +141,7 @@ struct request {
 
 struct handler {
 	enum err (*parse)(struct request *);
-	enum err (*parse_body)(struct request *); /* BODY_MEMORY only; may be NULL */
+	enum err (*parse_body)(struct request *); /* after the body arrived, before the steps; may be NULL */
 	enum err (*format)(struct request *);
 };
 

@@ -49,6 +49,7 @@ struct rest_config {
 	unsigned workers;                     /* 0 = as many as cores, at least 2 */
 	const char *access_log;               /* NULL = none, "-" = stdout, else a file that is appended to */
 	bool development;                     /* shown in /health; no rule of the protocol depends on it */
+	bool versioning;                      /* blob versioning, for every account */
 	bool public_access_off;               /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
 	bool debug_signatures;                /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the handlers of the Blob service share: finding the container, reading the headers that many operations take, writing
+ * the headers that many answers carry. */
+#ifndef REST_BLOB_COMMON_H
+#define REST_BLOB_COMMON_H
+
+#include "rest/op.h"
+#include "svc/account/resource.h"
+#include "svc/blob/blob.h"
+
+/* The container of the URL: checks its name, finds its record (ERR_CONTAINER_NOT_FOUND) and its partition. */
+enum err blob_find_container(struct request *, struct resource *ret, struct slice *ret_partition) MUST_CHECK;
+/* As above for an object: checks the blob's name too. */
+enum err blob_find(struct request *, struct slice *ret_partition) MUST_CHECK;
+
+/* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. */
+enum err blob_target_read(struct request *, struct blob_target *ret) MUST_CHECK;
+enum err blob_target_write(struct request *, struct blob_target *ret) MUST_CHECK;
+/* Without conditional headers (Put Block, tiers, tags ...): those given are refused. */
+enum err blob_target_plain(struct request *, struct blob_target *ret) MUST_CHECK;
+
+/* The x-ms-blob-content-* headers; with standard_type Content-Type counts where x-ms-blob-content-type is missing. */
+enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;
+/* Content-MD5 and x-ms-content-crc64 of the request: what the body must hash to. */
+struct body_checks {
+	bool has_md5, has_crc64;
+	unsigned char md5[16];
+	uint64_t crc64;
+	struct slice md5_text, crc64_text;
+};
+enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK;
+/* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
+enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
+/* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */
+void body_checks_put_headers(struct request *, bool md5, bool crc64);
+
+struct blob_put_page_call;
+/* x-ms-if-sequence-number-*. */
+enum err blob_sequence_conditions_parse(struct request *, struct blob_put_page_call *) MUST_CHECK;
+/* The blockid parameter, decoded. */
+enum err blob_block_id_parse(struct request *, struct slice *ret) MUST_CHECK;
+/* x-ms-access-tier; TIER_NONE if absent. ERR_INVALID_HEADER_VALUE. */
+enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
+const char *blob_tier_word(enum blob_tier);
+/* Rejects headers of what is not built: customer keys, encryption scopes. */
+enum err blob_refuse_encryption(struct request *) MUST_CHECK;
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. */
+enum err blob_hold_parse(struct request *, struct blob_put_call *) MUST_CHECK;
+/* The headers every creating write takes, into a put call. */
+enum err blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;
+
+/* ETag and Last-Modified. */
+void blob_put_etag(struct request *, uint64_t etag, uint64_t modified_ticks);
+/* All properties of a blob as headers; whole says that Content-MD5 fits the body sent. */
+void blob_put_properties(struct request *, const struct blob *, uint64_t now_ticks, bool whole);
+void blob_put_version(struct request *, const struct blob *);
+/* A time as snapshot, version ids show it: 28 characters in the arena. */
+struct slice blob_time_text(struct arena *, uint64_t ticks);
+bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks);
+/* snapshot and versionid parameters; 0 if absent. */
+enum err blob_time_parse(struct request *, const char *parameter, uint64_t *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tags in headers: x-ms-if-tags and x-ms-tags. */
+#ifndef REST_BLOB_TAGS_H
+#define REST_BLOB_TAGS_H
+
+#include "rest/request.h"
+#include "svc/blob/tags.h"
+
+/* NULL if the header is absent. Needs the permission t under a SAS. */
+enum err blob_if_tags_parse(struct request *, const struct tag_filter **ret) MUST_CHECK;
+/* x-ms-tags: k=v&k=v, percent-encoded. Needs the permission t under a SAS. */
+enum err blob_tags_header_parse(struct request *, struct pairs *ret) MUST_CHECK;
+
+#endif

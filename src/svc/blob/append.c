@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "svc/blob/append.h"
+
+#include "svc/common/generation.h"
+
+enum { APPEND_BLOCKS_MAX = 50000 };
+
+static void block_key(struct key *k, uint64_t content, uint64_t offset)
+{
+	key_init(k);
+	key_tag(k, 'p');
+	key_u64(k, content);
+	key_u64_desc(k, offset);
+}
+
+static enum err load_append(struct txn *txn, struct blob_append_call *c)
+{
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &c->blob));
+	TRY(blob_check_write(txn, &c->target, &c->blob));
+	if (c->blob.type != BLOB_APPEND)
+		return ERR_INVALID_BLOB_TYPE;
+	if (c->blob.copy.status == COPY_PENDING)
+		return ERR_PENDING_COPY_OPERATION;
+	return c->has_position && c->position != c->blob.length_bytes ? ERR_APPEND_POSITION_CONDITION_NOT_MET : ERR_OK;
+}
+
+static enum err put_block(struct txn *txn, const struct blob_append_call *c)
+{
+	struct key k;
+	struct buf b;
+	const struct payload *p = c->payload;
+	for (size_t i = 0; i < p->extent_count; i++)
+		TRY(txn_publish(txn, &p->extents[i]));
+	block_key(&k, c->blob.content.id, c->offset);
+	buf_init(&b, LIMIT_VALUE_BYTES);
+	row_extents_encode(&b, p->extents, (uint16_t)p->extent_count);
+	bytes_put_u32(&b, (uint32_t)p->length_bytes);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
+enum err blob_apply_append(struct txn *txn, void *call)
+{
+	struct blob_append_call *c = call;
+	TRY(load_append(txn, c));
+	struct blob *b = &c->blob;
+	uint64_t added = c->payload ? c->payload->length_bytes : 0;
+	if (b->sealed)
+		return ERR_BLOB_IS_SEALED;
+	if (c->has_max_size && (b->length_bytes > c->max_size || added > c->max_size - b->length_bytes))
+		return ERR_MAX_BLOB_SIZE_CONDITION_NOT_MET;
+	if (b->block_count >= APPEND_BLOCKS_MAX)
+		return ERR_BLOCK_COUNT_EXCEEDS_LIMIT;
+	if (!c->payload)
+		return ERR_OK;
+	c->offset = b->length_bytes;
+	TRY(put_block(txn, c));
+	b->length_bytes += added;
+	b->block_count++;
+	b->http.has_md5 = false; /* it was of other bytes */
+	lease_note_write(&b->lease, txn_now(txn));
+	uint64_t version = b->version_ticks;
+	blob_touch(txn, b, &c->target, b->etag);
+	b->version_ticks = version; /* appending makes no new version */
+	return blob_put(txn, b);
+}
+
+enum err blob_apply_seal(struct txn *txn, void *call)
+{
+	struct blob_append_call *c = call;
+	TRY(load_append(txn, c));
+	if (c->blob.sealed)
+		return ERR_OK;
+	c->blob.sealed = true;
+	lease_note_write(&c->blob.lease, txn_now(txn));
+	uint64_t version = c->blob.version_ticks;
+	blob_touch(txn, &c->blob, &c->target, c->blob.etag);
+	c->blob.version_ticks = version;
+	return blob_put(txn, &c->blob);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+
+struct found_block {
+	uint64_t offset;
+	uint32_t length;
+	struct extent_ref *extents;
+	uint16_t extent_count;
+};
+
+static enum err decode_block(struct txn *txn, const struct row *row, struct found_block *ret)
+{
+	struct slice rest = row->key;
+	uint64_t content;
+	struct cursor c = cursor_make(row->value);
+	if (!key_take_tag(&rest, 'p') || !key_take_u64(&rest, &content) || !key_take_u64_desc(&rest, &ret->offset))
+		return ERR_CORRUPT;
+	TRY(row_extents_decode(&c, txn_arena(txn), &ret->extents, &ret->extent_count));
+	ret->length = cursor_u32(&c);
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+/* The blocks that overlap the range, last first. */
+static enum err collect(struct txn *txn, const struct blob_get_call *c, struct found_block *found, size_t *ret_count,
+			size_t *ret_extents)
+{
+	struct key from, until;
+	size_t count = 0, extents = 0;
+	block_key(&from, c->blob.content.id, c->offset + c->length - 1);
+	key_init(&until);
+	key_tag(&until, 'p');
+	key_u64(&until, c->blob.content.id);
+	key_prefix_end(&until);
+	for (bool done = false; !done;) {
+		struct rows rows;
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count && !done; i++) {
+			if (count == c->blob.block_count)
+				return ERR_CORRUPT;
+			TRY(decode_block(txn, &rows.row[i], &found[count]));
+			extents += found[count].extent_count;
+			done = found[count++].offset <= c->offset;
+		}
+		if (!rows.more)
+			break;
+		if (rows.count)
+			key_after(&from, rows.row[rows.count - 1].key);
+	}
+	*ret_count = count;
+	*ret_extents = extents;
+	return ERR_OK;
+}
+
+enum err append_pieces(struct txn *txn, struct blob_get_call *c)
+{
+	struct arena *arena = txn_arena(txn);
+	size_t count, extents;
+	struct found_block *found = ARENA_NEW_ARRAY(arena, struct found_block, c->blob.block_count ? c->blob.block_count : 1);
+	if (!found)
+		return ERR_NO_MEMORY;
+	TRY(collect(txn, c, found, &count, &extents));
+	c->piece = ARENA_NEW_ARRAY(arena, struct blob_piece, extents ? extents : 1);
+	if (!c->piece)
+		return ERR_NO_MEMORY;
+	uint64_t from = c->offset, to = c->offset + c->length;
+	while (count--) {
+		uint64_t at = found[count].offset;
+		for (uint16_t i = 0; i < found[count].extent_count && from < to; i++) {
+			const struct extent_ref *e = &found[count].extents[i];
+			uint64_t end = at + e->length_bytes, last = end < to ? end : to;
+			if (last > from) {
+				if (from < at)
+					return ERR_CORRUPT;
+				c->piece[c->piece_count++] = (struct blob_piece){ .extent = *e, .offset = (uint32_t)(from - at),
+										  .length_bytes = last - from };
+				from = last;
+			}
+			at = end;
+		}
+	}
+	return from == to ? ERR_OK : ERR_CORRUPT;
+}

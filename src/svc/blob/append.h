@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Append blobs: one 'p' row per appended block, 'p' u64(content) u64_desc(offset), value {extents, u32 length}. Offsets
+ * descend in key order, so that the block holding an offset is found by one seek. Rows never change: snapshots share them and
+ * end at their own length. */
+#ifndef SVC_BLOB_APPEND_H
+#define SVC_BLOB_APPEND_H
+
+#include "svc/blob/blob.h"
+
+struct blob_append_call {
+	struct blob_target target;
+	const struct payload *payload; /* extents; NULL in the dry run */
+	bool has_position, has_max_size;
+	uint64_t position, max_size;
+	/* out */
+	struct blob blob;
+	uint64_t offset;
+};
+enum err blob_apply_append(struct txn *, void *call);
+enum err blob_apply_seal(struct txn *, void *call); /* the same call: target, position; out blob */
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing and reading chunks of pages. */
+#include "svc/blob/page.h"
+
+#include "svc/blob/page_int.h"
+#include "svc/common/generation.h"
+
+/* --- chunk rows --------------------------------------------------------------------------------------------------------------- */
+
+void chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
+{
+	key_init(k);
+	key_tag(k, 'p');
+	key_u64(k, content);
+	key_u64(k, chunk);
+	key_u64_desc(k, epoch);
+}
+
+bool chunk_key_decode(struct slice rest, uint64_t *ret_chunk, uint64_t *ret_epoch)
+{
+	uint64_t content;
+	return key_take_tag(&rest, 'p') && key_take_u64(&rest, &content) && key_take_u64(&rest, ret_chunk) &&
+	       key_take_u64_desc(&rest, ret_epoch) && rest.len == 0;
+}
+
+enum err chunk_decode(struct slice value, struct arena *arena, struct chunk *ret)
+{
+	struct cursor c = cursor_make(value);
+	struct extent_ref *refs;
+	uint16_t ref_count;
+	struct chunk chunk = { .count = 0 };
+	TRY(row_extents_decode(&c, arena, &refs, &ref_count));
+	uint16_t count = cursor_u16(&c);
+	if (c.failed || count > PAGE_CHUNK_PAGES)
+		return ERR_CORRUPT;
+	chunk.segment = ARENA_NEW_ARRAY(arena, struct segment, (size_t)count + 2);
+	if (!chunk.segment)
+		return ERR_NO_MEMORY;
+	for (uint16_t i = 0; i < count; i++) {
+		struct segment s = { .first = cursor_u16(&c), .count = cursor_u16(&c) };
+		uint16_t ref = cursor_u16(&c);
+		s.offset = cursor_u32(&c);
+		if (c.failed || ref >= ref_count || s.first + s.count > PAGE_CHUNK_PAGES)
+			return ERR_CORRUPT;
+		s.extent = refs[ref];
+		chunk.segment[chunk.count++] = s;
+	}
+	*ret = chunk;
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+/* The newest row of the chunk that is not newer than the epoch; an absent one is an empty chunk of epoch 0. */
+static enum err chunk_get(struct txn *txn, const struct content *content, uint64_t chunk, struct chunk *ret)
+{
+	struct key from, until;
+	struct rows rows;
+	uint64_t index;
+	chunk_key(&from, content->id, chunk, content->epoch);
+	key_init(&until);
+	key_tag(&until, 'p');
+	key_u64(&until, content->id);
+	key_u64(&until, chunk);
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = 1 };
+	TRY(txn_scan(txn, &spec, &rows));
+	if (!rows.count) {
+		*ret = (struct chunk){ .segment = ARENA_NEW_ARRAY(txn_arena(txn), struct segment, 2) };
+		return ret->segment ? ERR_OK : ERR_NO_MEMORY;
+	}
+	TRY(chunk_decode(rows.row[0].value, txn_arena(txn), ret));
+	return chunk_key_decode(rows.row[0].key, &index, &ret->epoch) ? ERR_OK : ERR_CORRUPT;
+}
+
+/* Distinct extents of a chunk, in the arena. */
+static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct extent_ref **ret, uint16_t *ret_count)
+{
+	struct extent_ref *refs = ARENA_NEW_ARRAY(arena, struct extent_ref, c->count ? c->count : 1);
+	uint16_t count = 0;
+	if (!refs)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < c->count; i++) {
+		bool known = false;
+		for (uint16_t k = 0; k < count && !known; k++)
+			known = refs[k].id == c->segment[i].extent.id;
+		if (!known)
+			refs[count++] = c->segment[i].extent;
+	}
+	*ret = refs;
+	*ret_count = count;
+	return ERR_OK;
+}
+
+static uint16_t extent_index(const struct extent_ref *refs, uint64_t id)
+{
+	uint16_t i = 0;
+	while (refs[i].id != id)
+		i++;
+	return i;
+}
+
+static bool has_extent(const struct extent_ref *refs, uint16_t count, uint64_t id)
+{
+	for (uint16_t i = 0; i < count; i++)
+		if (refs[i].id == id)
+			return true;
+	return false;
+}
+
+/* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by the
+ * caller), or NULL. Names that go are dropped, names that are added by copying an older epoch's row are counted. */
+static enum err chunk_put(struct txn *txn, const struct content *content, uint64_t chunk, const struct chunk *old,
+			  const struct chunk *fresh, const struct extent_ref *arrived)
+{
+	struct arena *arena = txn_arena(txn);
+	struct extent_ref *before, *after;
+	uint16_t before_count, after_count;
+	struct key k;
+	struct buf b;
+	bool same_epoch = old->epoch == content->epoch;
+	TRY(chunk_extents(arena, old, &before, &before_count));
+	TRY(chunk_extents(arena, fresh, &after, &after_count));
+	for (uint16_t i = 0; i < after_count && !same_epoch; i++)
+		if (!arrived || after[i].id != arrived->id)
+			TRY(extent_add_ref(txn, &after[i], 1));
+	chunk_key(&k, content->id, chunk, content->epoch);
+	buf_init(&b, LIMIT_VALUE_BYTES);
+	row_extents_encode(&b, after, after_count);
+	bytes_put_u16(&b, (uint16_t)fresh->count);
+	for (size_t i = 0; i < fresh->count; i++) {
+		const struct segment *s = &fresh->segment[i];
+		bytes_put_u16(&b, s->first);
+		bytes_put_u16(&b, s->count);
+		bytes_put_u16(&b, extent_index(after, s->extent.id));
+		bytes_put_u32(&b, s->offset);
+	}
+	/* An empty chunk needs a row only to hide an older epoch's. */
+	bool drop = fresh->count == 0 && same_epoch && content->epoch == 1;
+	enum err e = !buf_ok(&b) ? ERR_NO_MEMORY : drop ? txn_del(txn, key_slice(&k)) : txn_put(txn, key_slice(&k), buf_slice(&b));
+	buf_fini(&b);
+	TRY(e);
+	for (uint16_t i = 0; i < before_count && same_epoch; i++)
+		if (!has_extent(after, after_count, before[i].id))
+			TRY(extent_drop_ref(txn, &before[i]));
+	return ERR_OK;
+}
+
+static void add_segment(struct chunk *c, struct segment s)
+{
+	c->segment[c->count++] = s;
+}
+
+/* The chunk with pages [first, first+count) taken by `extent` at `offset` (NULL: by zeros). */
+static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t first, uint32_t count,
+			  const struct extent_ref *extent, uint32_t offset, struct chunk *ret)
+{
+	struct chunk c = { .segment = ARENA_NEW_ARRAY(arena, struct segment, old->count + 2), .epoch = old->epoch };
+	uint32_t end = first + count;
+	bool placed = extent == NULL;
+	if (!c.segment)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < old->count; i++) {
+		const struct segment *s = &old->segment[i];
+		uint32_t s_end = (uint32_t)s->first + s->count;
+		if (s->first < first) {
+			uint32_t keep_end = s_end < first ? s_end : first;
+			add_segment(&c, (struct segment){ s->first, (uint16_t)(keep_end - s->first), s->extent, s->offset });
+		}
+		if (!placed && s_end > first) {
+			add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+			placed = true;
+		}
+		if (s_end > end) {
+			uint32_t keep = s->first > end ? s->first : end;
+			add_segment(&c, (struct segment){ (uint16_t)keep, (uint16_t)(s_end - keep), s->extent,
+							  s->offset + (keep - s->first) * PAGE_BYTES });
+		}
+	}
+	if (!placed)
+		add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+	*ret = c;
+	return ERR_OK;
+}
+
+/* --- Put Page ------------------------------------------------------------------------------------------------------------------- */
+
+static enum err write_extent(struct txn *txn, const struct content *content, uint64_t offset, const struct extent_ref *extent)
+{
+	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
+	TRY(txn_publish(txn, extent));
+	TRY(extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
+	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
+		struct chunk old, fresh;
+		uint64_t chunk_at = i * PAGE_CHUNK_BYTES;
+		uint64_t from = offset > chunk_at ? offset - chunk_at : 0;
+		uint64_t to = offset + extent->length_bytes - chunk_at;
+		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
+		TRY(chunk_get(txn, content, i, &old));
+		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES), extent,
+			      (uint32_t)(chunk_at + from - offset), &fresh));
+		TRY(chunk_put(txn, content, i, &old, &fresh, extent));
+	}
+	return ERR_OK;
+}
+
+/* Zeros over [offset, end): only chunks that have rows are touched. */
+static enum err clear_range(struct txn *txn, const struct content *content, uint64_t offset, uint64_t end)
+{
+	struct chunk_walk walk;
+	struct chunk_at at;
+	TRY(chunk_walk_begin(&walk, txn, content, offset / PAGE_CHUNK_BYTES, (end - 1) / PAGE_CHUNK_BYTES));
+	size_t touched = 0;
+	for (;;) {
+		enum err e = chunk_walk_next(&walk, &at);
+		if (e == ERR_NOT_FOUND)
+			return ERR_OK;
+		TRY(e);
+		if (++touched > PAGE_CLEAR_CHUNKS_MAX)
+			return ERR_OPERATION_TIMED_OUT; /* more than one commit may hold: the client clears it in parts */
+		struct chunk fresh;
+		uint64_t chunk_begin = at.index * PAGE_CHUNK_BYTES;
+		uint64_t from = offset > chunk_begin ? offset - chunk_begin : 0;
+		uint64_t to = end - chunk_begin < PAGE_CHUNK_BYTES ? end - chunk_begin : PAGE_CHUNK_BYTES;
+		TRY(chunk_cut(txn_arena(txn), &at.chunk, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES), NULL, 0,
+			      &fresh));
+		TRY(chunk_put(txn, content, at.index, &at.chunk, &fresh, NULL));
+	}
+}
+
+enum err page_truncate(struct txn *txn, struct blob *b, uint64_t length)
+{
+	return length < b->length_bytes ? clear_range(txn, &b->content, length, b->length_bytes) : ERR_OK;
+}
+
+static enum err check_sequence(const struct blob_put_page_call *c)
+{
+	uint64_t s = c->blob.sequence_number;
+	bool holds = (!c->has_le || s <= c->sequence_le) && (!c->has_lt || s < c->sequence_lt) &&
+		     (!c->has_eq || s == c->sequence_eq);
+	return holds ? ERR_OK : ERR_SEQUENCE_NUMBER_CONDITION_NOT_MET;
+}
+
+enum err blob_apply_put_page(struct txn *txn, void *call)
+{
+	struct blob_put_page_call *c = call;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &c->blob));
+	struct blob *b = &c->blob;
+	TRY(blob_check_write(txn, &c->target, b));
+	if (b->type != BLOB_PAGE)
+		return ERR_INVALID_BLOB_TYPE;
+	if (b->copy.incremental)
+		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
+	if (b->copy.status == COPY_PENDING)
+		return ERR_PENDING_COPY_OPERATION;
+	TRY(check_sequence(c));
+	if (c->offset >= b->length_bytes || c->length > b->length_bytes - c->offset)
+		return ERR_INVALID_PAGE_RANGE;
+	if (!c->clear && !c->payload)
+		return ERR_OK;
+	if (c->clear) {
+		TRY(clear_range(txn, &b->content, c->offset, c->offset + c->length));
+	} else {
+		uint64_t at = c->offset;
+		for (size_t i = 0; i < c->payload->extent_count; i++) {
+			TRY(write_extent(txn, &b->content, at, &c->payload->extents[i]));
+			at += c->payload->extents[i].length_bytes;
+		}
+	}
+	b->http.has_md5 = false;
+	lease_note_write(&b->lease, txn_now(txn));
+	uint64_t version = b->version_ticks;
+	blob_touch(txn, b, &c->target, b->etag);
+	b->version_ticks = version;
+	return blob_put(txn, b);
+}
