@@ -31,7 +31,10 @@ enum err body_begin(struct exchange *ex)
 	hash_md5_init(&k->md5);
 	if (!is_stream(ex))
 		return ERR_OK;
-	return payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0, &k->writer);
+	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0, &k->writer));
+	if (ex->req.payload_in_extents)
+		payload_writer_only_extents(k->writer);
+	return ERR_OK;
 }
 
 static void hash_piece(struct exchange *ex, struct slice bytes)

@@ -471,10 +471,13 @@ static bool conn_load_piece(struct conn *c)
 		const struct body_run *run = &p->runs[ex->run_index];
 		uint64_t left = run->length - ex->run_pos;
 		size_t n = STREAM_PIECE_BYTES - ex->piece_len;
-		if (run->extent.length_bytes == 0) {
+		if (slice_is_set(run->bytes) || run->extent.length_bytes == 0) {
 			if (n > left)
 				n = (size_t)left;
-			memset(ex->piece + ex->piece_len, 0, n);
+			if (slice_is_set(run->bytes))
+				memcpy(ex->piece + ex->piece_len, run->bytes.ptr + ex->run_pos, n);
+			else
+				memset(ex->piece + ex->piece_len, 0, n);
 		} else {
 			uint64_t at = run->offset + ex->run_pos;
 			uint64_t to_boundary = STREAM_PIECE_BYTES - at % STREAM_PIECE_BYTES;

@@ -292,7 +292,7 @@ enum driver_state driver_begin(struct exchange *ex)
 enum driver_state driver_body_end(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
-	if (e == ERR_OK && r->op->body == BODY_MEMORY && r->op->handler->parse_body)
+	if (e == ERR_OK && r->op->handler->parse_body)
 		e = r->op->handler->parse_body(r);
 	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
 }
