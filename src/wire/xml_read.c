@@ -149,10 +149,11 @@ static void on_reference(void *arg, const xmlChar *name)
 static void on_error(void *arg, xmlError *e)
 {
 	struct reader *r = arg;
-	if (r->err != ERR_OK || e->level < XML_ERR_ERROR)
+	bool bad_name = e->code == XML_NS_ERR_QNAME || e->code == XML_NS_ERR_COLON;
+	if (r->err != ERR_OK || (e->level < XML_ERR_ERROR && !bad_name))
 		return;
-	/* An undeclared namespace prefix is none of the service's concern. */
-	if (e->domain == XML_FROM_NAMESPACE)
+	/* A prefix that nobody declared is none of the service's concern. */
+	if (e->domain == XML_FROM_NAMESPACE && !bad_name)
 		return;
 	r->err = e->code == XML_ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_SYNTAX;
 	r->error.line = e->line > 0 ? (unsigned)e->line : 0;
@@ -164,6 +165,11 @@ static void on_error(void *arg, xmlError *e)
 	if (!slice_is_set(r->error.reason) || message.len == 0)
 		r->error.reason = SLICE("The document is not well-formed.");
 	xmlStopParser(r->parser);
+}
+
+/* Some errors of encodings go past the parser's own handler, and libxml2 would print them. */
+static void say_nothing(void *arg, const char *format, ...)
+{
 }
 
 static void run_parser(struct reader *r)
@@ -199,6 +205,7 @@ enum err xml_parse(struct slice document, struct arena *arena, struct xml_node *
 							      : SLICE("The document is empty.") };
 		return ERR_SYNTAX;
 	}
+	xmlSetGenericErrorFunc(NULL, say_nothing); /* per thread */
 	r.parser = xmlCreateMemoryParserCtxt(document.ptr, (int)document.len);
 	if (!r.parser)
 		return ERR_NO_MEMORY;

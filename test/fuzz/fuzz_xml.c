@@ -18,7 +18,7 @@ static struct slice terminated(struct slice s, char *dst, size_t cap)
 static bool put_node(struct buf *b, struct xml_node *n, unsigned depth)
 {
 	char name[256], attr[256];
-	CHECK(depth <= LIMIT_XML_DEPTH);
+	CHECK(depth <= LIMIT_XML_DEPTH && n->name.len && slice_find_byte(n->name, ':') == n->name.len);
 	if (terminated(n->name, name, sizeof name).len != n->name.len)
 		return false;
 	if (n->attrs) {

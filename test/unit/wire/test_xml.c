@@ -80,6 +80,8 @@ static void test_reader(void **state)
 	assert_int_equal(parse(SLICE("<x xmlns='urn:a' xmlns:p='urn:b'><p:y p:a='1'>v</p:y></x>")), ERR_OK);
 	assert_slice(xml_child_text(root, "y"), "v");
 	assert_slice(xml_attr(root->child, "a"), "1");
+	assert_int_equal(parse(SLICE("<p:x><p:y q:a='1'>v</p:y></p:x>")), ERR_OK);
+	assert_slice(xml_child_text(root, "y"), "v");
 	assert_int_equal(parse(SLICE("<\0x\0>\0\xe4\0<\0/\0x\0>\0")), ERR_SYNTAX);
 	assert_int_equal(parse(SLICE("\xff\xfe<\0x\0>\0\xe4\0<\0/\0x\0>\0")), ERR_OK);
 	assert_slice(root->text, "\xc3\xa4");
@@ -104,6 +106,9 @@ static void test_refused(void **state)
 		"<x>\xff</x>",
 		"<x a=1/>",
 		"<x a='1' a='2'/>",
+		"<x a:b:c='1'/>",
+		"<a:b:c/>",
+		"<:a/>",
 		"<x>text<y/></x>",
 		"<x><y/>text</x>",
 		"<!DOCTYPE x><x/>",
