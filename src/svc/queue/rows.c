@@ -279,11 +279,11 @@ enum err message_text(struct txn *txn, uint32_t epoch, const struct message *m, 
 	return e;
 }
 
-/* The id hides the sequence behind the salt, so that ids of one queue do not look like each other. */
+/* Unique by the sequence; spread by an odd factor and hidden behind the salt, so that ids of one queue look unlike each other. */
 struct uuid message_id(const struct message *m)
 {
 	struct uuid id;
-	uint64_t mixed = m->sequence ^ m->salt;
+	uint64_t mixed = (m->sequence * UINT64_C(0x9e3779b97f4a7c15)) ^ m->salt;
 	for (int i = 0; i < 8; i++) {
 		id.bytes[i] = (unsigned char)(mixed >> (8 * i));
 		id.bytes[8 + i] = (unsigned char)(m->salt >> (8 * i));
