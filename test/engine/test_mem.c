@@ -340,6 +340,20 @@ static void others_come_between(void **state)
 	}
 }
 
+/* get read the old value before the other's commit, and returns it after. */
+static void a_read_may_grow_old(void **state)
+{
+	struct engine *e = open_with(NULL);
+	struct meddler m = { .when = MEM_AFTER_GET };
+	assert_int_equal(put_now(e, "k", "mine"), OUTCOME_DONE);
+	assert_int_equal(engine_mem_attach(e, &m.other), ERR_OK);
+	engine_mem_interfere(e, meddle, &m);
+	assert_string_equal(value_at(e, NULL, "k"), "mine");
+	assert_string_equal(value_at(e, NULL, "k"), "theirs");
+	m.other->ops->close(m.other);
+	e->ops->close(e);
+}
+
 /* The same seed and calls give the same outcomes. */
 static void seeds_repeat(void **state)
 {
@@ -368,6 +382,7 @@ int main(void)
 		cmocka_unit_test(the_dead_engine_stays_dead),
 		cmocka_unit_test(a_volatile_commit_is_lost),
 		cmocka_unit_test(others_come_between),
+		cmocka_unit_test(a_read_may_grow_old),
 		cmocka_unit_test(seeds_repeat),
 	};
 	return cmocka_run_group_tests_name("engine mem: faults", tests, NULL, NULL);

@@ -91,20 +91,7 @@ static enum err put_number(struct txn *t, const char *key, int64_t n)
 	return txn_put(t, slice_str(key), slice_make(text, (size_t)snprintf(text, sizeof text, "%lld", (long long)n)));
 }
 
-static enum err apply_move(struct txn *t, struct call *c)
-{
-	TRY(read_number(t, c->key[0], &c->a));
-	TRY(read_number(t, c->key[1], &c->b));
-	if (c->a - c->amount < 0 || c->b + c->amount < 0)
-		return ERR_RESOURCE_ALREADY_EXISTS; /* any refusal with 409 */
-	c->a -= c->amount;
-	c->b += c->amount;
-	TRY(put_number(t, c->key[0], c->a));
-	return put_number(t, c->key[1], c->b);
-}
-
-/* A pair is read by one scan over both rows. */
-static enum err apply_read_pair(struct txn *t, struct call *c)
+static enum err scan_pair(struct txn *t, struct call *c)
 {
 	struct rows rows;
 	char until[32];
@@ -124,6 +111,25 @@ static enum err apply_read_pair(struct txn *t, struct call *c)
 	return ERR_OK;
 }
 
+static enum err read_pair(struct txn *t, struct call *c)
+{
+	if (c->by_scan)
+		return scan_pair(t, c);
+	TRY(read_number(t, c->key[0], &c->a));
+	return read_number(t, c->key[1], &c->b);
+}
+
+static enum err apply_move(struct txn *t, struct call *c)
+{
+	TRY(read_pair(t, c));
+	if (c->a - c->amount < 0 || c->b + c->amount < 0)
+		return ERR_RESOURCE_ALREADY_EXISTS; /* any refusal with 409 */
+	c->a -= c->amount;
+	c->b += c->amount;
+	TRY(put_number(t, c->key[0], c->a));
+	return put_number(t, c->key[1], c->b);
+}
+
 enum err sim_apply(struct txn *t, void *call)
 {
 	struct call *c = call;
@@ -140,7 +146,7 @@ enum err sim_apply(struct txn *t, void *call)
 	case OP_MOVE:
 		return apply_move(t, c);
 	case OP_READ:
-		return apply_read_pair(t, c);
+		return read_pair(t, c);
 	}
 	return ERR_OK;
 }
@@ -176,6 +182,7 @@ static void choose_pair(struct sim *s, struct client *c)
 {
 	struct call *call = &c->call;
 	call->kind = rng_below(&s->rng, 3) ? OP_MOVE : OP_READ;
+	call->by_scan = rng_below(&s->rng, 2);
 	call->amount = (int64_t)rng_below(&s->rng, 801) - 400;
 	for (int i = 0; i < 2; i++)
 		snprintf(call->key[i], sizeof call->key[i], "p%u.%u%c", c->slot, c->generation, 'a' + i);

@@ -90,6 +90,7 @@ static void read_end(struct sim *s, struct client *c)
 static void read_begin(struct sim *s, struct client *c)
 {
 	struct front *f = &s->front[c->front];
+	c->state = CLIENT_INSIDE;
 	c->pin = f->engine->ops->pin(f->engine);
 	enum err err = s->cached && c->call.kind == OP_GET
 			       ? store_read_points(f->store, s->key[c->slot].partition, sim_apply, &c->call, &c->arena)
@@ -98,7 +99,10 @@ static void read_begin(struct sim *s, struct client *c)
 		c->state = CLIENT_READS; /* the bytes are read some time later, under the pin */
 		return;
 	}
+	c->state = CLIENT_IDLE;
 	f->engine->ops->unpin(f->engine, c->pin);
+	if (s->crashed)
+		return;
 	if (err != ERR_OK && err_info(err)->http_status >= 500)
 		sim_wrong(s, "client %u: a read was answered %s", c->number, err_name(err));
 	else
@@ -129,7 +133,7 @@ static void client_act(struct sim *s, struct client *c)
 static void some_read_ends(struct sim *s)
 {
 	struct client *c = &s->client[pick(s, SIM_CLIENTS)];
-	if (c->state == CLIENT_READS)
+	if (c->state == CLIENT_READS && !s->crashed)
 		read_end(s, c);
 }
 
@@ -160,6 +164,16 @@ static void reclaim(struct sim *s)
 		sim_wrong(s, "reclaim: %s", err_name(err));
 }
 
+/* A committer does not run inside itself. */
+static void step(struct front *f)
+{
+	if (f->steps)
+		return;
+	f->steps = true;
+	store_step(f->store);
+	f->steps = false;
+}
+
 static void meddle(void *arg, enum mem_point point)
 {
 	struct front *f = arg;
@@ -175,8 +189,8 @@ static void meddle(void *arg, enum mem_point point)
 	case 1:
 	case 2:
 	case 3:
-		if (s->fronts > 1) /* the other front end comes between */
-			store_step(s->front[1 - f->number].store);
+		/* The other front end comes between, or the own one between a read and its use. */
+		step(point == MEM_AFTER_GET ? f : &s->front[(f->number + 1) % s->fronts]);
 		break;
 	case 4:
 	case 5:
@@ -281,7 +295,7 @@ static void one_event(struct sim *s)
 	if (dice < 45) {
 		client_act(s, &s->client[pick(s, SIM_CLIENTS)]);
 	} else if (dice < 75) {
-		store_step(s->front[pick(s, s->fronts)].store);
+		step(&s->front[pick(s, s->fronts)]);
 	} else if (dice < 85) {
 		some_read_ends(s);
 	} else if (dice < 90) {
@@ -320,7 +334,7 @@ static void drain(struct sim *s)
 		if (s->crashed)
 			restart(s);
 		for (unsigned i = 0; i < s->fronts && !s->crashed; i++)
-			store_step(s->front[i].store);
+			step(&s->front[i]);
 		if (!s->crashed)
 			some_read_ends(s);
 	}

@@ -50,6 +50,7 @@ struct call {
 	char key[2][24];      /* rows: a blob has one, a pair two */
 	uint32_t value, lease;
 	bool none;
+	bool by_scan; /* a pair is read by one scan, not by two gets */
 	uint64_t if_etag;
 	int64_t amount;
 	struct extent_ref extent; /* sealed, to be published */
@@ -58,7 +59,12 @@ struct call {
 	int64_t a, b;
 };
 
-enum client_state { CLIENT_IDLE, CLIENT_WRITES, CLIENT_READS };
+enum client_state {
+	CLIENT_IDLE,
+	CLIENT_WRITES, /* its job is queued */
+	CLIENT_READS,  /* the record is read, its extent not yet */
+	CLIENT_INSIDE, /* in the middle of a read; others may act */
+};
 
 struct sim;
 
@@ -81,6 +87,7 @@ struct front {
 	struct engine *engine;
 	struct clock clock;
 	unsigned number;
+	bool steps; /* its committer is under way */
 };
 
 struct key_slot {

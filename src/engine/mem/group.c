@@ -10,15 +10,6 @@
 
 #include <assert.h>
 
-static void interfere(struct mem_engine *e, enum mem_point point)
-{
-	if (!e->interfere || e->interfering)
-		return;
-	e->interfering = true;
-	e->interfere(e->interfere_arg, point);
-	e->interfering = false;
-}
-
 static void group_unlink(struct engine_group *g)
 {
 	if (!g->link)
@@ -149,7 +140,7 @@ enum err mem_group_get(struct engine_group *g, struct slice partition, struct sl
 	enum err err = ERR_NOT_FOUND;
 	mem_check_key(key);
 	struct slice at = mem_key(&k, partition, key);
-	interfere(g->engine, MEM_BEFORE_READ);
+	mem_interfere(g->engine, MEM_BEFORE_READ);
 	pthread_mutex_lock(&mem->lock);
 	late_tick(mem);
 	const struct row_node *n = map_find(&g->overlay, at);
@@ -177,7 +168,7 @@ enum err mem_group_scan(struct engine_group *g, struct slice partition, const st
 	struct map_key lo, hi;
 	bool hi_inclusive;
 	enum err err = ERR_IO;
-	interfere(g->engine, MEM_BEFORE_READ);
+	mem_interfere(g->engine, MEM_BEFORE_READ);
 	pthread_mutex_lock(&mem->lock);
 	late_tick(mem);
 	if (!mem_engine_dead(g->engine))
@@ -283,7 +274,7 @@ enum outcome mem_group_commit(struct engine_group *g)
 	struct mem_engine *e = g->engine;
 	struct mem *mem = e->mem;
 	bool late = false;
-	interfere(e, MEM_BEFORE_COMMIT);
+	mem_interfere(e, MEM_BEFORE_COMMIT);
 	pthread_mutex_lock(&mem->lock);
 	late_tick(mem);
 	group_unlink(g); /* its own commit needs nothing old */
@@ -298,7 +289,7 @@ enum outcome mem_group_commit(struct engine_group *g)
 	if (!late)
 		group_free(g);
 	if (happened)
-		interfere(e, MEM_AFTER_COMMIT);
+		mem_interfere(e, MEM_AFTER_COMMIT);
 	/* The power may have gone between the sync and this answer. */
 	pthread_mutex_lock(&mem->lock);
 	if (mem_engine_dead(e))

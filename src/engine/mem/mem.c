@@ -9,6 +9,15 @@ bool mem_chance(struct mem *mem, unsigned permille)
 	return permille && rng_below(&mem->rng, 1000) < permille;
 }
 
+void mem_interfere(struct mem_engine *e, enum mem_point point)
+{
+	if (!e->interfere || e->interfering)
+		return;
+	e->interfering = true;
+	e->interfere(e->interfere_arg, point);
+	e->interfering = false;
+}
+
 void mem_check_key(struct slice key)
 {
 	assert(key.len >= 1 && key.len <= LIMIT_KEY_BYTES);
@@ -156,6 +165,7 @@ static enum err get(struct engine *engine, struct engine_snapshot *s, struct sli
 			*ret_value = copy;
 	}
 	pthread_mutex_unlock(&mem->lock);
+	mem_interfere(e, MEM_AFTER_GET);
 	return err;
 }
 

@@ -39,10 +39,11 @@ void engine_mem_sync(struct engine *);
 /* From now on these probabilities hold (the seed and what was drawn stay). */
 void engine_mem_set_faults(struct engine *, const struct mem_options *);
 
-/* Where a group of this engine stands when `interfere` is called: without locks, in the thread that runs the group, so the
- * callback may do anything through another engine on the data, or read through this one, or crash it. It is not called
- * again from inside itself. */
+/* Where a caller of this engine stands when `interfere` is called: without locks, in the caller's thread, so the callback
+ * may do anything through another engine on the data, or read through this one, or crash it. It is not called again from
+ * inside itself. An engine with a callback is used by one thread at a time. */
 enum mem_point {
+	MEM_AFTER_GET,     /* get read its value and did not return yet: others may make it old */
 	MEM_BEFORE_READ,   /* group_get, group_scan */
 	MEM_BEFORE_COMMIT, /* the group is whole and nothing of it is durable */
 	MEM_AFTER_COMMIT,  /* DONE (or UNKNOWN, happened) is decided and not yet answered */

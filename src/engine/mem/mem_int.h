@@ -184,6 +184,7 @@ void mem_extents_crash(struct mem *);
 void mem_extents_fini(struct mem *);
 void mem_extents_stats(const struct mem *, struct engine_stats *);
 
+void mem_interfere(struct mem_engine *, enum mem_point); /* without the lock */
 bool mem_chance(struct mem *, unsigned permille);
 
 #endif
