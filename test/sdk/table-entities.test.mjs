@@ -368,7 +368,7 @@ describe('entities', () => {
 		expectStatus(await t.merge('b', '1', { p3: 'new' }), 204);
 		check((await t.get('b', '1')).json, { ...big, p3: 'new' });
 		expectError(await t.merge('b', '1', { q1: 'x'.repeat(32000), q2: 'x'.repeat(32000), q3: 'x'.repeat(32000) }), 400, 'EntityTooLarge');
-		expectError(await t.insert({ PartitionKey: 'b', RowKey: '4', ...big, q: 'x'.repeat(32000) }), 400, 'EntityTooLarge');
+		expectError(await t.insert({ PartitionKey: 'b', RowKey: '4', ...big, q: 'x'.repeat(32 * 1024) }), 400, 'EntityTooLarge');
 		expectStatus(await t.put('b', '1', { tiny: true }), 204);
 		assert.deepEqual(Object.keys((await t.get('b', '1')).json).filter((k) => /^p\d/.test(k)), []);
 		expectStatus(await t.delete('b', '3', { headers: { 'if-match': '*' } }), 204);
