@@ -371,6 +371,9 @@ static bool settle(struct store *s, enum outcome o, struct slice partition, uint
 		stop(s);
 		fail_members(s, ERR_STOPPED);
 		return true;
+	case OUTCOME_NO_SPACE:
+		store_reclaim_soon(s);
+		return run_again(s, o);
 	default:
 		return run_again(s, o);
 	}

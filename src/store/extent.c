@@ -12,6 +12,7 @@ struct payload_writer {
 	struct store *store;
 	uint64_t hint_bytes; /* announced; 0 = not known */
 	uint64_t length_bytes;
+	bool only_extents;
 	struct buf memory;
 	struct extent_writer *writer;
 	uint32_t writer_bytes;
@@ -47,9 +48,14 @@ enum err payload_writer_new(struct store *s, uint64_t length_hint, struct payloa
 	return ERR_OK;
 }
 
+void payload_writer_only_extents(struct payload_writer *w)
+{
+	w->only_extents = true;
+}
+
 static bool left_memory(const struct payload_writer *w)
 {
-	return w->writer || w->extent_count || w->hint_bytes > PAYLOAD_INLINE_BYTES;
+	return w->only_extents || w->writer || w->extent_count || w->hint_bytes > PAYLOAD_INLINE_BYTES;
 }
 
 bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes)

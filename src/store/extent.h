@@ -22,6 +22,8 @@ struct payload {
 
 struct payload_writer;
 enum err payload_writer_new(struct store *, uint64_t length_hint, struct payload_writer **ret) MUST_CHECK;
+/* Even a short payload goes into an extent (blocks, pages: many of them make one content). Before the first append. */
+void payload_writer_only_extents(struct payload_writer *);
 /* True if the next append of `bytes` bytes stays in memory (cannot block). */
 bool payload_writer_stays_in_memory(const struct payload_writer *, size_t bytes);
 enum err payload_append(struct payload_writer *, struct slice bytes) MUST_CHECK;

@@ -3,17 +3,25 @@
  * one sync each.
  *
  * A full disk: below the reserve only groups that give space back are taken, so RocksDB itself never meets ENOSPC in its log
- * as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing": FAILED. */
+ * as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing": FAILED.
+ * The reserve holds the write buffers on their way to table files, and the tables a compaction may have to write before it
+ * can remove what it read: without it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
-enum { SMALL_PUT_BYTES = 64 * 1024 };
+enum {
+	SMALL_PUT_BYTES = 64 * 1024,
+	COMPACTION_MAX_BYTES = 256 * 1024 * 1024, /* one compaction: all of level 0 and what it overlaps in the next */
+	LOOK_EVERY_NS = 200 * 1000 * 1000,
+	DELETE_PART = 16, /* deletes may use the reserve down to this part of it */
+};
 
 enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
 {
@@ -135,7 +143,19 @@ enum err rocks_group_accept(struct engine_group *g, struct slice partition, cons
 
 /* ---- commit ---- */
 
-bool rocks_has_space(struct rocks *r, uint64_t *ret_free_bytes)
+uint64_t rocks_reserve(struct rocks *r)
+{
+	uint64_t now = base_monotonic_ns(), tables;
+	if (now - atomic_load_explicit(&r->compaction_looked_ns, memory_order_relaxed) > LOOK_EVERY_NS &&
+	    rocksdb_property_int(r->db, "rocksdb.total-sst-files-size", &tables) == 0) {
+		atomic_store_explicit(&r->compaction_bytes, tables < COMPACTION_MAX_BYTES ? tables : COMPACTION_MAX_BYTES,
+				      memory_order_relaxed);
+		atomic_store_explicit(&r->compaction_looked_ns, now, memory_order_relaxed);
+	}
+	return r->reserve_bytes + atomic_load_explicit(&r->compaction_bytes, memory_order_relaxed);
+}
+
+bool rocks_has_space(struct rocks *r, uint64_t more_bytes, uint64_t *ret_free_bytes)
 {
 	struct statvfs v;
 	if (fstatvfs(r->dir_fd, &v) != 0) {
@@ -143,19 +163,22 @@ bool rocks_has_space(struct rocks *r, uint64_t *ret_free_bytes)
 		return true; /* cannot tell: let the write itself say */
 	}
 	*ret_free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
-	return *ret_free_bytes >= r->reserve_bytes;
+	return *ret_free_bytes >= rocks_reserve(r) + more_bytes;
 }
 
 static bool may_commit(struct rocks *r, const struct engine_group *g)
 {
 	uint64_t free_bytes;
-	if (rocks_has_space(r, &free_bytes)) {
+	if (rocks_has_space(r, 0, &free_bytes)) {
 		atomic_store_explicit(&r->short_of_space, false, memory_order_relaxed);
 		return true;
 	}
 	atomic_store_explicit(&r->short_of_space, true, memory_order_relaxed);
 	bool gives_back = g->delete_count && !g->publish_count && g->put_bytes <= SMALL_PUT_BYTES;
-	return gives_back && free_bytes >= r->reserve_bytes / 8;
+	if (!gives_back || free_bytes < r->reserve_bytes / DELETE_PART)
+		return false;
+	atomic_fetch_add_explicit(&r->deletes_when_short, g->delete_count, memory_order_relaxed);
+	return true;
 }
 
 void rocks_put_bitmap(struct rocks *r, rocksdb_writebatch_t *batch, uint32_t region)

@@ -19,6 +19,7 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 
 /* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
 #define WRITE_BUFFER_BYTES (8 * MIB)
+#define WRITE_BUFFER_MIN_BYTES (1 * MIB)
 #define WRITE_BUFFERS 4
 #define LEVEL0_FILES 6
 #define BLOCK_CACHE_BYTES (16 * MIB)
@@ -26,13 +27,17 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define LEVEL_BASE_BYTES (128 * MIB)
 #define BLOOM_BITS_PER_KEY 10
 #define RECYCLED_LOGS 4
-#define RESERVE_BYTES (64 * MIB)
+#define RESERVE_BYTES (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
+/* On a small disk buffers and reserve are these parts of it. */
+#define DISK_PER_BUFFER 32
+#define DISK_PER_RESERVE 8
 
 struct opening {
 	const struct rocks_options *options;
 	struct rocks *r;
 	struct buf *message;
 	bool fresh;
+	uint64_t write_buffer_bytes;
 };
 
 static enum err refuse_errno(struct opening *o, const char *what)
@@ -165,9 +170,9 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_paranoid_checks(p, 1);
 	rocksdb_options_set_block_based_table_factory(p, r->table);
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
-	rocksdb_options_set_write_buffer_size(p, WRITE_BUFFER_BYTES);
+	rocksdb_options_set_write_buffer_size(p, o->write_buffer_bytes);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
-	rocksdb_options_set_max_total_wal_size(p, WRITE_BUFFER_BYTES * WRITE_BUFFERS);
+	rocksdb_options_set_max_total_wal_size(p, o->write_buffer_bytes * WRITE_BUFFERS);
 	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
 	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
 	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
@@ -213,12 +218,23 @@ static enum err open_db(struct opening *o)
 	return err;
 }
 
-static void default_reserve(struct rocks *r, uint64_t wanted)
+static void fit_disk(struct opening *o)
 {
 	struct statvfs v;
-	r->reserve_bytes = wanted ? wanted : RESERVE_BYTES;
-	if (!wanted && fstatvfs(r->dir_fd, &v) == 0 && (uint64_t)v.f_blocks * v.f_frsize / 8 < r->reserve_bytes)
-		r->reserve_bytes = (uint64_t)v.f_blocks * v.f_frsize / 8;
+	struct rocks *r = o->r;
+	r->reserve_bytes = RESERVE_BYTES;
+	o->write_buffer_bytes = WRITE_BUFFER_BYTES;
+	if (fstatvfs(r->dir_fd, &v) == 0) {
+		uint64_t disk = (uint64_t)v.f_blocks * v.f_frsize;
+		if (disk / DISK_PER_RESERVE < r->reserve_bytes)
+			r->reserve_bytes = disk / DISK_PER_RESERVE;
+		if (disk / DISK_PER_BUFFER < o->write_buffer_bytes)
+			o->write_buffer_bytes = disk / DISK_PER_BUFFER;
+	}
+	if (o->write_buffer_bytes < WRITE_BUFFER_MIN_BYTES)
+		o->write_buffer_bytes = WRITE_BUFFER_MIN_BYTES;
+	if (o->options->reserve_bytes)
+		r->reserve_bytes = o->options->reserve_bytes;
 }
 
 /* Counts this opening, durably, so that extent ids of this run were never given before. */
@@ -260,7 +276,7 @@ static bool may_grow(void *arg, uint64_t bytes)
 {
 	struct rocks *r = arg;
 	uint64_t free_bytes;
-	return rocks_has_space(r, &free_bytes) && free_bytes - r->reserve_bytes >= bytes;
+	return rocks_has_space(r, bytes, &free_bytes);
 }
 
 /* Tells the segments what is published. */
@@ -317,7 +333,7 @@ static enum err open_all(struct opening *o)
 	TRY(open_dir(o));
 	TRY(take_lock(o));
 	TRY(check_format(o));
-	default_reserve(o->r, o->options->reserve_bytes);
+	fit_disk(o);
 	set_options(o);
 	TRY(open_db(o));
 	TRY(open_segments(o));
@@ -348,22 +364,12 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	return ERR_OK;
 }
 
-/* So that the next start has no log to replay. If it fails, the log is there. */
-static void flush(struct rocks *r)
-{
-	char *error = NULL;
-	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
-	rocksdb_flush(r->db, o, &error);
-	rocksdb_flushoptions_destroy(o);
-	(void)rocks_error(error);
-}
-
 void rocks_close(struct engine *e)
 {
 	struct rocks *r = rocks_of(e);
 	if (r->db) {
 		if (!atomic_load(&r->failed) && r->segments)
-			flush(r);
+			(void)rocks_flush(r); /* so that the next start has no log to replay; if it fails, the log is there */
 		rocksdb_close(r->db);
 	}
 	segments_close(r->segments);

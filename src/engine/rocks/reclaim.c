@@ -8,11 +8,14 @@
 #include "engine/rocks/segment.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum { RECLAIM_ROWS = 256, DEAD_KEY_BYTES = 10, DEAD_VALUE_BYTES = 20, COUNT_ROWS_MAX = 100000 };
+#define COMPACT_SOON_NS (UINT64_C(500) * 1000 * 1000)          /* something was deleted since */
+#define COMPACT_AGAIN_NS (UINT64_C(600) * 1000 * 1000 * 1000) /* nothing that is known of */
 
 static void dead_key(char key[DEAD_KEY_BYTES], uint64_t sequence)
 {
@@ -179,6 +182,21 @@ static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 	return ERR_OK;
 }
 
+/* Short of space, deleted rows are compacted away now and not some day. Its errors are RocksDB's own to deal with: a
+ * compaction that finds no room is undone and tried again. */
+static void compact_deleted(struct rocks *r)
+{
+	uint64_t deleted = atomic_load(&r->deletes_when_short), now = base_monotonic_ns();
+	if (!atomic_load(&r->short_of_space) || now - r->compacted_ns < (deleted ? COMPACT_SOON_NS : COMPACT_AGAIN_NS))
+		return;
+	if (rocks_flush(r) != ERR_OK)
+		return;
+	rocksdb_compact_range(r->db, NULL, 0, NULL, 0);
+	atomic_fetch_sub(&r->deletes_when_short, deleted);
+	r->compacted_ns = base_monotonic_ns();
+	atomic_store(&r->compaction_looked_ns, 0);
+}
+
 enum err rocks_reclaim(struct engine *e, bool *ret_more)
 {
 	struct rocks *r = rocks_of(e);
@@ -193,6 +211,8 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 		if (count)
 			TRY(reclaim_rows(r, dead, count));
 	}
+	if (!more)
+		compact_deleted(r);
 	*ret_more = more;
 	return ERR_OK;
 }

@@ -49,6 +49,15 @@ enum err rocks_get(struct rocks *r, rocksdb_readoptions_t *read, struct slice fu
 	return ERR_OK;
 }
 
+enum err rocks_flush(struct rocks *r)
+{
+	char *error = NULL;
+	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
+	rocksdb_flush(r->db, o, &error);
+	rocksdb_flushoptions_destroy(o);
+	return rocks_error(error);
+}
+
 /* ---- scans ---- */
 
 struct scan {

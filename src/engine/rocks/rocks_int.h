@@ -62,7 +62,9 @@ struct rocks {
 	rocksdb_writeoptions_t *write_sync, *write_lazy;
 	struct segments *segments;
 	int dir_fd, lock_fd;
-	uint64_t reserve_bytes;
+	uint64_t reserve_bytes;             /* see group.c */
+	atomic_uint_fast64_t compaction_bytes; /* room a compaction may need, looked up now and then */
+	atomic_uint_fast64_t compaction_looked_ns;
 	struct engine_group group;
 	atomic_bool failed;
 
@@ -78,7 +80,10 @@ struct rocks {
 	uint64_t reclaim_from;              /* the reclaimer's: no row before this */
 	atomic_uint_fast64_t retired_waiting;
 	atomic_uint_fast64_t syncs, bytes_written;
-	atomic_bool short_of_space;         /* a group was refused; deletes should give space back quickly */
+	/* The disk is below the reserve: what was deleted since should give its space back soon. */
+	atomic_bool short_of_space;
+	atomic_uint_fast64_t deletes_when_short;
+	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
 };
 
 static inline struct rocks *rocks_of(struct engine *e)
@@ -88,6 +93,8 @@ static inline struct rocks *rocks_of(struct engine *e)
 
 /* rocks.c */
 void full_key_make(struct full_key *, struct slice partition, struct slice key);
+/* Writes what is in memory to table files. */
+enum err rocks_flush(struct rocks *);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
 enum err rocks_get(struct rocks *, rocksdb_readoptions_t *, struct slice full_key, struct arena *, struct slice *ret)
@@ -105,8 +112,9 @@ enum err rocks_group_scan(struct engine_group *, struct slice partition, const s
 enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome rocks_group_commit(struct engine_group *);
 void rocks_group_abort(struct engine_group *);
-/* Free disk space, and whether it is above the reserve. */
-bool rocks_has_space(struct rocks *, uint64_t *ret_free_bytes);
+uint64_t rocks_reserve(struct rocks *);
+/* Free disk space, and whether it holds so many bytes besides the reserve. */
+bool rocks_has_space(struct rocks *, uint64_t more_bytes, uint64_t *ret_free_bytes);
 
 /* Adds the published bits of a region; under publish_lock. */
 void rocks_put_bitmap(struct rocks *, rocksdb_writebatch_t *, uint32_t region);
