@@ -145,6 +145,16 @@ static void note_connection(struct slice value, struct head_seen *seen)
 	}
 }
 
+/* Exactly "chunked" behind the colon, at most one space between: others disagree about which blanks to skip. The value
+ * lies in the head, so the byte behind it is there: CR, or a blank that was trimmed. */
+static bool encoding_is_chunked(const struct http_header *h)
+{
+	const char *behind_colon = h->name.ptr + h->name.len + 1;
+	size_t gap = (size_t)(h->value.ptr - behind_colon);
+	return slice_eq_nocase(h->value, SLICE("chunked")) && (gap == 0 || (gap == 1 && *behind_colon == ' ')) &&
+	       h->value.ptr[h->value.len] == '\r';
+}
+
 /* The headers that framing and the connection depend on. */
 static bool note_header(const struct http_header *h, struct http_head *head, struct head_seen *seen)
 {
@@ -175,7 +185,7 @@ static bool note_header(const struct http_header *h, struct http_head *head, str
 		return true;
 	case 17:
 		if (slice_eq_nocase(h->name, SLICE("Transfer-Encoding"))) {
-			if (seen->transfer_encoding || !slice_eq_nocase(h->value, SLICE("chunked")))
+			if (seen->transfer_encoding || !encoding_is_chunked(h))
 				return false;
 			seen->transfer_encoding = true;
 		}

@@ -2,10 +2,10 @@
  * HTTP/1.1 framing, strict: what could be read in two ways is an error (400 and close). Pure: bytes in, slices out.
  *
  * Refused: both Content-Length and Transfer-Encoding; repeated or differing Content-Length; a sign, blank or anything
- * but digits in it; any Transfer-Encoding but exactly "chunked" once; obs-fold; bare LF or CR; NUL or control bytes in
- * a header; blanks before the colon; a missing, empty-named or repeated Host (HTTP/1.1); bad methods, targets or
- * versions; chunk sizes that are not plain hex or overflow; chunk data not followed by CRLF; trailers that would change
- * the framing. */
+ * but digits in it; any Transfer-Encoding but exactly "chunked" once (with one space before it at most); obs-fold; bare
+ * LF or CR; NUL or control bytes in a header; blanks before the colon; a missing, empty-named or repeated Host
+ * (HTTP/1.1); bad methods, targets or versions; chunk sizes that are not plain hex or overflow; chunk data not followed
+ * by CRLF; trailers that would change the framing. */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
 

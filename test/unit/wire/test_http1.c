@@ -84,6 +84,12 @@ static const struct {
 	/* transfer codings */
 	GOOD(P "Transfer-Encoding: chunked\r\n\r\n"),
 	GOOD(P "transfer-encoding: Chunked\r\n\r\n"),
+	GOOD(P "Transfer-Encoding:chunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding:  chunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding:\tchunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding: \tchunked\r\n\r\n"),
+	BAD(P "Transfer-Encoding: chunked \r\n\r\n"),
+	BAD(P "Transfer-Encoding: chunked\t\r\n\r\n"),
 	BAD(P "Transfer-Encoding: chunked, chunked\r\n\r\n"),
 	BAD(P "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
 	BAD(P "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"),
