@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The checks every blob operation makes, in the order the service makes them. */
 #include "svc/blob/blob.h"
+#include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 
-enum err blob_load(struct txn *txn, const struct blob_target *t, struct blob *ret)
+static enum err load_row(struct txn *txn, const struct blob_target *t, struct blob *ret)
 {
 	enum err e;
 	uint64_t ticks = t->snapshot_ticks ? t->snapshot_ticks : t->version_ticks;
@@ -20,6 +21,13 @@ enum err blob_load(struct txn *txn, const struct blob_target *t, struct blob *re
 			e = ERR_NOT_FOUND;
 	}
 	return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
+}
+
+enum err blob_load(struct txn *txn, const struct blob_target *t, struct blob *ret)
+{
+	TRY(load_row(txn, t, ret));
+	blob_settle(ret, txn_now(txn));
+	return ERR_OK;
 }
 
 static struct condition_target condition_target_of(const struct blob *b)

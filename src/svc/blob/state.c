@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "svc/blob/state.h"
+
+#include "svc/blob/stage.h"
+#include "svc/blob/tags.h"
+#include "svc/common/background.h"
+#include "svc/common/generation.h"
+
+/* --- snapshots ---------------------------------------------------------------------------------------------------------------- */
+
+/* A time for a new history row that no other row of the name has. */
+static enum err free_history_ticks(struct txn *txn, struct slice name, uint64_t *ret)
+{
+	struct blob other;
+	uint64_t ticks = txn_now(txn);
+	for (;; ticks++) {
+		enum err e = blob_get_history(txn, name, ticks, &other);
+		if (e == ERR_NOT_FOUND) {
+			*ret = ticks;
+			return ERR_OK;
+		}
+		TRY(e);
+	}
+}
+
+enum err blob_apply_snapshot(struct txn *txn, void *call)
+{
+	struct blob_snapshot_call *c = call;
+	struct blob base;
+	uint64_t now = txn_now(txn);
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &base));
+	TRY(lease_check_read(&base.lease, &lease_errors_blob, now, target_lease_id(&c->target)));
+	struct condition_target t = { .exists = true, .etag = base.etag, .modified_ticks = base.modified_ticks };
+	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	TRY(blob_check_tags(&c->target, &base));
+	if (base.copy.status == COPY_PENDING)
+		return ERR_PENDING_COPY_OPERATION;
+	if (base.copy.incremental)
+		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
+
+	struct blob *s = &c->snapshot;
+	*s = base;
+	TRY(free_history_ticks(txn, base.name, &s->history_ticks));
+	s->is_snapshot = true;
+	s->lease = (struct lease){ .held = false };
+	s->version_ticks = 0;
+	if (c->has_metadata) {
+		s->metadata = c->metadata;
+		s->etag = etag_next(now, base.etag);
+		s->modified_ticks = s->etag;
+	}
+	TRY(content_share(txn, &base.content));
+	if (base.type == BLOB_PAGE) { /* what is written from now on is not the snapshot's */
+		base.content.epoch++;
+		TRY(blob_put(txn, &base));
+	}
+	c->base_version_ticks = base.version_ticks;
+	return blob_put(txn, s);
+}
+
+/* --- undelete ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_deleted_base(const struct blob *b)
+{
+	return b->deleted_ticks && !b->is_snapshot && !b->version_ticks;
+}
+
+/* The base that was deleted last comes back, if the name has none now; other deleted bases become snapshots. */
+static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
+{
+	struct key k;
+	bool was_base = is_deleted_base(b);
+	blob_history_key(&k, b->name, b->history_ticks);
+	b->deleted_ticks = 0;
+	b->retention_days = 0;
+	if (!was_base)
+		return blob_put(txn, b);
+	if (!as_base) {
+		b->is_snapshot = true;
+		return blob_put(txn, b);
+	}
+	TRY(txn_del(txn, key_slice(&k)));
+	b->history_ticks = 0;
+	TRY(tags_reindex(txn, b->name, NULL, &b->tags));
+	return blob_put(txn, b);
+}
+
+static enum err newest_deleted_base(const struct rows *rows, struct arena *arena, size_t *ret)
+{
+	*ret = SIZE_MAX;
+	for (size_t i = 0; i < rows->count; i++) {
+		struct blob b;
+		TRY(blob_decode(rows->row[i].value, arena, &b));
+		if (is_deleted_base(&b))
+			*ret = i; /* key order is time order */
+	}
+	return ERR_OK;
+}
+
+enum err blob_apply_undelete(struct txn *txn, void *call)
+{
+	struct blob_undelete_call *c = call;
+	struct blob base;
+	struct key from, until;
+	struct rows rows;
+	size_t newest;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	enum err e = blob_get(txn, c->name, &base);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	bool has_base = e == ERR_OK;
+	key_init(&from);
+	key_tag(&from, 'h');
+	key_str(&from, c->name);
+	until = from;
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+	TRY(txn_scan(txn, &spec, &rows));
+	if (!rows.count && !has_base)
+		return ERR_BLOB_NOT_FOUND;
+	TRY(newest_deleted_base(&rows, txn_arena(txn), &newest));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct blob b;
+		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
+		b.name = c->name;
+		if (b.deleted_ticks)
+			TRY(restore_row(txn, &b, !has_base && i == newest));
+	}
+	return ERR_OK;
+}
+
+/* --- tiers ---------------------------------------------------------------------------------------------------------------------- */
+
+void blob_settle(struct blob *b, uint64_t now)
+{
+	if (b->rehydrate == REHYDRATE_NONE || now < b->tier_changed_ticks + BLOB_REHYDRATE_SECONDS * TICKS_PER_SECOND)
+		return;
+	b->tier = b->rehydrate == REHYDRATE_TO_HOT ? TIER_HOT : b->rehydrate == REHYDRATE_TO_COOL ? TIER_COOL : TIER_COLD;
+	b->rehydrate = REHYDRATE_NONE;
+}
+
+static enum err set_tier(struct blob_state_call *c, uint64_t now)
+{
+	struct blob *b = &c->blob;
+	bool archive_tiers = c->tier == TIER_HOT || c->tier == TIER_COOL || c->tier == TIER_COLD || c->tier == TIER_ARCHIVE;
+	if (b->type == BLOB_APPEND || (b->type == BLOB_BLOCK) != archive_tiers)
+		return ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+	enum blob_rehydrate goal = c->tier == TIER_HOT ? REHYDRATE_TO_HOT : c->tier == TIER_COOL ? REHYDRATE_TO_COOL :
+												    REHYDRATE_TO_COLD;
+	if (b->rehydrate != REHYDRATE_NONE) {
+		c->rehydrating = true;
+		return b->rehydrate == goal && c->tier != TIER_ARCHIVE ? ERR_OK : ERR_BLOB_BEING_REHYDRATED;
+	}
+	if (b->tier == TIER_ARCHIVE && c->tier != TIER_ARCHIVE) {
+		b->rehydrate = goal;
+		c->rehydrating = true;
+	} else {
+		b->tier = c->tier;
+	}
+	b->tier_changed_ticks = now;
+	return ERR_OK;
+}
+
+enum err blob_apply_set_tier(struct txn *txn, void *call)
+{
+	struct blob_state_call *c = call;
+	c->rehydrating = false;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &c->blob));
+	TRY(lease_check_read(&c->blob.lease, &lease_errors_blob, txn_now(txn), target_lease_id(&c->target)));
+	TRY(blob_check_tags(&c->target, &c->blob));
+	TRY(set_tier(c, txn_now(txn)));
+	return blob_put(txn, &c->blob);
+}
+
+/* --- holds ---------------------------------------------------------------------------------------------------------------------- */
+
+static enum err load_for_hold(struct txn *txn, struct blob_state_call *c)
+{
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &c->blob));
+	struct condition_target t = { .exists = true, .etag = c->blob.etag, .modified_ticks = c->blob.modified_ticks };
+	return conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET);
+}
+
+enum err blob_apply_set_immutability(struct txn *txn, void *call)
+{
+	struct blob_state_call *c = call;
+	TRY(load_for_hold(txn, c));
+	struct blob *b = &c->blob;
+	/* A locked policy can only grow. */
+	if (b->immutability == IMMUTABLE_LOCKED && (c->mode != IMMUTABLE_LOCKED || c->until_ticks < b->immutable_until_ticks))
+		return ERR_BLOB_IMMUTABLE_DUE_TO_POLICY;
+	b->immutability = c->mode;
+	b->immutable_until_ticks = c->until_ticks;
+	return blob_put(txn, b);
+}
+
+enum err blob_apply_delete_immutability(struct txn *txn, void *call)
+{
+	struct blob_state_call *c = call;
+	TRY(load_for_hold(txn, c));
+	if (c->blob.immutability == IMMUTABLE_LOCKED)
+		return ERR_IMMUTABILITY_POLICY_DELETE_ON_LOCKED_POLICY;
+	c->blob.immutability = IMMUTABLE_NONE;
+	c->blob.immutable_until_ticks = 0;
+	return blob_put(txn, &c->blob);
+}
+
+enum err blob_apply_set_legal_hold(struct txn *txn, void *call)
+{
+	struct blob_state_call *c = call;
+	TRY(load_for_hold(txn, c));
+	c->blob.legal_hold = c->legal_hold;
+	return blob_put(txn, &c->blob);
+}
+
+/* --- what time ends --------------------------------------------------------------------------------------------------------------- */
+
+enum { EXPIRE_ROWS = 256 };
+
+struct expire_call {
+	struct slice from;
+	bool write;         /* the first pass only looks, on a snapshot */
+	bool found, more;
+	struct slice next;
+};
+
+static bool retention_over(const struct blob *b, uint64_t now)
+{
+	return b->deleted_ticks && now >= b->deleted_ticks + (uint64_t)b->retention_days * 86400 * TICKS_PER_SECOND;
+}
+
+static enum err expire_row(struct txn *txn, struct expire_call *c, const struct row *row)
+{
+	uint64_t now = txn_now(txn);
+	if (row->key.ptr[0] == 'h') {
+		struct blob b;
+		TRY(blob_decode(row->value, txn_arena(txn), &b));
+		if (!retention_over(&b, now))
+			return ERR_OK;
+		c->found = true;
+		if (!c->write)
+			return ERR_OK;
+		TRY(content_release(txn, &b.content));
+		return txn_del(txn, row->key);
+	}
+	struct stage s;
+	TRY(stage_decode(row->value, &s));
+	if (s.last_ticks + STAGE_LIFE_TICKS > now)
+		return ERR_OK;
+	c->found = true;
+	if (!c->write)
+		return ERR_OK;
+	struct slice rest = row->key, name;
+	char *dst = arena_alloc(txn_arena(txn), rest.len + 1);
+	if (!dst || !key_take_tag(&rest, 'U') || !key_take_str(&rest, dst, row->key.len, &name))
+		return dst ? ERR_CORRUPT : ERR_NO_MEMORY;
+	return stage_discard(txn, name);
+}
+
+/* 'U' rows come first in key order, then 'h'. */
+static enum err apply_expire(struct txn *txn, void *call)
+{
+	struct expire_call *c = call;
+	struct rows rows;
+	bool history = slice_is_set(c->from) && c->from.len && c->from.ptr[0] == 'h';
+	c->found = c->more = false;
+	struct scan_spec spec = { .from = slice_is_set(c->from) && c->from.len ? c->from : SLICE("U"),
+				  .until = history ? SLICE("i") : SLICE("V"), .limit_rows = EXPIRE_ROWS };
+	TRY(txn_scan(txn, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++)
+		TRY(expire_row(txn, c, &rows.row[i]));
+	if (rows.more) {
+		struct key k;
+		key_after(&k, rows.row[rows.count - 1].key);
+		c->next = arena_dup(txn_arena(txn), key_slice(&k));
+		c->more = true;
+	} else if (!history) {
+		c->next = SLICE("h");
+		c->more = true;
+	}
+	return ERR_OK;
+}
+
+enum err blob_expire_round(struct store *store, struct slice partition, struct buf *from, bool *ret_more)
+{
+	struct arena arena;
+	struct expire_call c = { .from = buf_slice(from) };
+	arena_init(&arena, 64 * MIB);
+	enum err e = store_read(store, partition, apply_expire, &c, &arena);
+	if (e == ERR_OK && c.found) {
+		c.write = true;
+		e = background_write(store, partition, apply_expire, &c, &arena);
+	}
+	if (e == ERR_OK) {
+		struct buf next;
+		buf_init(&next, LIMIT_KEY_BYTES);
+		if (c.more)
+			buf_put(&next, c.next);
+		buf_fini(from);
+		*from = next;
+		*ret_more = c.more;
+	}
+	arena_fini(&arena);
+	return e;
+}

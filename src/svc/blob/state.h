@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Snapshots, undelete, tiers, immutability policies and legal holds. None of them changes the ETag of the base. */
+#ifndef SVC_BLOB_STATE_H
+#define SVC_BLOB_STATE_H
+
+#include "svc/blob/blob.h"
+
+struct blob_snapshot_call {
+	struct blob_target target;
+	bool has_metadata;
+	struct pairs metadata; /* of the snapshot, instead of the base's */
+	/* out */
+	struct blob snapshot;
+	uint64_t base_version_ticks;
+};
+enum err blob_apply_snapshot(struct txn *, void *call);
+
+struct blob_undelete_call {
+	struct slice name;
+};
+enum err blob_apply_undelete(struct txn *, void *call);
+
+struct blob_state_call {
+	struct blob_target target;
+	/* tier */
+	enum blob_tier tier;
+	bool rehydrating; /* out: the blob leaves the archive, later */
+	/* immutability policy: mode NONE deletes it */
+	enum immutability_mode mode;
+	uint64_t until_ticks;
+	/* legal hold */
+	bool legal_hold;
+	/* out */
+	struct blob blob;
+};
+enum err blob_apply_set_tier(struct txn *, void *call);
+enum err blob_apply_set_immutability(struct txn *, void *call);
+enum err blob_apply_delete_immutability(struct txn *, void *call);
+enum err blob_apply_set_legal_hold(struct txn *, void *call);
+
+/* A blob that left the archive is readable BLOB_REHYDRATE_SECONDS later. */
+enum { BLOB_REHYDRATE_SECONDS = 10 };
+/* What a record means at this time: a rehydration that is over is done. */
+void blob_settle(struct blob *, uint64_t now_ticks);
+
+/* Background: one bounded page of history rows whose retention is over and stagings whose week is over, from *from on
+ * (partition-relative key, absent = beginning; set to where to go on, absent at the end). Blocks. */
+enum err blob_expire_round(struct store *, struct slice partition, struct buf *from, bool *ret_more) MUST_CHECK;
+
+#endif
