@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entity group transactions: operations.md (Entity Group Transaction), concurrency.md section 6.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+import { startServer } from '../lib/server.mjs';
+import { accountSas, tableSas } from '../lib/sign.mjs';
+import { keyPath, newTable, tableRejects } from '../lib/table.mjs';
+
+let server;
+before(async () => {
+	server = await startServer();
+});
+after(() => server.remove());
+
+// One change set as SDKs write it; operations are [method, path, headers, body].
+function changeset(operations, { eol = '\r\n', host = '', ids = false } = {}) {
+	const lines = ['--batch_b', 'Content-Type: multipart/mixed; boundary=changeset_c', ''];
+	operations.forEach(([method, path, headers = {}, body], i) => {
+		lines.push('--changeset_c', 'Content-Type: application/http', 'Content-Transfer-Encoding: binary');
+		if (ids) lines.push(`Content-ID: ${i + 1}`);
+		lines.push('', `${method} ${host}${path} HTTP/1.1`);
+		const all = { accept: 'application/json;odata=minimalmetadata', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers };
+		for (const [name, value] of Object.entries(all)) lines.push(`${name}: ${value}`);
+		lines.push('', body === undefined ? '' : JSON.stringify(body));
+	});
+	lines.push('--changeset_c--', '--batch_b--', '');
+	return lines.join(eol);
+}
+
+async function post(t, body, o = {}) {
+	const r = await t.raw.post('/$batch', { body, ...o, headers: { 'content-type': 'multipart/mixed; boundary=batch_b', accept: 'application/json;odata=minimalmetadata', ...o.headers } });
+	// The embedded answers: status, headers, body.
+	r.parts = r.text
+		.split(/--(?:changeset|batch)response_[^\r\n]*\r\n/)
+		.filter((part) => part.includes('HTTP/1.1'))
+		.map((part) => {
+			const [head, ...rest] = part.slice(part.indexOf('HTTP/1.1')).split('\r\n\r\n');
+			const [line, ...headers] = head.split('\r\n');
+			const text = rest.join('\r\n\r\n').trim();
+			return {
+				status: Number(line.split(' ')[1]),
+				headers: Object.fromEntries(headers.map((h) => [h.slice(0, h.indexOf(':')).toLowerCase(), h.slice(h.indexOf(':') + 1).trim()])),
+				json: text ? JSON.parse(text) : undefined,
+			};
+		});
+	return r;
+}
+
+// Outer 202, one part with the operation's own status, code and "index:message".
+function expectRefused(r, index, status, code) {
+	expectStatus(r, 202);
+	assert.equal(r.parts.length, 1, r.text);
+	assert.equal(r.parts[0].status, status, r.text);
+	assert.equal(r.parts[0].json['odata.error'].code, code);
+	assert.ok(r.parts[0].json['odata.error'].message.value.startsWith(`${index}:`), r.text);
+}
+
+describe('transactions by the SDK', () => {
+	test('every kind of operation in one', async () => {
+		const t = await newTable(server);
+		for (const rowKey of ['upd', 'mrg', 'del', 'uprep', 'upmrg']) await t.sdk.createEntity({ partitionKey: 'p', rowKey, a: 1, b: 1 });
+		const result = await t.sdk.submitTransaction([
+			['create', { partitionKey: 'p', rowKey: 'new', v: 'x' }],
+			['update', { partitionKey: 'p', rowKey: 'upd', c: 2 }, 'Replace'],
+			['update', { partitionKey: 'p', rowKey: 'mrg', c: 2 }, 'Merge'],
+			['delete', { partitionKey: 'p', rowKey: 'del' }],
+			['upsert', { partitionKey: 'p', rowKey: 'uprep', c: 2 }, 'Replace'],
+			['upsert', { partitionKey: 'p', rowKey: 'upmrg', c: 2 }, 'Merge'],
+			['upsert', { partitionKey: 'p', rowKey: "o'new", c: 2 }, 'Merge'],
+		]);
+		assert.equal(result.status, 202);
+		assert.deepEqual(result.subResponses.map((s) => s.status), [204, 204, 204, 204, 204, 204, 204]);
+		assert.equal(result.getResponseForEntity('new').etag, (await t.sdk.getEntity('p', 'new')).etag);
+		const { entities } = await t.queryAll({}, { headers: { accept: 'application/json;odata=nometadata' } });
+		const seen = Object.fromEntries(entities.map((e) => [e.RowKey, [e.a, e.b, e.c]]));
+		assert.deepEqual(seen, { new: [undefined, undefined, undefined], upd: [undefined, undefined, 2], mrg: [1, 1, 2], uprep: [undefined, undefined, 2], upmrg: [1, 1, 2], "o'new": [undefined, undefined, 2] });
+	});
+
+	test('a refused operation leaves nothing and is named', async () => {
+		const t = await newTable(server);
+		await t.sdk.createEntity({ partitionKey: 'p', rowKey: '7' });
+		const actions = Array.from({ length: 10 }, (_, i) => ['create', { partitionKey: 'p', rowKey: String(i) }]);
+		const error = await tableRejects(t.sdk.submitTransaction(actions), 409, 'EntityAlreadyExists');
+		assert.match(error.message, /^7:The specified entity already exists\./);
+		assert.deepEqual((await t.queryAll()).entities.map((e) => e.RowKey), ['7']);
+	});
+
+	test('100 operations of nearly 4 MiB are one commit; 101 are refused', async () => {
+		const t = await newTable(server);
+		const actions = Array.from({ length: 100 }, (_, i) => ['create', { partitionKey: 'p', rowKey: String(i).padStart(3, '0'), text: 'x'.repeat(32 * 1024), more: 'y'.repeat(8000) }]);
+		await t.sdk.submitTransaction(actions);
+		assert.equal((await t.queryAll({ $select: 'RowKey' })).entities.length, 100);
+		const many = Array.from({ length: 101 }, (_, i) => ['POST', `/${server.account}/${t.name}`, {}, { PartitionKey: 'q', RowKey: String(i) }]);
+		expectRefused(await post(t, changeset(many)), 100, 400, 'InvalidInput');
+		expectError(await post(t, changeset([['POST', `/${t.name}`, {}, { PartitionKey: 'p', RowKey: 'x' }]]) + 'x'.repeat(4 * 1024 * 1024)), 413, 'RequestBodyTooLarge');
+	});
+});
+
+describe('transactions on the wire', () => {
+	for (const eol of ['\r\n', '\n'])
+		for (const where of ['absolute', 'path', 'relative'])
+			test(`${where} URLs, ${eol === '\n' ? 'LF' : 'CRLF'}, Content-ID, answers in order`, async () => {
+				const t = await newTable(server);
+				const prefix = where === 'absolute' ? server.endpoints.table : where === 'path' ? `/${server.account}` : '';
+				const at = (rk) => prefix + keyPath(t.name, 'p', rk);
+				await t.insert({ PartitionKey: 'p', RowKey: 'd' });
+				const r = expectStatus(
+					await post(
+						t,
+						changeset(
+							[
+								['POST', `${prefix}/${t.name}`, { Prefer: 'return-no-content' }, { PartitionKey: 'p', RowKey: 'a', v: 1 }],
+								['POST', `${prefix}/${t.name}()`, {}, { PartitionKey: 'p', RowKey: 'b', v: 2 }],
+								['PUT', at('c'), {}, { v: 3 }],
+								['MERGE', at('e'), {}, { v: 3 }],
+								['DELETE', at('d'), { 'If-Match': '*' }],
+							],
+							{ eol, ids: true },
+						),
+					),
+					202,
+				);
+				assert.match(r.headers['content-type'], /^multipart\/mixed; boundary=batchresponse_/);
+				assert.deepEqual(r.parts.map((p) => p.status), [204, 201, 204, 204, 204]);
+				assert.deepEqual(r.parts.map((p) => p.headers['content-id']), ['1', '2', '3', '4', '5']);
+				assert.equal(r.parts[1].json.v, 2);
+				assert.ok(r.parts[0].headers.location.endsWith(`${t.name}(PartitionKey='p',RowKey='a')`));
+				for (const [i, rk] of [[0, 'a'], [1, 'b'], [2, 'c'], [3, 'e']]) assert.equal(r.parts[i].headers.etag, (await t.get('p', rk)).etag);
+				assert.equal(r.parts[4].headers.etag, undefined);
+				expectError(await t.get('p', 'd'), 404, 'ResourceNotFound');
+			});
+
+	test('If-Match inside a change set is judged for each operation', async () => {
+		const t = await newTable(server);
+		const { etag } = await t.insert({ PartitionKey: 'p', RowKey: 'r', v: 1 });
+		const op = (match, v) => ['PUT', keyPath(t.name, 'p', 'r'), { 'If-Match': match }, { v }];
+		const other = ['POST', `/${t.name}`, {}, { PartitionKey: 'p', RowKey: 'other' }];
+		const first = expectStatus(await post(t, changeset([other, op(etag, 2)])), 202);
+		assert.deepEqual(first.parts.map((p) => p.status), [201, 204]);
+		const another = ['POST', `/${t.name}`, {}, { PartitionKey: 'p', RowKey: 'another' }];
+		expectRefused(await post(t, changeset([another, op(etag, 3)])), 1, 412, 'UpdateConditionNotSatisfied');
+		expectError(await t.get('p', 'another'), 404, 'ResourceNotFound');
+		assert.equal((await t.get('p', 'r')).json.v, 2);
+	});
+
+	test('what a change set may not be', async () => {
+		const t = await newTable(server);
+		const add = (pk, rk, more = {}) => ['POST', `/${t.name}`, {}, { PartitionKey: pk, RowKey: rk, ...more }];
+		expectRefused(await post(t, changeset([add('p', '1'), add('p', '2'), add('p', '1')])), 2, 400, 'InvalidDuplicateRow');
+		expectRefused(await post(t, changeset([add('p', '1'), add('q', '1')])), 1, 400, 'CommandsInBatchActOnDifferentPartitions');
+		const other = await newTable(server);
+		expectRefused(await post(t, changeset([add('p', '1'), ['POST', `/${other.name}`, {}, { PartitionKey: 'p', RowKey: '2' }]])), 1, 400, 'CommandsInBatchActOnDifferentPartitions');
+		expectRefused(await post(t, changeset([['POST', `/${uniqueName('none')}`, {}, { PartitionKey: 'p', RowKey: '2' }]])), 0, 404, 'TableNotFound');
+		expectRefused(await post(t, changeset([add('p', '1'), add('p', '2', { 'bad-name': 1 })])), 1, 400, 'PropertyNameInvalid');
+		expectRefused(await post(t, changeset([['DELETE', keyPath(t.name, 'p', 'x'), {}]])), 0, 400, 'InvalidInput');
+		expectRefused(await post(t, changeset([['GET', keyPath(t.name, 'p', 'x'), {}]])), 0, 400, 'InvalidInput');
+		for (const text of ['', 'nonsense', '--batch_b\r\n', changeset([]), changeset([add('p', '1')]).slice(0, -20)]) expectError(await post(t, text), 400, 'InvalidInput');
+		expectError(await post(t, changeset([add('p', '1')]), { headers: { 'content-type': 'application/json' } }), 400, 'InvalidInput');
+		assert.equal((await t.queryAll()).entities.length, 0);
+	});
+
+	test('a single GET in a batch: entity, query, missing', async () => {
+		const t = await newTable(server);
+		await t.insert({ PartitionKey: 'p', RowKey: 'r', v: 5 });
+		await t.insert({ PartitionKey: 'p', RowKey: 's', v: 6 });
+		const single = (path) => `--batch_b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET ${server.endpoints.table}${path} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n--batch_b--\r\n`;
+		const one = expectStatus(await post(t, single(keyPath(t.name, 'p', 'r'))), 202);
+		assert.equal(one.parts[0].status, 200);
+		assert.equal(one.parts[0].json.v, 5);
+		const list = expectStatus(await post(t, single(`/${t.name}()?$filter=v%20gt%205`)), 202);
+		assert.deepEqual(list.parts[0].json.value.map((e) => e.RowKey), ['s']);
+		const none = expectStatus(await post(t, single(keyPath(t.name, 'p', 'zz'))), 202);
+		assert.equal(none.parts[0].status, 404);
+		const bad = expectStatus(await post(t, single(`/${t.name}()?$filter=v%20gt`)), 202);
+		assert.equal(bad.parts[0].status, 400);
+	});
+});
+
+describe('transactions under a SAS', () => {
+	const operations = (t) => ({
+		a: ['POST', `/${t.name}`, {}, { PartitionKey: 'p', RowKey: 'ins' }],
+		u: ['PUT', keyPath(t.name, 'p', 'x'), { 'If-Match': '*' }, { v: 1 }],
+		'a&u': ['PUT', keyPath(t.name, 'p', 'y'), {}, { v: 1 }],
+		d: ['DELETE', keyPath(t.name, 'p', 'z'), { 'If-Match': '*' }],
+	});
+	const allowed = (letters, need) => need.split('&').every((l) => letters.includes(l));
+
+	test('each operation needs its letters', async () => {
+		for (const kind of ['service', 'account'])
+			for (const letters of ['r', 'a', 'u', 'd', 'au', 'raud']) {
+				const t = await newTable(server);
+				for (const rk of ['x', 'z']) await t.insert({ PartitionKey: 'p', RowKey: rk });
+				const sas = kind === 'service' ? tableSas(server.account, server.key, t.name, { sp: letters }) : accountSas(server.account, server.key, { sp: letters, ss: 't', srt: 'o' });
+				for (const [need, operation] of Object.entries(operations(t))) {
+					const r = await post(t, changeset([operation]), { sas });
+					if (allowed(letters, need)) assert.ok(expectStatus(r, 202).parts[0].status < 300, `${kind} ${letters} ${need}: ${r.text}`);
+					else expectRefused(r, 0, 403, 'AuthorizationPermissionMismatch');
+				}
+			}
+	});
+
+	test('a table SAS reaches its table and its key range only', async () => {
+		const t = await newTable(server);
+		const other = await newTable(server);
+		const insert = (table, pk, rk) => post(t, changeset([['POST', `/${table.name}`, {}, { PartitionKey: pk, RowKey: rk }]]), { sas });
+		let sas = tableSas(server.account, server.key, t.name, {});
+		expectRefused(await insert(other, 'p', '1'), 0, 403, 'AuthorizationFailure');
+		sas = tableSas(server.account, server.key, t.name, { spk: 'b', srk: 'm', epk: 'd', erk: 'm' });
+		for (const [pk, rk, ok] of [['a', 'z', 0], ['b', 'l', 0], ['b', 'm', 1], ['c', 'a', 1], ['d', 'm', 1], ['d', 'n', 0], ['e', 'a', 0]]) {
+			const r = await insert(t, pk, rk);
+			if (ok) assert.equal(r.parts[0].status, 201);
+			else expectRefused(r, 0, 403, 'AuthorizationFailure');
+		}
+	});
+});
