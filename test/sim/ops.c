@@ -119,14 +119,18 @@ static enum err read_pair(struct txn *t, struct call *c)
 	return read_number(t, c->key[1], &c->b);
 }
 
+/* Takes from one before it asks the other, and reads its own write: an error after a put must leave nothing of it. */
 static enum err apply_move(struct txn *t, struct call *c)
 {
 	TRY(read_pair(t, c));
-	if (c->a - c->amount < 0 || c->b + c->amount < 0)
+	int64_t want = c->a - c->amount;
+	TRY(put_number(t, c->key[0], want));
+	TRY(read_pair(t, c));
+	if (c->a != want)
+		return ERR_CORRUPT;
+	if (c->a < 0 || c->b + c->amount < 0)
 		return ERR_RESOURCE_ALREADY_EXISTS; /* any refusal with 409 */
-	c->a -= c->amount;
 	c->b += c->amount;
-	TRY(put_number(t, c->key[0], c->a));
 	return put_number(t, c->key[1], c->b);
 }
 
