@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bearer tokens over the wire (auth.md 8): --oauth basic believes the claims of a well-formed token, over HTTPS only.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { removeDir, startServer, tempDir } from '../lib/server.mjs';
+import { Client } from '../lib/http.mjs';
+import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+
+let server, plain, dir, container;
+const clients = {};
+before(async () => {
+	dir = tempDir();
+	const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-keyout', `${dir}/key.pem`, '-out', `${dir}/cert.pem`]);
+	assert.equal(made.status, 0, String(made.stderr));
+	server = await startServer({ flags: ['--cert', `${dir}/cert.pem`, '--key', `${dir}/key.pem`, '--oauth', 'basic'] });
+	plain = await startServer();
+	for (const service of ['blob', 'queue', 'table']) clients[service] = new Client(server, { service });
+	container = uniqueName('c');
+	expectStatus(await clients.blob.put(`/${container}`, { query: { restype: 'container' } }), 201);
+});
+after(async () => {
+	await server?.remove();
+	await plain?.remove();
+	removeDir(dir);
+});
+
+const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+function token(claims = {}, header = { alg: 'RS256', typ: 'JWT' }, signature = 'c2lnbmVk') {
+	const now = Math.floor(server.now() / 1000);
+	const all = { aud: 'https://storage.azure.com', iss: 'https://sts.windows.net/tenant/', nbf: now - 60, iat: now - 60, exp: now + 600, oid: 'o', tid: 't', ...claims };
+	return `${part(header)}.${part(all)}.${signature}`;
+}
+const bearer = (text, more = {}) => ({ headers: { authorization: `Bearer ${text}`, ...more } });
+
+describe('accepted', () => {
+	test('blob, queue and table', async () => {
+		expectStatus(await clients.blob.get('/', { query: { comp: 'list' }, ...bearer(token()) }), 200);
+		expectStatus(await clients.queue.get('/', { query: { comp: 'list' }, ...bearer(token()) }), 200);
+		expectStatus(await clients.table.get('/Tables', bearer(token(), { accept: 'application/json' })), 200);
+	});
+	test('write and read a blob', async () => {
+		const path = `/${container}/${uniqueName('b')}`;
+		expectStatus(await clients.blob.put(path, { body: 'x', ...bearer(token(), { 'x-ms-blob-type': 'BlockBlob' }) }), 201);
+		assert.equal(expectStatus(await clients.blob.get(path, bearer(token())), 200).text, 'x');
+	});
+	test('the audience of the account, a list of audiences, a slash', async () => {
+		for (const aud of [`https://${server.account}.blob.core.windows.net`, ['https://x', 'https://storage.azure.com/'], 'https://storage.azure.com/'])
+			expectStatus(await clients.blob.get('/', { query: { comp: 'list' }, ...bearer(token({ aud })) }), 200);
+	});
+});
+
+describe('refused', () => {
+	const list = { query: { comp: 'list' } };
+	test('401 InvalidAuthenticationInfo with the challenge and a detail', async () => {
+		const now = Math.floor(server.now() / 1000);
+		const cells = [
+			token({ exp: now - 1 }),
+			token({ nbf: now + 3600 }),
+			token({ exp: undefined }),
+			token({ iss: 'https://evil.example/' }),
+			token({ aud: 'https://evil.example/' }),
+			token({ aud: 'https://another.blob.core.windows.net' }),
+			token({}, { alg: 'none' }),
+			token({}, { alg: 'none' }, ''),
+			token({}, undefined, ''),
+			'x.y.z',
+			'x',
+			`${token()}.x`,
+		];
+		for (const text of cells) {
+			const r = expectError(await clients.blob.get('/', { ...list, ...bearer(text) }), 401, 'InvalidAuthenticationInfo');
+			assert.match(r.headers['www-authenticate'], /^Bearer authorization_uri=https:\/\/\S+\/oauth2\/authorize resource_id=https:\/\/storage\.azure\.com$/);
+			assert.match(r.text, /<AuthenticationErrorDetail>[^<]+<\/AuthenticationErrorDetail>/);
+		}
+	});
+	test('a token ends while the server runs', async () => {
+		const text = token();
+		expectStatus(await clients.blob.get('/', { ...list, ...bearer(text) }), 200);
+		await server.advanceClock(601);
+		expectError(await clients.blob.get('/', { ...list, ...bearer(text) }), 401, 'InvalidAuthenticationInfo');
+	});
+	test('what a token may not do', async () => {
+		expectError(await clients.blob.get(`/${container}`, { query: { restype: 'container', comp: 'acl' }, ...bearer(token()) }), 403, 'AuthorizationFailure');
+	});
+	test('an old version, a server that takes none', async () => {
+		expectError(await clients.blob.get('/', { ...list, ...bearer(token()), version: '2017-04-17' }), 403, 'AuthenticationFailed');
+		const other = new Client(plain, { service: 'blob' });
+		expectError(await other.get('/', { ...list, ...bearer(token()) }), 401, 'InvalidAuthenticationInfo');
+	});
+});
