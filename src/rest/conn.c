@@ -450,7 +450,8 @@ static void conn_run_request(struct conn *c, enum driver_state state)
 		}
 		c->window_bytes = 0;
 		conn_continue(c);
-		if (c->state == CONN_BODY && !ex->framing.ended && ex->in.len - ex->framing.in_pos < ex->framing.left_bytes)
+		bool more = ex->framing.chunked || ex->in.len - ex->framing.in_pos < ex->framing.left_bytes;
+		if (c->state == CONN_BODY && more)
 			conn_deadline(c, timeout_or(timeouts(c)->body_idle_ms, LIMIT_BODY_IDLE_MS));
 		return;
 	}
@@ -727,13 +728,13 @@ static void conn_body_window(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	uint64_t window_ms = timeout_or(timeouts(c)->body_idle_ms, LIMIT_BODY_IDLE_MS);
-	uint64_t got = ex->sink.received_bytes + ex->framing.raw_pos - c->window_bytes;
+	uint64_t got = ex->sink.received_bytes - c->window_bytes;
 	bool ours = ex->sink.working || ex->framing.ended; /* it waits for us */
 	if (!ours && got < LIMIT_BODY_MIN_BYTES_PER_S * window_ms / 1000) {
 		conn_close(c);
 		return;
 	}
-	c->window_bytes = ex->sink.received_bytes + ex->framing.raw_pos;
+	c->window_bytes = ex->sink.received_bytes;
 	conn_deadline(c, window_ms);
 }
 

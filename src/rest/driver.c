@@ -173,20 +173,16 @@ enum driver_state driver_continue(struct exchange *ex)
 	return driver_steps(ex);
 }
 
-/* A row without a handler: the nearest error the services document for what they do not support. */
 static enum err not_built(struct request *r)
 {
 	const struct op *op = r->op;
-	if (r->service == SERVICE_TABLE)
-		return ERR_NOT_IMPLEMENTED;
-	if (op->selector[0] == 'h') {
-		struct slice names = slice_str(op->selector + 2);
+	enum err e = op_not_built_error(op);
+	struct slice names = slice_str(op->selector + (*op->selector ? 2 : 0));
+	if (e == ERR_UNSUPPORTED_HEADER)
 		fault_add(r, "HeaderName", slice_cut(&names, ','));
-		return ERR_UNSUPPORTED_HEADER;
-	}
-	if (op->comp && *op->comp)
-		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "comp", slice_str(op->comp), NULL);
-	return ERR_UNSUPPORTED_HTTP_VERB;
+	if (e == ERR_UNSUPPORTED_QUERY_PARAMETER)
+		fault_query(r, e, "comp", slice_str(op->comp), NULL);
+	return e;
 }
 
 enum err body_too_large(struct request *r)

@@ -40,5 +40,7 @@ struct op {
 const struct op *op_find(const struct request *);
 size_t op_count(void);
 const struct op *op_at(size_t i);
+/* What a row without a handler answers: the nearest error the service documents for what it does not support. */
+enum err op_not_built_error(const struct op *);
 
 #endif

@@ -11,7 +11,8 @@
  *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
  *      hashes into req->payload (workers do that for large bodies)
  *   7. the steps run in order; the first error ends them
- *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON)
+ *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON) and drops what was
+ *      put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag, Last-Modified)
  *   9. one access-log line; the arena is reset
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go into
  * req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked).
@@ -135,6 +136,7 @@ struct request {
 	struct fault fault;
 	struct slice log_note;          /* extra text for the access log ("plan") */
 
+	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again */
 	struct request *parent;         /* of a part of a batch, else NULL */
 	unsigned children_pending;      /* parts started and not yet done: the next step waits for them */
 };
@@ -150,6 +152,8 @@ void request_step_read_points(struct request *, struct slice partition, apply_fn
 void request_step_write(struct request *, struct slice partition, apply_fn *);
 void request_step_call(struct request *, enum err (*call)(struct request *));
 void request_step_work(struct request *, enum err (*call)(struct request *));
+/* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
+void request_own_payload(struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */
 
 /* Shorthands for handlers. */

@@ -70,6 +70,15 @@ const struct op *op_find(const struct request *r)
 	return NULL;
 }
 
+enum err op_not_built_error(const struct op *op)
+{
+	if (op->service == SERVICE_TABLE)
+		return ERR_NOT_IMPLEMENTED;
+	if (op->selector[0] == 'h')
+		return ERR_UNSUPPORTED_HEADER;
+	return op->comp && *op->comp ? ERR_UNSUPPORTED_QUERY_PARAMETER : ERR_UNSUPPORTED_HTTP_VERB;
+}
+
 /* No row fits: the verb, if another one would; else the parameter that names no operation. */
 enum err route_error(struct request *r)
 {

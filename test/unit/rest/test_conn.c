@@ -400,9 +400,10 @@ static int start_impatient(void **state)
 static void slow_heads_bodies_readers_and_idlers_are_closed(void **state)
 {
 	uint64_t start = base_monotonic_ns();
-	int idle = client_connect(), head = client_connect(), body = client_connect();
+	int idle = client_connect(), head = client_connect(), body = client_connect(), chunked = client_connect();
 	client_sendf(head, "GET /health HTTP/1.1\r\nHo");
 	client_sendf(body, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc", H.sas);
+	client_sendf(chunked, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", H.sas);
 	/* Dribbling does not help a head. */
 	for (int i = 0; i < 3; i++) {
 		usleep(50000);
@@ -410,11 +411,13 @@ static void slow_heads_bodies_readers_and_idlers_are_closed(void **state)
 	}
 	assert_true(client_sees_close(head));
 	assert_true(client_sees_close(body));
+	assert_true(client_sees_close(chunked));
 	assert_true(client_sees_close(idle));
 	uint64_t ms = (base_monotonic_ns() - start) / 1000000;
 	assert_true(ms >= 400 && ms < 5000);
 	close(head);
 	close(body);
+	close(chunked);
 	close(idle);
 }
 
