@@ -142,7 +142,6 @@ class Server {
 			children.delete(child);
 			if (this.#child === child) this.#child = undefined;
 		});
-		this.exited = this.#exit;
 		child.stderr.setEncoding('utf8').on('data', (text) => (this.stderr += text));
 		await new Promise((resolve, reject) => {
 			const timer = setTimeout(() => reject(new Error(`no endpoints after ${START_MS} ms: ${this.stderr}`)), START_MS);
@@ -160,7 +159,20 @@ class Server {
 			});
 		});
 		this.#readEndpoints();
+		this.#hold(false);
 		return this;
+	}
+
+	// A server that a failed test left behind must not keep the test process waiting: it counts only while somebody awaits it.
+	#hold(held) {
+		const child = this.#child;
+		for (const handle of child ? [child, child.stdout, child.stderr] : []) held ? handle.ref() : handle.unref();
+	}
+
+	// Resolves with { code, signal } when the process ended by itself.
+	get exited() {
+		this.#hold(true);
+		return this.#exit;
 	}
 
 	#readEndpoints() {
@@ -194,6 +206,7 @@ class Server {
 
 	async stop({ expectCode = 0 } = {}) {
 		if (!this.#child) return { code: null };
+		this.#hold(true);
 		this.#child.kill('SIGTERM');
 		const timer = setTimeout(() => this.#child?.kill('SIGABRT'), STOP_MS);
 		const result = await this.#exit;
@@ -206,6 +219,7 @@ class Server {
 
 	async kill9() {
 		if (!this.#child) return;
+		this.#hold(true);
 		this.#child.kill('SIGKILL');
 		await this.#exit;
 	}
