@@ -152,11 +152,10 @@ static void killed_at_any_instant(void **state)
 	if (!f->kind->other_process)
 		skip(); /* acknowledged_survives cuts everywhere a call can return */
 	for (unsigned round = 0; round < 8; round++) {
-		suite_kill_during(f, "endless", 30000 + round * 37717 % 170000);
+		suite_kill_during(f, "endless", &log->acknowledged, round * 3771 % 30000);
 		uint64_t there = expect_whole(f);
 		atomic_store(&log->acknowledged, there);
 	}
-	assert_true(atomic_load(&log->acknowledged) > 8); /* the kills left it time to work */
 }
 
 static void a_drop_survives(void **state)

@@ -14,6 +14,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -168,18 +169,22 @@ static void rocks_corrupt(struct fixture *f, const struct extent_ref *ref, struc
 	f->engine = rocks_open(f);
 }
 
-void suite_kill_during(struct fixture *f, const char *work, unsigned delay_us)
+void suite_kill_during(struct fixture *f, const char *work, const _Atomic uint64_t *progress, unsigned delay_us)
 {
 	f->engine->ops->close(f->engine);
 	f->engine = NULL;
+	uint64_t before = atomic_load(progress);
 	pid_t pid = work_spawn(f, work);
+	for (int ms = 0; atomic_load(progress) == before && ms < 60000; ms++)
+		usleep(1000);
+	assert_true(atomic_load(progress) != before); /* it works at all */
 	usleep(delay_us);
 	kill(pid, SIGKILL);
 	work_expect_killed(pid);
 	f->engine = rocks_open(f);
 }
 #else
-void suite_kill_during(struct fixture *f, const char *work, unsigned delay_us)
+void suite_kill_during(struct fixture *f, const char *work, const _Atomic uint64_t *progress, unsigned delay_us)
 {
 	fail_msg("%s has no other process", f->kind->name);
 }

@@ -47,8 +47,9 @@ struct work {
 };
 extern const struct work crash_work[];
 extern const size_t crash_work_count;
-/* As crash_after, but the process is killed after delay_us whatever it does; only where kind->other_process. */
-void suite_kill_during(struct fixture *, const char *work, unsigned delay_us);
+/* As crash_after, but the process is killed delay_us after *progress (shared) moved, whatever it does then; only where
+ * kind->other_process. */
+void suite_kill_during(struct fixture *, const char *work, const _Atomic uint64_t *progress, unsigned delay_us);
 
 int suite_setup(void **state);
 int suite_teardown(void **state);
