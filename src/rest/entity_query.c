@@ -78,19 +78,6 @@ static enum err run_on_loop(struct request *req)
 	return ERR_OK;
 }
 
-static enum err parse_filter(struct request *req, struct query_call *c)
-{
-	struct slice text;
-	TRY(table_option(req, "$filter", &text));
-	if (!slice_is_set(text))
-		return ERR_OK;
-	size_t position;
-	enum err e = filter_parse(text, req->arena, &c->filter, &position);
-	if (e == ERR_SYNTAX)
-		return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position, SLICE_FMT(text));
-	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
-}
-
 /* NextPartitionKey and NextRowKey: where to go on. */
 static enum err parse_next(struct request *req, struct query_call *c)
 {
@@ -148,12 +135,11 @@ static enum err query_parse(struct request *req)
 		return ERR_NO_MEMORY;
 	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
-	c->filter = NULL;
 	req->call = c;
 	TRY(table_writer_init(req, &c->writer));
 	TRY(entity_select_parse(req, &c->writer));
 	TRY(table_top(req, &c->query.limit));
-	TRY(parse_filter(req, c));
+	TRY(table_filter(req, &c->filter));
 	TRY(parse_next(req, c));
 	TRY(table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition));
 	TRY(plan_make(c->filter, req->arena, &c->plan));

@@ -3,6 +3,7 @@
 #include "rest/table_common.h"
 
 #include "rest/server.h"
+#include "svc/table/filter.h"
 #include "wire/base64.h"
 
 #include <stdarg.h>
@@ -156,6 +157,28 @@ enum err table_option(struct request *req, const char *name, struct slice *ret)
 	if (slice_trim(value).len)
 		*ret = value;
 	return ERR_OK;
+}
+
+enum err table_filter(struct request *req, struct filter **ret)
+{
+	struct slice text;
+	size_t position = 0;
+	*ret = NULL;
+	TRY(table_option(req, "$filter", &text));
+	if (!slice_is_set(text))
+		return ERR_OK;
+	enum err e = filter_parse(text, req->arena, ret, &position);
+	if (e == ERR_SYNTAX)
+		return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position, SLICE_FMT(text));
+	if (e == ERR_OUT_OF_RANGE_INPUT) {
+		size_t start = position;
+		while (start > 0 && (unsigned char)(text.ptr[start - 1] - '0') < 10)
+			start--;
+		start -= start > 0 && text.ptr[start - 1] == '-';
+		return table_fault(req, ERR_INVALID_INPUT, "Unrecognized 'Edm.Int32' literal '%.*s' in '%.*s'.",
+				   (int)(position - start), text.ptr + start, SLICE_FMT(text));
+	}
+	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
 }
 
 enum err table_top(struct request *req, size_t *ret)

@@ -31,6 +31,9 @@ bool table_token_read(struct arena *, struct slice token, struct slice *ret);
 enum err table_find(struct request *, struct slice table, enum err missing, struct slice *ret_partition) MUST_CHECK;
 /* $filter, $select: as other parameters, but '+' stands for a blank. Absent if missing or blank. */
 enum err table_option(struct request *, const char *name, struct slice *ret) MUST_CHECK;
+struct filter;
+/* $filter, parsed; NULL if there is none. Errors tell where the text is wrong. */
+enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
 enum err table_name_check(struct slice name) MUST_CHECK;

@@ -227,17 +227,8 @@ static enum err query_parse(struct request *req)
 	struct tables_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_top(req, &c->top));
-	struct slice filter, next = request_param(req, "NextTableName");
-	TRY(table_option(req, "$filter", &filter));
-	if (slice_is_set(filter)) {
-		size_t position;
-		enum err e = filter_parse(filter, req->arena, &c->filter, &position);
-		if (e == ERR_SYNTAX)
-			return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position,
-					   SLICE_FMT(filter));
-		if (e)
-			return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
-	}
+	struct slice next = request_param(req, "NextTableName");
+	TRY(table_filter(req, &c->filter));
 	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->from_name))
 		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
 	request_step_call(req, query_run);

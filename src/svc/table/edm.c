@@ -225,8 +225,12 @@ static inline int sign(int less, int greater)
 
 bool edm_compare(const struct edm_value *a, const struct edm_value *b, int *ret)
 {
-	if (a->type != b->type)
+	struct edm_value wide = *b;
+	if (b->type == EDM_INT32 && a->type == EDM_DOUBLE)
+		wide.number = (double)b->integer;
+	else if (a->type != b->type && !(b->type == EDM_INT32 && a->type == EDM_INT64))
 		return false;
+	b = &wide;
 	switch (a->type) {
 	case EDM_STRING:
 	case EDM_BINARY:

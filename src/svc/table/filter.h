@@ -6,8 +6,8 @@
  *   comparison := property op literal | literal op property        op := eq ne gt ge lt le
  *   literal    := 'text' | digits | digits 'L' | number | true | false | datetime'..' | guid'..' | X'hex' | binary'hex'
  *
- * Words are case-sensitive. A comparison with a property the entity does not have, or has in another type, is false, whatever
- * the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX comparisons and FILTER_DEPTH_MAX levels of nesting.
+ * Words are case-sensitive. A comparison with a property the entity does not have, or has in a type the literal does not
+ * fit (edm_compare), is false, whatever the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX comparisons and FILTER_DEPTH_MAX levels of nesting.
  *
  * A filter is immutable once parsed and lives in the arena it was parsed into. Pure; any thread. */
 #ifndef SVC_TABLE_FILTER_H
@@ -37,8 +37,8 @@ struct filter {
 	size_t comparison_count;
 };
 
-/* ERR_SYNTAX with the byte position where reading stopped (behind the token that does not fit), ERR_LIMIT past the bounds above,
- * ERR_NO_MEMORY. */
+/* ERR_SYNTAX with the byte position where reading stopped (behind the token that does not fit); ERR_OUT_OF_RANGE_INPUT likewise
+ * for a whole number without 'L' that is no Int32; ERR_LIMIT past the bounds above; ERR_NO_MEMORY. */
 enum err filter_parse(struct slice text, struct arena *, struct filter **ret, size_t *ret_position) MUST_CHECK;
 
 /* Values of the filter's properties, by index; EDM_NONE = not there. */

@@ -151,7 +151,7 @@ static bool value_number(struct slice text, bool real, struct edm_value *ret)
 	if (!real) {
 		if (!slice_to_i64(text, &i))
 			return false;
-		*ret = (struct edm_value){ .type = i >= INT32_MIN && i <= INT32_MAX ? EDM_INT32 : EDM_INT64, .integer = i };
+		*ret = (struct edm_value){ .type = EDM_INT64, .integer = i };
 		return true;
 	}
 	char copy[64], *end;
@@ -201,8 +201,11 @@ static enum err lex_number(struct parser *p)
 		return ERR_SYNTAX;
 	if (!value_number(text, real || is_real, &p->token.value))
 		return ERR_SYNTAX;
-	if (is_long)
-		p->token.value.type = EDM_INT64;
+	if (p->token.value.type == EDM_INT64 && !is_long) {
+		if (p->token.value.integer < INT32_MIN || p->token.value.integer > INT32_MAX)
+			return ERR_OUT_OF_RANGE_INPUT;
+		p->token.value.type = EDM_INT32;
+	}
 	return ERR_OK;
 }
 

@@ -67,7 +67,9 @@ static void test_grammar(void **state)
 		{ "1 lt a", "a gt Int32:1" },
 		{ "1 ge a", "a le Int32:1" },
 		{ "a gt 5L", "a gt Int64:5" },
-		{ "a ge 5000000000", "a ge Int64:5000000000" },
+		{ "a ge 2147483647", "a ge Int32:2147483647" },
+		{ "a ge -2147483648", "a ge Int32:-2147483648" },
+		{ "a ge 5000000000L", "a ge Int64:5000000000" },
 		{ "a eq 9223372036854775807L", "a eq Int64:9223372036854775807" },
 		{ "a eq -9223372036854775808L", "a eq Int64:-9223372036854775808" },
 		{ "a lt 1.5", "a lt Double:1.5" },
@@ -161,6 +163,8 @@ static void test_limits(void **state)
 		buf_printf(&b, "%sp%d eq %d", i ? " and " : "", i, i);
 	assert_int_equal(filter_parse(buf_slice(&b), &arena, &f, &position), ERR_OK);
 	assert_int_equal(f->comparison_count, FILTER_COMPARISONS_MAX);
+	assert_int_equal(filter_parse(SLICE("a eq 2147483648"), &arena, &f, &position), ERR_OUT_OF_RANGE_INPUT);
+	assert_int_equal(position, 15);
 	buf_printf(&b, " and q");
 	assert_int_equal(filter_parse(buf_slice(&b), &arena, &f, &position), ERR_LIMIT);
 
@@ -381,10 +385,11 @@ static void put_text(struct rng *r, struct buf *b, const struct model_filter *m,
 static bool model_compare(const struct edm_value *s, const struct edm_value *l, int op)
 {
 	int c;
-	if (s->type != l->type)
+	bool widened = l->type == EDM_INT32 && (s->type == EDM_INT64 || s->type == EDM_DOUBLE);
+	if (s->type != l->type && !widened)
 		return false;
 	if (s->type == EDM_DOUBLE) {
-		double x = s->number, y = l->number;
+		double x = s->number, y = widened ? (double)l->integer : l->number;
 		if (isnan(x) || isnan(y))
 			return false;
 		c = x < y ? -1 : x > y;
