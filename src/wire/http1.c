@@ -215,16 +215,9 @@ static bool head_finish(struct http_head *head, const struct head_seen *seen, st
 	return true;
 }
 
-enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret)
+/* The head in [input, end), which has an empty line or a bare LF. */
+static enum http_parse parse_head(const char *input, const char *end, struct http_head *ret)
 {
-	if (input.len == 0)
-		return HTTP_PARSE_MORE;
-	if (*scanned_bytes != 0 || !head_end_is_last(input)) {
-		enum http_parse found = head_find_end(input, scanned_bytes);
-		if (found != HTTP_PARSE_DONE)
-			return found;
-	}
-	const char *end = input.ptr + (input.len < LIMIT_HEAD_BYTES ? input.len : LIMIT_HEAD_BYTES);
 	struct slice authority = SLICE_NONE;
 	struct head_seen seen = { 0 };
 	ret->host = SLICE_NONE;
@@ -232,7 +225,7 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 	ret->has_content_length = ret->chunked = ret->expect_continue = false;
 	ret->content_length = 0;
 
-	const char *p = parse_request_line(input.ptr, end, ret, &authority);
+	const char *p = parse_request_line(input, end, ret, &authority);
 	if (!p)
 		return HTTP_PARSE_BAD;
 	if (ret->target.len > LIMIT_TARGET_BYTES)
@@ -248,8 +241,29 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 	}
 	if (!head_finish(ret, &seen, authority))
 		return HTTP_PARSE_BAD;
-	ret->head_bytes = (size_t)(p + 2 - input.ptr);
+	ret->head_bytes = (size_t)(p + 2 - input);
 	return HTTP_PARSE_DONE;
+}
+
+enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret)
+{
+	if (input.len == 0)
+		return HTTP_PARSE_MORE;
+	bool searched = *scanned_bytes != 0 || !head_end_is_last(input);
+	if (searched) {
+		enum http_parse found = head_find_end(input, scanned_bytes);
+		if (found != HTTP_PARSE_DONE)
+			return found;
+	}
+	const char *end = input.ptr + (input.len < LIMIT_HEAD_BYTES ? input.len : LIMIT_HEAD_BYTES);
+	enum http_parse verdict = parse_head(input.ptr, end, ret);
+	/* Too many headers and then a bare LF: the search would have seen the LF first. */
+	if (verdict == HTTP_PARSE_TOO_LARGE && !searched) {
+		size_t from_start = 0;
+		if (head_find_end(input, &from_start) == HTTP_PARSE_BAD)
+			return HTTP_PARSE_BAD;
+	}
+	return verdict;
 }
 
 static bool header_named(const struct http_header *h, struct slice name)

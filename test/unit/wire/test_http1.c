@@ -367,6 +367,14 @@ static void test_limits(void **state)
 		BUF_PUT(&b, " HTTP/1.1\r\nHost: a\r\n\r\n");
 		assert_int_equal(parse_whole(buf_slice(&b)), expected);
 	}
+	/* Too many headers and a bare LF behind them: one verdict, however it is cut. */
+	buf_clear(&b);
+	BUF_PUT(&b, H);
+	for (int i = 0; i < LIMIT_HEADER_COUNT + 1; i++)
+		BUF_PUT(&b, "h: v\r\n");
+	BUF_PUT(&b, "x: y\nz: 1\r\n\r\n");
+	assert_int_equal(parse_whole(buf_slice(&b)), HTTP_PARSE_BAD);
+	check_cuts(buf_slice(&b), HTTP_PARSE_BAD);
 	/* Without any line end at all it stops at the limit, and at once. */
 	buf_clear(&b);
 	while (b.len < LIMIT_HEAD_BYTES)
