@@ -273,7 +273,7 @@ static enum err find_growing(struct segments *s, size_t count, size_t *ret)
 
 static enum err grow(struct segments *s, size_t count, size_t *ret_region)
 {
-	size_t last;
+	size_t last = 0;
 	TRY(find_growing(s, count, &last));
 	struct region *r = s->region[last];
 	size_t room = SEGMENT_REGION_BLOCKS - r->grown_blocks;
@@ -305,7 +305,7 @@ enum err segment_reserve(struct segments *s, size_t count, uint64_t *ret_place)
 			s->current = number;
 	}
 	if (!found) {
-		size_t grown;
+		size_t grown = 0;
 		err = grow(s, count, &grown);
 		if (err == ERR_OK && !take_run(s, grown, count, ret_place))
 			err = ERR_NO_SPACE;
