@@ -12,9 +12,11 @@
 
 enum { MUTANT_VOLATILE_ENGINE = 100, MUTANT_SEEDS_MAX = 2000 };
 
+static const struct sim_service *service = &sim_plain;
+
 static struct sim_config config_of(uint64_t seed, unsigned mutant, unsigned ops)
 {
-	return (struct sim_config){ .seed = seed, .mutant = mutant == MUTANT_VOLATILE_ENGINE ? 0 : mutant,
+	return (struct sim_config){ .service = service, .seed = seed, .mutant = mutant == MUTANT_VOLATILE_ENGINE ? 0 : mutant,
 				    .volatile_commits = mutant == MUTANT_VOLATILE_ENGINE, .ops = ops };
 }
 

@@ -3,6 +3,7 @@
 #include "sim.h"
 
 #include <assert.h>
+#include <stdarg.h>
 
 static const struct mem_options no_faults = { 0 };
 
@@ -16,44 +17,49 @@ static bool chance(struct sim *s, unsigned permille)
 	return permille && pick(s, 1000) < permille;
 }
 
-/* ---- payloads in extents ---- */
-
-enum { EXTENT_WORDS_MAX = 64 };
-
-static uint32_t extent_words(uint32_t value)
+void sim_wrong(struct sim *s, const char *format, ...)
 {
-	return 1 + value % EXTENT_WORDS_MAX;
-}
-
-static bool extent_make(struct front *f, uint32_t value, struct extent_ref *ret)
-{
-	struct engine *e = f->engine;
-	struct extent_writer *w;
-	uint32_t words[EXTENT_WORDS_MAX];
-	for (uint32_t i = 0; i < EXTENT_WORDS_MAX; i++)
-		words[i] = value;
-	if (e->ops->extent_begin(e, 4 * extent_words(value), &w) != ERR_OK)
-		return false;
-	if (e->ops->extent_append(w, slice_make(words, 4 * extent_words(value))) != ERR_OK) {
-		e->ops->extent_writer_free(w);
-		return false;
-	}
-	return e->ops->extent_seal(w, ret) == ERR_OK;
-}
-
-static enum err extent_check(struct engine *e, const struct record *r)
-{
-	uint32_t words[EXTENT_WORDS_MAX];
-	if (r->extent.length_bytes != 4 * extent_words(r->value))
-		return ERR_CORRUPT;
-	TRY(e->ops->extent_read(e, &r->extent, 0, r->extent.length_bytes, words));
-	for (uint32_t i = 0; i < extent_words(r->value); i++)
-		if (words[i] != r->value)
-			return ERR_CORRUPT;
-	return ERR_OK;
+	char text[256];
+	va_list ap;
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	buf_printf(s->why, "%s\n", text);
+	s->violated = true;
 }
 
 /* ---- clients ---- */
+
+/* A key with too many open outcomes is given up: the search for an order would not end. */
+static void count_open(struct sim *s, const struct client *c)
+{
+	struct key_slot *k = &s->key[c->slot];
+	s->totals->open++;
+	if (k->generation == c->generation && ++k->open > SIM_OPEN_MAX) {
+		k->generation++;
+		k->open = 0;
+	}
+}
+
+void sim_history_add(struct sim *s, struct client *c, const char *op, const char *key, const char *args, const char *result,
+		     bool open)
+{
+	enum err added = linear_history_add(s->history, c->number, slice_str(op), slice_str(key), slice_str(args),
+					    c->call_time, open ? LINEAR_NEVER : ++s->now, slice_str(result));
+	if (added != ERR_OK)
+		sim_wrong(s, "not for the history: %s %s %s: %s", op, key, args, result);
+}
+
+static void record(struct sim *s, struct client *c, enum err err, bool open)
+{
+	if (open && c->reads)
+		return; /* what nobody saw and nothing changed */
+	if (open)
+		count_open(s, c);
+	else
+		++*(err == ERR_OK ? &s->totals->acknowledged : &s->totals->refused);
+	s->service->record(s, c, err, open);
+}
 
 static void client_done(struct store_job *job, enum err err)
 {
@@ -62,40 +68,37 @@ static void client_done(struct store_job *job, enum err err)
 	bool open = s->crashed || err == ERR_UNKNOWN || err == ERR_STOPPED;
 	assert(c->state == CLIENT_WRITES);
 	c->state = CLIENT_IDLE;
-	if (!open && err != ERR_OK && c->call.extent.id) {
-		struct engine *e = s->front[c->front].engine;
-		e->ops->extent_abandon(e, &c->call.extent);
-	}
+	if (!open && err != ERR_OK)
+		s->service->give_up(s, c);
 	if (!open && (err == ERR_BUSY || err == ERR_NO_SPACE))
 		return; /* promised not to have happened: left out, so that any trace of it is one too many */
 	if (!open && err != ERR_OK && err_info(err)->http_status >= 500)
 		sim_wrong(s, "client %u was answered %s", c->number, err_name(err));
 	else
-		sim_record(s, c, err, open);
+		record(s, c, err, open);
 }
 
 static void read_end(struct sim *s, struct client *c)
 {
 	struct engine *e = s->front[c->front].engine;
-	enum err err = extent_check(e, &c->call.record);
+	enum err err = s->service->check_bytes(s, c);
 	e->ops->unpin(e, c->pin);
 	c->state = CLIENT_IDLE;
 	if (err != ERR_OK)
-		sim_wrong(s, "client %u: the extent of value %u of key %u.%u: %s", c->number, c->call.record.value, c->slot,
-			  c->generation, err_name(err));
+		sim_wrong(s, "client %u: the bytes of key %u.%u: %s", c->number, c->slot, c->generation, err_name(err));
 	else
-		sim_record(s, c, ERR_OK, false);
+		record(s, c, ERR_OK, false);
 }
 
 static void read_begin(struct sim *s, struct client *c)
 {
 	struct front *f = &s->front[c->front];
+	struct slice partition = s->key[c->slot].partition;
 	c->state = CLIENT_INSIDE;
 	c->pin = f->engine->ops->pin(f->engine);
-	enum err err = s->cached && c->call.kind == OP_GET
-			       ? store_read_points(f->store, s->key[c->slot].partition, sim_apply, &c->call, &c->arena)
-			       : store_read(f->store, s->key[c->slot].partition, sim_apply, &c->call, &c->arena);
-	if (err == ERR_OK && c->call.kind == OP_GET && c->call.record.extent.id) {
+	enum err err = s->cached && c->points ? store_read_points(f->store, partition, c->apply, c->call, &c->arena)
+					      : store_read(f->store, partition, c->apply, c->call, &c->arena);
+	if (err == ERR_OK && s->service->has_bytes(c)) {
 		c->state = CLIENT_READS; /* the bytes are read some time later, under the pin */
 		return;
 	}
@@ -106,28 +109,36 @@ static void read_begin(struct sim *s, struct client *c)
 	if (err != ERR_OK && err_info(err)->http_status >= 500)
 		sim_wrong(s, "client %u: a read was answered %s", c->number, err_name(err));
 	else
-		sim_record(s, c, err, false);
+		record(s, c, err, false);
+}
+
+static void client_begin(struct sim *s, struct client *c, unsigned slot)
+{
+	arena_reset(&c->arena);
+	memset(c->call, 0, s->service->call_bytes);
+	c->slot = slot;
+	c->generation = s->key[slot].generation;
+	c->front = pick(s, s->fronts);
+	c->call_time = ++s->now;
 }
 
 static void client_act(struct sim *s, struct client *c)
 {
 	if (c->state != CLIENT_IDLE)
 		return;
-	arena_reset(&c->arena);
-	sim_choose(s, c);
+	client_begin(s, c, pick(s, s->service->slots));
+	s->service->choose(s, c);
 	s->totals->ops++;
-	c->call_time = ++s->now;
-	struct front *f = &s->front[c->front];
-	if (c->call.kind == OP_GET || c->call.kind == OP_READ) {
+	if (c->reads) {
 		read_begin(s, c);
 		return;
 	}
-	if (c->call.kind == OP_PUT && chance(s, s->extent_permille) && !extent_make(f, c->call.value, &c->call.extent))
+	if (!s->service->prepare(s, c))
 		return; /* no space, or the engine just failed: it was never asked */
 	c->state = CLIENT_WRITES;
-	c->job = (struct store_job){ .partition = s->key[c->slot].partition, .apply = sim_apply, .call = &c->call,
+	c->job = (struct store_job){ .partition = s->key[c->slot].partition, .apply = c->apply, .call = c->call,
 				     .arena = &c->arena, .done = client_done, .owner = c };
-	store_write(f->store, &c->job);
+	store_write(s->front[c->front].store, &c->job);
 }
 
 static void some_read_ends(struct sim *s)
@@ -239,7 +250,7 @@ static void restart(struct sim *s)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		struct client *c = &s->client[i];
 		if (c->state == CLIENT_WRITES)
-			sim_record(s, c, ERR_OK, true);
+			record(s, c, ERR_OK, true);
 		c->state = CLIENT_IDLE;
 	}
 	s->crashed = false;
@@ -248,6 +259,37 @@ static void restart(struct sim *s)
 
 /* ---- a run ---- */
 
+struct now {
+	bool answered;
+	enum err result;
+};
+
+static void now_done(struct store_job *job, enum err err)
+{
+	struct now *n = job->owner;
+	n->answered = true;
+	n->result = err;
+}
+
+enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, void *call)
+{
+	struct arena arena;
+	struct now n = { 0 };
+	struct store_job job = { .partition = partition, .apply = apply, .call = call, .arena = &arena, .done = now_done,
+				 .owner = &n };
+	arena_init(&arena, MIB);
+	engine_mem_set_faults(s->disk, &no_faults);
+	engine_mem_interfere(s->front[0].engine, NULL, NULL);
+	store_write(s->front[0].store, &job);
+	while (!n.answered)
+		store_step(s->front[0].store);
+	engine_mem_interfere(s->front[0].engine, meddle, &s->front[0]);
+	engine_mem_set_faults(s->disk, &s->faults);
+	arena_fini(&arena);
+	return n.result;
+}
+
+
 static unsigned swarm(struct sim *s, unsigned most)
 {
 	return pick(s, 2) ? 0 : 1 + pick(s, most);
@@ -255,7 +297,6 @@ static unsigned swarm(struct sim *s, unsigned most)
 
 static void setup(struct sim *s)
 {
-	static const char *const partition[] = { "box", "crate" };
 	rng_init_seed(&s->rng, s->config->seed);
 	s->faults = (struct mem_options){ .conflict_permille = swarm(s, 300),
 					  .unknown_happened_permille = swarm(s, 200),
@@ -274,12 +315,13 @@ static void setup(struct sim *s)
 		s->fronts = 1;
 		s->cached = true;
 	}
-	for (unsigned i = 0; i < SIM_KEYS; i++)
-		s->key[i].partition = slice_str(partition[i % 2]);
+	for (unsigned i = 0; i < s->service->slots; i++)
+		s->key[i].partition = s->service->partition(i);
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		s->client[i].sim = s;
 		s->client[i].number = i;
-		arena_init(&s->client[i].arena, MIB);
+		s->client[i].call = calloc(1, s->service->call_bytes);
+		arena_init(&s->client[i].arena, 8 * MIB);
 	}
 	for (unsigned i = 0; i < SIM_FRONTS; i++)
 		clock_init_fake(&s->front[i].clock, TICKS_UNIX_EPOCH + (1000 + pick(s, 50)) * TICKS_PER_SECOND);
@@ -287,6 +329,8 @@ static void setup(struct sim *s)
 	if (engine_mem_open(&seeded, &s->disk) != ERR_OK)
 		abort();
 	fronts_open(s);
+	if (s->service->setup)
+		s->service->setup(s);
 }
 
 static void one_event(struct sim *s)
@@ -342,50 +386,28 @@ static void drain(struct sim *s)
 
 /* ---- the last look ---- */
 
-struct audit {
-	struct engine *engine;
-	uint64_t extents;
-	enum err wrong;
-	char *text;
-};
-
-static enum err apply_audit(struct txn *t, void *call)
-{
-	struct audit *a = call;
-	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("b"), .until = SLICE("c") };
-	TRY(txn_scan(t, &spec, &rows));
-	for (size_t i = 0; i < rows.count; i++) {
-		struct record r;
-		if (rows.row[i].value.len != sizeof r)
-			return ERR_CORRUPT;
-		memcpy(&r, rows.row[i].value.ptr, sizeof r);
-		if (!r.extent.id)
-			continue;
-		a->extents++;
-		if (!a->wrong)
-			a->wrong = extent_check(a->engine, &r);
-	}
-	return rows.more ? ERR_LIMIT : ERR_OK;
-}
-
 /* Every extent that a record names is whole, and there are no others. */
 static void audit_extents(struct sim *s)
 {
-	struct audit a = { .engine = s->front[0].engine };
+	struct sim_audit a = { .sim = s };
+	struct engine *e = s->front[0].engine;
 	struct arena arena;
 	struct mem_counts counts;
 	bool more = true;
-	arena_init(&arena, 16 * MIB);
-	for (unsigned p = 0; p < 2; p++)
-		if (store_read(s->front[0].store, s->key[p].partition, apply_audit, &a, &arena) != ERR_OK)
-			sim_wrong(s, "the records cannot be read");
+	arena_init(&arena, 64 * MIB);
+	for (unsigned i = 0; i < s->service->slots; i++) {
+		bool again = false;
+		for (unsigned k = 0; k < i; k++)
+			again |= slice_eq(s->key[k].partition, s->key[i].partition);
+		enum err err = again ? ERR_OK
+				     : store_read(s->front[0].store, s->key[i].partition, s->service->audit, &a, &arena);
+		if (err != ERR_OK)
+			sim_wrong(s, "the records and their extents: %s", err_name(err));
+	}
 	while (more)
-		if (a.engine->ops->reclaim(a.engine, &more) != ERR_OK)
+		if (e->ops->reclaim(e, &more) != ERR_OK)
 			break;
-	engine_mem_counts(a.engine, &counts);
-	if (a.wrong)
-		sim_wrong(s, "an extent that a record names: %s", err_name(a.wrong));
+	engine_mem_counts(e, &counts);
 	if (counts.extents != a.extents)
 		sim_wrong(s, "%llu extents, but records name %llu", (unsigned long long)counts.extents,
 			  (unsigned long long)a.extents);
@@ -402,19 +424,11 @@ static void last_reads(struct sim *s)
 	s->meddle_permille = s->jump_permille = 0;
 	crash(s);
 	restart(s);
-	for (unsigned slot = 0; slot < SIM_KEYS && !s->violated; slot++)
-		for (unsigned g = 0; g <= s->key[slot].generation; g++) {
-			arena_reset(&c->arena);
-			c->call = (struct call){ .kind = slot < SIM_BLOBS ? OP_GET : OP_READ };
-			c->slot = slot;
+	for (unsigned slot = 0; slot < s->service->slots; slot++)
+		for (unsigned g = 0; g <= s->key[slot].generation && !s->violated; g++) {
+			client_begin(s, c, slot);
 			c->generation = g;
-			c->front = 0;
-			c->call_time = ++s->now;
-			for (int i = 0; i < 2; i++)
-				if (slot < SIM_BLOBS)
-					snprintf(c->call.key[i], sizeof c->call.key[i], "b%u.%u", slot, g);
-				else
-					snprintf(c->call.key[i], sizeof c->call.key[i], "p%u.%u%c", slot, g, 'a' + i);
+			s->service->choose_last(s, c);
 			read_begin(s, c);
 			if (c->state == CLIENT_READS)
 				read_end(s, c);
@@ -431,8 +445,10 @@ static void teardown(struct sim *s)
 		store_close(s->front[i].store);
 	}
 	s->disk->ops->close(s->disk);
-	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		arena_fini(&s->client[i].arena);
+		free(s->client[i].call);
+	}
 	linear_history_free(s->history);
 	free(s);
 }
@@ -443,6 +459,7 @@ enum linear_answer sim_run(const struct sim_config *config, struct sim_totals *t
 	s->config = config;
 	s->totals = totals;
 	s->why = why;
+	s->service = config->service;
 	s->history = linear_history_new();
 	setup(s);
 	uint64_t until = totals->ops + config->ops;

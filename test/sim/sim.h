@@ -16,9 +16,12 @@
 #include "store/mutant.h"
 #include "store/store.h"
 
-enum { SIM_CLIENTS = 7, SIM_FRONTS = 2, SIM_BLOBS = 3, SIM_PAIRS = 2, SIM_KEYS = SIM_BLOBS + SIM_PAIRS, SIM_OPEN_MAX = 5 };
+enum { SIM_CLIENTS = 7, SIM_FRONTS = 2, SIM_KEYS_MAX = 8, SIM_OPEN_MAX = 5 };
+
+struct sim_service;
 
 struct sim_config {
+	const struct sim_service *service;
 	uint64_t seed;
 	unsigned mutant;       /* store/mutant.h */
 	bool volatile_commits; /* the engine's mutant */
@@ -34,31 +37,6 @@ enum linear_answer sim_run(const struct sim_config *, struct sim_totals *, struc
 
 /* ---- inside ---- */
 
-enum op_kind { OP_PUT, OP_DEL, OP_GET, OP_ACQUIRE, OP_RELEASE, OP_MOVE, OP_READ };
-
-/* A blob's record. */
-struct record {
-	uint64_t etag;
-	uint32_t value;
-	uint32_t lease; /* client + 1; 0 none */
-	struct extent_ref extent; /* id 0: the value is here; else the extent repeats it */
-};
-
-/* What an operation needs and finds; apply sees nothing else. */
-struct call {
-	enum op_kind kind;
-	char key[2][24];      /* rows: a blob has one, a pair two */
-	uint32_t value, lease;
-	bool none;
-	bool by_scan; /* a pair is read by one scan, not by two gets */
-	uint64_t if_etag;
-	int64_t amount;
-	struct extent_ref extent; /* sealed, to be published */
-	/* found, set anew by every run */
-	struct record record;
-	int64_t a, b;
-};
-
 enum client_state {
 	CLIENT_IDLE,
 	CLIENT_WRITES, /* its job is queued */
@@ -73,12 +51,15 @@ struct client {
 	unsigned number, front, slot; /* slot: which key */
 	unsigned generation;          /* of the key when called */
 	enum client_state state;
+	bool reads;                   /* on a snapshot, nothing to commit */
+	bool points;                  /* a read of single records, fit for the cache */
+	apply_fn *apply;
+	void *call;                   /* the service's own, cleared before every choice */
 	struct store_job job;
-	struct call call;
 	struct arena arena;
 	uint64_t call_time, pin;
-	uint64_t knows_etag[SIM_BLOBS]; /* what it saw last */
-	unsigned knows_generation[SIM_BLOBS];
+	uint64_t knows_etag[SIM_KEYS_MAX]; /* what it saw last */
+	unsigned knows_generation[SIM_KEYS_MAX];
 };
 
 struct front {
@@ -107,7 +88,8 @@ struct sim {
 	struct engine *disk; /* nobody's front end; what survives */
 	struct front front[SIM_FRONTS];
 	struct client client[SIM_CLIENTS];
-	struct key_slot key[SIM_KEYS];
+	const struct sim_service *service;
+	struct key_slot key[SIM_KEYS_MAX];
 	uint64_t now, value_next;
 	bool in_hook, crashed;
 	struct linear_history *history;
@@ -115,12 +97,47 @@ struct sim {
 	bool violated;
 };
 
-/* ops.c */
-apply_fn sim_apply;
-void sim_choose(struct sim *, struct client *);                 /* fills client->call; the client is idle */
-/* Writes the operation into the history: err is what the store answered; open: nobody knows. */
-void sim_record(struct sim *, struct client *, enum err err, bool open);
-void sim_key_text(const struct sim *, unsigned slot, unsigned generation, char *dst, size_t size);
+/* What the clients do. Keys are slots 0..slots-1, each with generations. */
+struct sim_service {
+	const char *name;
+	unsigned slots;
+	size_t call_bytes;
+	/* Which partition a slot lies in. */
+	struct slice (*partition)(unsigned slot);
+	/* Once, before trouble begins; runs writes with sim_write_now. NULL: nothing. */
+	void (*setup)(struct sim *);
+	/* Draws what the idle client does with its slot: call, apply, reads, points. */
+	void (*choose)(struct sim *, struct client *);
+	/* The read that looks at the key last. */
+	void (*choose_last)(struct sim *, struct client *);
+	/* Payload into extents, before the write is queued. False: no space, it is not asked. */
+	bool (*prepare)(struct sim *, struct client *);
+	/* It certainly did not happen: prepared extents are nobody's. */
+	void (*give_up)(struct sim *, struct client *);
+	/* After a read: does the answer lie in extents, to be read later under the pin? And are they whole? */
+	bool (*has_bytes)(const struct client *);
+	enum err (*check_bytes)(struct sim *, struct client *);
+	/* The operation as a line of the history (sim_history_add); err is what the store answered. */
+	void (*record)(struct sim *, struct client *, enum err err, bool open);
+	/* Extents that the records of a partition name, whole or ERR_CORRUPT. */
+	apply_fn *audit;
+};
+
+struct sim_audit {
+	struct sim *sim;
+	uint64_t extents; /* found */
+};
+
+extern const struct sim_service sim_plain, sim_services;
+
+/* run.c */
+enum err sim_write_now(struct sim *, struct slice partition, apply_fn *, void *call) MUST_CHECK;
+void sim_history_add(struct sim *, struct client *, const char *op, const char *key, const char *args, const char *result,
+		     bool open);
 void sim_wrong(struct sim *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* payload.c: payloads whose bytes all say which value they are. */
+bool sim_extent_make(struct engine *, uint32_t value, struct extent_ref *ret);
+enum err sim_extent_check(struct engine *, uint32_t value, const struct extent_ref *) MUST_CHECK;
 
 #endif

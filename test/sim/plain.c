@@ -3,19 +3,32 @@
  * the way services write theirs. And how its operations read in the history. */
 #include "sim.h"
 
-#include <assert.h>
-#include <stdarg.h>
+enum { BLOBS = 3, PAIRS = 2 };
 
-void sim_wrong(struct sim *s, const char *format, ...)
-{
-	char text[256];
-	va_list ap;
-	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
-	va_end(ap);
-	buf_printf(s->why, "%s\n", text);
-	s->violated = true;
-}
+enum op_kind { OP_PUT, OP_DEL, OP_GET, OP_ACQUIRE, OP_RELEASE, OP_MOVE, OP_READ };
+
+/* A blob's record. */
+struct record {
+	uint64_t etag;
+	uint32_t value;
+	uint32_t lease;           /* client + 1; 0 none */
+	struct extent_ref extent; /* id 0: the value is here; else the extent repeats it */
+};
+
+/* What an operation needs and finds; apply sees nothing else. */
+struct call {
+	enum op_kind kind;
+	char key[2][24]; /* rows: a blob has one, a pair two */
+	uint32_t value, lease;
+	bool none;
+	bool by_scan; /* a pair is read by one scan, not by two gets */
+	uint64_t if_etag;
+	int64_t amount;
+	struct extent_ref extent; /* sealed, to be published */
+	/* found, set anew by every run */
+	struct record record;
+	int64_t a, b;
+};
 
 /* ---- applies ---- */
 
@@ -134,7 +147,7 @@ static enum err apply_move(struct txn *t, struct call *c)
 	return put_number(t, c->key[1], c->b);
 }
 
-enum err sim_apply(struct txn *t, void *call)
+static enum err plain_apply(struct txn *t, void *call)
 {
 	struct call *c = call;
 	switch (c->kind) {
@@ -157,18 +170,28 @@ enum err sim_apply(struct txn *t, void *call)
 
 /* ---- choosing ---- */
 
-void sim_key_text(const struct sim *s, unsigned slot, unsigned generation, char *dst, size_t size)
+static struct slice plain_partition(unsigned slot)
 {
-	snprintf(dst, size, "%s:%u.%u", slot < SIM_BLOBS ? "blob" : "pair", slot, generation);
+	return slot % 2 ? SLICE("crate") : SLICE("box");
+}
+
+static void name_rows(struct client *c)
+{
+	struct call *call = c->call;
+	for (int i = 0; i < 2; i++)
+		if (c->slot < BLOBS)
+			snprintf(call->key[i], sizeof call->key[i], "b%u.%u", c->slot, c->generation);
+		else
+			snprintf(call->key[i], sizeof call->key[i], "p%u.%u%c", c->slot, c->generation, 'a' + i);
 }
 
 static void choose_blob(struct sim *s, struct client *c)
 {
-	struct call *call = &c->call;
+	struct call *call = c->call;
 	uint64_t dice = rng_below(&s->rng, 100);
 	bool knows = c->knows_generation[c->slot] == c->generation;
 	call->kind = dice < 45 ? OP_PUT : dice < 50 ? OP_DEL : dice < 80 ? OP_GET : dice < 91 ? OP_ACQUIRE : OP_RELEASE;
-	snprintf(call->key[0], sizeof call->key[0], "b%u.%u", c->slot, c->generation);
+	name_rows(c);
 	call->value = (uint32_t)++s->value_next;
 	if (call->kind == OP_ACQUIRE || call->kind == OP_RELEASE)
 		call->lease = c->number + 1;
@@ -184,24 +207,83 @@ static void choose_blob(struct sim *s, struct client *c)
 
 static void choose_pair(struct sim *s, struct client *c)
 {
-	struct call *call = &c->call;
+	struct call *call = c->call;
 	call->kind = rng_below(&s->rng, 3) ? OP_MOVE : OP_READ;
 	call->by_scan = rng_below(&s->rng, 2);
 	call->amount = (int64_t)rng_below(&s->rng, 801) - 400;
-	for (int i = 0; i < 2; i++)
-		snprintf(call->key[i], sizeof call->key[i], "p%u.%u%c", c->slot, c->generation, 'a' + i);
+	name_rows(c);
 }
 
-void sim_choose(struct sim *s, struct client *c)
+static void plain_choose(struct sim *s, struct client *c)
 {
-	c->call = (struct call){ 0 };
-	c->slot = (unsigned)rng_below(&s->rng, SIM_KEYS);
-	c->generation = s->key[c->slot].generation;
-	c->front = (unsigned)rng_below(&s->rng, s->fronts);
-	if (c->slot < SIM_BLOBS)
+	struct call *call = c->call;
+	if (c->slot < BLOBS)
 		choose_blob(s, c);
 	else
 		choose_pair(s, c);
+	c->apply = plain_apply;
+	c->reads = call->kind == OP_GET || call->kind == OP_READ;
+	c->points = call->kind == OP_GET;
+}
+
+static void plain_choose_last(struct sim *s, struct client *c)
+{
+	struct call *call = c->call;
+	call->kind = c->slot < BLOBS ? OP_GET : OP_READ;
+	call->by_scan = true;
+	name_rows(c);
+	c->apply = plain_apply;
+	c->reads = true;
+	c->points = false;
+}
+
+/* ---- extents ---- */
+
+static bool plain_prepare(struct sim *s, struct client *c)
+{
+	struct call *call = c->call;
+	if (call->kind != OP_PUT || rng_below(&s->rng, 1000) >= s->extent_permille)
+		return true;
+	return sim_extent_make(s->front[c->front].engine, call->value, &call->extent);
+}
+
+static void plain_give_up(struct sim *s, struct client *c)
+{
+	struct call *call = c->call;
+	struct engine *e = s->front[c->front].engine;
+	if (call->extent.id)
+		e->ops->extent_abandon(e, &call->extent);
+}
+
+static bool plain_has_bytes(const struct client *c)
+{
+	const struct call *call = c->call;
+	return call->kind == OP_GET && call->record.extent.id;
+}
+
+static enum err plain_check_bytes(struct sim *s, struct client *c)
+{
+	const struct call *call = c->call;
+	return sim_extent_check(s->front[c->front].engine, call->record.value, &call->record.extent);
+}
+
+static enum err plain_audit(struct txn *t, void *arg)
+{
+	struct sim_audit *a = arg;
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("b"), .until = SLICE("c") };
+	TRY(txn_scan(t, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct record r;
+		if (rows.row[i].value.len != sizeof r)
+			return ERR_CORRUPT;
+		memcpy(&r, rows.row[i].value.ptr, sizeof r);
+		if (!r.extent.id)
+			continue;
+		a->extents++;
+		TRY(sim_extent_check(a->sim->front[0].engine, r.value, &r.extent));
+	}
+	return rows.more ? ERR_LIMIT : ERR_OK;
 }
 
 /* ---- history ---- */
@@ -240,35 +322,37 @@ static void result_text(const struct call *c, enum err err, char *dst, size_t si
 
 static void learn(struct client *c)
 {
-	if (c->slot >= SIM_BLOBS || (c->call.kind != OP_PUT && c->call.kind != OP_GET))
+	const struct call *call = c->call;
+	if (c->slot >= BLOBS || (call->kind != OP_PUT && call->kind != OP_GET))
 		return;
-	c->knows_etag[c->slot] = c->call.record.etag;
+	c->knows_etag[c->slot] = call->record.etag;
 	c->knows_generation[c->slot] = c->generation;
 }
 
-void sim_record(struct sim *s, struct client *c, enum err err, bool open)
+static void plain_record(struct sim *s, struct client *c, enum err err, bool open)
 {
 	static const char *const names[] = { "put", "del", "get", "acquire", "release", "move", "read" };
 	char key[32], args[128], result[96];
-	const struct call *call = &c->call;
-	bool reads = call->kind == OP_GET || call->kind == OP_READ;
-	sim_key_text(s, c->slot, c->generation, key, sizeof key);
+	const struct call *call = c->call;
+	snprintf(key, sizeof key, "%s:%u.%u", c->slot < BLOBS ? "blob" : "pair", c->slot, c->generation);
 	args_text(call, args, sizeof args);
 	result_text(call, err, result, sizeof result);
-	if (open && reads)
-		return; /* what nobody saw and nothing changed */
-	if (open && ++s->key[c->slot].open > SIM_OPEN_MAX && s->key[c->slot].generation == c->generation) {
-		s->key[c->slot].generation++;
-		s->key[c->slot].open = 0;
-	}
-	s->totals->open += open;
-	s->totals->acknowledged += !open && err == ERR_OK;
-	s->totals->refused += !open && err != ERR_OK;
 	if (!open && err == ERR_OK)
 		learn(c);
-	enum err added = linear_history_add(s->history, c->number, slice_str(names[call->kind]), slice_str(key),
-					    slice_str(args + 1), c->call_time, open ? LINEAR_NEVER : ++s->now,
-					    slice_str(result));
-	if (added != ERR_OK)
-		sim_wrong(s, "not for the history: %s %s %s: %s (%s)", names[call->kind], key, args + 1, result, err_name(err));
+	sim_history_add(s, c, names[call->kind], key, args + 1, result, open);
 }
+
+const struct sim_service sim_plain = {
+	.name = "plain",
+	.slots = BLOBS + PAIRS,
+	.call_bytes = sizeof(struct call),
+	.partition = plain_partition,
+	.choose = plain_choose,
+	.choose_last = plain_choose_last,
+	.prepare = plain_prepare,
+	.give_up = plain_give_up,
+	.has_bytes = plain_has_bytes,
+	.check_bytes = plain_check_bytes,
+	.record = plain_record,
+	.audit = plain_audit,
+};
