@@ -207,8 +207,11 @@ static void fill_group(struct store *s, struct engine_group *g, uint64_t group_t
 		else if (mutant != MUTANT_OUT_OF_ORDER && mutant != MUTANT_STALE_OVERLAY)
 			accept_member(s, g, m);
 		s->member_count++;
-		if (!s->pending_first && !alone)
+		if (!s->pending_first && !alone) {
 			take_pushed(s);
+			/* No transaction's time lies before it was asked for: what a get hides is hidden for all of its timeout. */
+			group_ticks = clock_now(s->clock);
+		}
 	}
 	if (mutant == MUTANT_STALE_OVERLAY)
 		accept_member(s, g, &s->members[s->member_count - 1]);
