@@ -18,6 +18,12 @@ static enum err parse_u64(struct request *r, const char *header, bool *ret_has, 
 	return ERR_OK;
 }
 
+enum err blob_append_conditions_parse(struct request *r, struct blob_append_call *c)
+{
+	TRY(parse_u64(r, "x-ms-blob-condition-appendpos", &c->has_position, &c->position));
+	return parse_u64(r, "x-ms-blob-condition-maxsize", &c->has_max_size, &c->max_size);
+}
+
 static enum err parse_append(struct request *r)
 {
 	struct slice partition;
@@ -27,8 +33,7 @@ static enum err parse_append(struct request *r)
 	r->call = c;
 	TRY(blob_target_write(r, &c->append.target));
 	TRY(blob_refuse_encryption(r));
-	TRY(parse_u64(r, "x-ms-blob-condition-appendpos", &c->append.has_position, &c->append.position));
-	TRY(parse_u64(r, "x-ms-blob-condition-maxsize", &c->append.has_max_size, &c->append.max_size));
+	TRY(blob_append_conditions_parse(r, &c->append));
 	TRY(body_checks_parse(r, &c->checks));
 	if (!r->head->chunked && r->head->has_content_length && r->head->content_length == 0)
 		return ERR_OUT_OF_RANGE_INPUT;

@@ -35,6 +35,11 @@ enum err body_checks_compare(struct request *, const struct body_checks *) MUST_
 void body_checks_put_headers(struct request *, bool md5, bool crc64);
 
 struct blob_put_page_call;
+struct blob_append_call;
+/* x-ms-blob-condition-appendpos, -maxsize. */
+enum err blob_append_conditions_parse(struct request *, struct blob_append_call *) MUST_CHECK;
+/* Range or x-ms-range of whole pages, at most 4 MiB unless the call clears. */
+enum err blob_page_range_parse(struct request *, struct blob_put_page_call *) MUST_CHECK;
 /* x-ms-if-sequence-number-*. */
 enum err blob_sequence_conditions_parse(struct request *, struct blob_put_page_call *) MUST_CHECK;
 /* The blockid parameter, decoded. */

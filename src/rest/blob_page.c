@@ -36,7 +36,7 @@ enum err blob_sequence_conditions_parse(struct request *r, struct blob_put_page_
 	return parse_sequence(r, "x-ms-if-sequence-number-eq", &c->has_eq, &c->sequence_eq);
 }
 
-static enum err parse_page_range(struct request *r, struct blob_put_page_call *c)
+enum err blob_page_range_parse(struct request *r, struct blob_put_page_call *c)
 {
 	struct slice text = request_header(r, "x-ms-range");
 	const char *name = slice_is_set(text) ? "x-ms-range" : "Range";
@@ -50,6 +50,10 @@ static enum err parse_page_range(struct request *r, struct blob_put_page_call *c
 						    fault_header(r, ERR_INVALID_HEADER_VALUE, name, text);
 	c->offset = range.first;
 	c->length = range.last - range.first + 1;
+	if (!c->clear && c->length > PUT_PAGE_MAX_BYTES) {
+		fault_add(r, "MaxLimit", SLICE("4194304"));
+		return ERR_REQUEST_BODY_TOO_LARGE;
+	}
 	return ERR_OK;
 }
 
@@ -72,7 +76,7 @@ static enum err parse_page(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(parse_write_kind(r, &c->put));
-	TRY(parse_page_range(r, &c->put));
+	TRY(blob_page_range_parse(r, &c->put));
 	TRY(blob_target_write(r, &c->put.target));
 	TRY(blob_refuse_encryption(r));
 	TRY(blob_sequence_conditions_parse(r, &c->put));
@@ -81,10 +85,6 @@ static enum err parse_page(struct request *r)
 	bool has_body = r->head->chunked || (r->head->has_content_length && r->head->content_length);
 	if (c->put.clear && has_body)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
-	if (!c->put.clear && c->put.length > PUT_PAGE_MAX_BYTES) {
-		fault_add(r, "MaxLimit", SLICE("4194304"));
-		return ERR_REQUEST_BODY_TOO_LARGE;
-	}
 	r->body_limit_bytes = PUT_PAGE_MAX_BYTES;
 	r->want_md5 = c->checks.has_md5;
 	r->want_crc64 = true;

@@ -54,6 +54,12 @@ static void payload_end(struct exchange *ex)
 	if (!ex->write_done && !ex->write_uncertain)
 		payload_abandon(r->server->store, &r->payload);
 	payload_fini(&r->payload);
+	ex->sink.finished = false;
+}
+
+void request_own_payload(struct request *r)
+{
+	exchange_of(r)->sink.finished = true;
 }
 
 static void exchange_end(struct exchange *ex)

@@ -5,6 +5,7 @@
  * Stopping goes in three steps, so that no connection is handed to a loop that is gone: loop 0 closes the listeners; then
  * every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop ends when it has
  * neither connections nor exchanges left, so a commit that is under way always finds its loop. */
+#include "rest/copy_job.h"
 #include "rest/server.h"
 
 #include <errno.h>
@@ -265,6 +266,7 @@ static enum err start_threads(struct rest_server *s)
 	if (workers < 2)
 		workers = 2;
 	TRY(io_pool_new(workers, &s->workers));
+	TRY(copy_jobs_new(s->store, &s->copies));
 	s->loops = calloc(loops, sizeof *s->loops);
 	if (!s->loops)
 		return ERR_NO_MEMORY;
@@ -282,6 +284,7 @@ static enum err start_threads(struct rest_server *s)
 
 static void server_free(struct rest_server *s)
 {
+	copy_jobs_free(s->copies);
 	io_pool_free(s->workers);
 	for (size_t i = 0; i < s->loop_count; i++)
 		loop_free(s->loops[i]);

@@ -17,6 +17,7 @@
 
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
 struct io_pool;
+struct copy_jobs; /* rest/copy_job.h */
 struct rest_loop;
 struct rest_listener_state;
 
@@ -64,6 +65,7 @@ struct rest_server {
 	struct auth_account *accounts;
 	size_t account_count;
 	struct io_pool *workers;
+	struct copy_jobs *copies;
 	/* private to rest/server.c and rest/conn.c */
 	struct rest_loop **loops;
 	size_t loop_count;

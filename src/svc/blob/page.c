@@ -202,6 +202,15 @@ static enum err write_extent(struct txn *txn, const struct content *content, uin
 	return ERR_OK;
 }
 
+enum err page_write_payload(struct txn *txn, const struct content *content, uint64_t offset, const struct payload *p)
+{
+	for (size_t i = 0; i < p->extent_count; i++) {
+		TRY(write_extent(txn, content, offset, &p->extents[i]));
+		offset += p->extents[i].length_bytes;
+	}
+	return ERR_OK;
+}
+
 /* Zeros over [offset, end): only chunks that have rows are touched. */
 static enum err clear_range(struct txn *txn, const struct content *content, uint64_t offset, uint64_t end)
 {
@@ -257,15 +266,10 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 		return ERR_INVALID_PAGE_RANGE;
 	if (!c->clear && !c->payload)
 		return ERR_OK;
-	if (c->clear) {
+	if (c->clear)
 		TRY(clear_range(txn, &b->content, c->offset, c->offset + c->length));
-	} else {
-		uint64_t at = c->offset;
-		for (size_t i = 0; i < c->payload->extent_count; i++) {
-			TRY(write_extent(txn, &b->content, at, &c->payload->extents[i]));
-			at += c->payload->extents[i].length_bytes;
-		}
-	}
+	else
+		TRY(page_write_payload(txn, &b->content, c->offset, c->payload));
 	b->http.has_md5 = false;
 	lease_note_write(&b->lease, txn_now(txn));
 	uint64_t version = b->version_ticks;

@@ -2,6 +2,7 @@
  * Put Blob: creates or replaces, whole. */
 #include "svc/blob/blob.h"
 #include "svc/blob/stage.h"
+#include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
@@ -37,6 +38,8 @@ enum err blob_apply_put(struct txn *txn, void *call)
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	bool exists = e == ERR_OK;
+	if (exists)
+		blob_settle(&old, txn_now(txn));
 	TRY(blob_check_create(txn, &c->target, exists ? &old : NULL));
 	if (exists && !c->may_overwrite)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;

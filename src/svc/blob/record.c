@@ -68,6 +68,7 @@ static void copy_encode(struct buf *b, const struct blob_copy *c)
 	bytes_put_u64(b, c->copied_bytes);
 	bytes_put_u64(b, c->total_bytes);
 	bytes_put_u64(b, c->completed_ticks);
+	bytes_put_u64(b, c->heartbeat_ticks);
 	bytes_put_u8(b, c->incremental);
 	bytes_put_u64(b, c->incremental_snapshot);
 }
@@ -83,6 +84,7 @@ static struct blob_copy copy_decode(struct cursor *c)
 	copy.copied_bytes = cursor_u64(c);
 	copy.total_bytes = cursor_u64(c);
 	copy.completed_ticks = cursor_u64(c);
+	copy.heartbeat_ticks = cursor_u64(c);
 	copy.incremental = cursor_u8(c) != 0;
 	copy.incremental_snapshot = cursor_u64(c);
 	return copy;

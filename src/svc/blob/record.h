@@ -69,6 +69,7 @@ struct blob_copy {
 	struct slice source, description;
 	uint64_t copied_bytes, total_bytes;
 	uint64_t completed_ticks;
+	uint64_t heartbeat_ticks;      /* pending: when its worker last said so; long ago = the worker is gone */
 	bool incremental;
 	uint64_t incremental_snapshot; /* ticks of the destination snapshot */
 };

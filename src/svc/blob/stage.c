@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "svc/blob/retire.h"
+#include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
@@ -326,6 +327,8 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
 		return staged;
 	bool exists = e == ERR_OK;
+	if (exists)
+		blob_settle(&old, txn_now(txn));
 	TRY(blob_check_create(txn, &p->target, exists ? &old : NULL));
 	if (exists && !p->may_overwrite)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;

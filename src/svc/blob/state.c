@@ -132,8 +132,18 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 
 /* --- tiers ---------------------------------------------------------------------------------------------------------------------- */
 
+static void settle_copy(struct blob *b, uint64_t now)
+{
+	if (b->copy.status != COPY_PENDING || now < b->copy.heartbeat_ticks + BLOB_COPY_SILENCE_SECONDS * TICKS_PER_SECOND)
+		return;
+	b->copy.status = COPY_FAILED;
+	b->copy.description = SLICE("500 InternalError \"The copy was interrupted by a restart of the server.\"");
+	b->copy.completed_ticks = b->copy.heartbeat_ticks;
+}
+
 void blob_settle(struct blob *b, uint64_t now)
 {
+	settle_copy(b, now);
 	if (b->rehydrate == REHYDRATE_NONE || now < b->tier_changed_ticks + BLOB_REHYDRATE_SECONDS * TICKS_PER_SECOND)
 		return;
 	b->tier = b->rehydrate == REHYDRATE_TO_HOT ? TIER_HOT : b->rehydrate == REHYDRATE_TO_COOL ? TIER_COOL : TIER_COLD;

@@ -40,7 +40,9 @@ enum err blob_apply_set_legal_hold(struct txn *, void *call);
 
 /* A blob that left the archive is readable BLOB_REHYDRATE_SECONDS later. */
 enum { BLOB_REHYDRATE_SECONDS = 10 };
-/* What a record means at this time: a rehydration that is over is done. */
+/* A pending copy whose worker was silent for so long has none any more. */
+enum { BLOB_COPY_SILENCE_SECONDS = 60 };
+/* What a record means at this time: a rehydration that is over is done, a copy without a worker has failed. */
 void blob_settle(struct blob *, uint64_t now_ticks);
 
 /* Background: one bounded page of history rows whose retention is over and stagings whose week is over, from *from on

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copy Blob, Copy Blob From URL, Put Blob From URL, Abort Copy Blob.
+ *
+ * Copy Blob answers "success" at once if the bytes can be shared or are few, else "pending" and a job goes on (copy_job.c).
+ * The other two bring all bytes before they answer. */
+#include "svc/blob/copy.h"
+
+#include "rest/blob_tags.h"
+#include "rest/copy_job.h"
+#include "rest/copy_source.h"
+#include "rest/metadata.h"
+#include "rest/server.h"
+
+enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
+#define SYNC_COPY_MAX_BYTES (256 * MIB)
+#define COPY_MAX_BYTES ((uint64_t)BLOB_EXTENTS_IN_RECORD * LIMIT_EXTENT_BYTES)
+
+enum copy_form { FORM_ASYNC, FORM_SYNC, FORM_PUT };
+
+struct copy_call {
+	struct blob_copy_call copy; /* first: the apply gets this */
+	struct copy_source source;
+	const struct blob_get_call *found;
+	enum copy_form form;
+	struct slice partition;
+	bool own_metadata;   /* given with the request: instead of the source's */
+	bool copy_tags;      /* x-ms-copy-source-tag-option: COPY */
+	bool source_properties;
+};
+
+/* --- what the destination takes from the source ------------------------------------------------------------------------------------ */
+
+static enum err dup_pairs(struct arena *arena, const struct pairs *from, struct pairs *to)
+{
+	struct pairs p = { NULL, 0 };
+	if (from->count) {
+		p.pair = ARENA_NEW_ARRAY(arena, struct pair, from->count);
+		if (!p.pair)
+			return ERR_NO_MEMORY;
+		memcpy(p.pair, from->pair, from->count * sizeof *p.pair);
+		p.count = from->count;
+	}
+	*to = p;
+	return ERR_OK;
+}
+
+static void inherit(struct slice *own, struct slice source)
+{
+	if (!slice_is_set(*own))
+		*own = source;
+}
+
+static void inherit_http(struct blob_http *own, const struct blob_http *source, bool with_md5)
+{
+	inherit(&own->content_type, source->content_type);
+	inherit(&own->content_encoding, source->content_encoding);
+	inherit(&own->content_language, source->content_language);
+	inherit(&own->content_disposition, source->content_disposition);
+	inherit(&own->cache_control, source->cache_control);
+	if (!own->has_md5 && with_md5 && source->has_md5) {
+		own->has_md5 = true;
+		memcpy(own->md5, source->md5, sizeof own->md5);
+	}
+}
+
+static enum err take_from_source(struct request *r, struct copy_call *c)
+{
+	const struct blob *source = &c->found->blob;
+	struct blob_put_call *p = &c->copy.put;
+	p->type = c->form == FORM_PUT ? BLOB_BLOCK : source->type;
+	if (c->source_properties)
+		inherit_http(&p->http, &source->http, true);
+	if (!c->own_metadata)
+		TRY(dup_pairs(r->arena, &source->metadata, &p->metadata));
+	if (c->copy_tags)
+		TRY(dup_pairs(r->arena, &source->tags, &p->tags));
+	p->page_length_bytes = source->length_bytes;
+	p->sequence_number = source->sequence_number;
+	c->copy.sealed = source->sealed && c->form == FORM_ASYNC;
+	c->copy.copy.total_bytes = c->found->length;
+	return ERR_OK;
+}
+
+/* --- the ways a copy goes ------------------------------------------------------------------------------------------------------------ */
+
+static enum err fetch(struct request *r)
+{
+	struct copy_call *c = r->call;
+	bool only_extents = c->copy.put.type != BLOB_BLOCK;
+	TRY(copy_source_fetch(r, &c->source, c->found, only_extents));
+	c->copy.put.payload = &r->payload;
+	if (c->form == FORM_PUT || !c->copy.put.http.has_md5) {
+		c->copy.put.http.has_md5 = true;
+		memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
+	}
+	return ERR_OK;
+}
+
+static enum err start_job(struct request *r)
+{
+	struct copy_call *c = r->call;
+	struct copy_job_spec spec = { .partition = c->partition, .name = r->object, .id = c->copy.copy.id,
+				      .type = c->copy.put.type, .content_id = rng_u64(r->rng), .total_bytes = c->found->length,
+				      .piece = c->found->piece, .piece_count = c->found->piece_count };
+	return copy_jobs_start(r->server->copies, &spec);
+}
+
+/* A block blob of the very container cannot change under its content id: the destination shares it. */
+static bool can_share(const struct request *r, const struct copy_call *c)
+{
+	const struct request *part = c->source.part;
+	const struct blob *source = &c->found->blob;
+	return c->form != FORM_PUT && !c->source.has_range && source->type == BLOB_BLOCK && source->content.kind != CONTENT_EMPTY &&
+	       source->content.kind != CONTENT_INLINE && slice_eq(part->account, r->account) &&
+	       slice_eq(part->container, r->container);
+}
+
+static enum err decide(struct request *r)
+{
+	struct copy_call *c = r->call;
+	TRY(copy_source_result(r, &c->source, &c->found));
+	TRY(take_from_source(r, c));
+	uint64_t length = c->found->length;
+	if (c->form != FORM_ASYNC && c->found->blob.type != BLOB_BLOCK && c->form == FORM_SYNC)
+		return ERR_INVALID_BLOB_TYPE;
+	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
+		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+	if (c->copy.put.type != BLOB_PAGE && length > COPY_MAX_BYTES)
+		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+	c->copy.copy.copied_bytes = length;
+	if (can_share(r, c)) {
+		const struct blob_get_call *g = c->found;
+		c->copy.source = (struct blob_target){ .name = g->target.name, .snapshot_ticks = g->target.snapshot_ticks,
+						       .version_ticks = g->target.version_ticks };
+		c->copy.source_etag = g->blob.etag;
+		request_step_write(r, c->partition, blob_apply_copy);
+		return ERR_OK;
+	}
+	bool later = c->form == FORM_ASYNC && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
+	if (later) {
+		c->copy.copy.status = COPY_PENDING;
+		c->copy.copy.copied_bytes = 0;
+		request_step_write(r, c->partition, blob_apply_copy);
+		request_step_call(r, start_job);
+		return ERR_OK;
+	}
+	request_step_work(r, fetch);
+	request_step_write(r, c->partition, blob_apply_copy);
+	return ERR_OK;
+}
+
+static enum err start_source(struct request *r)
+{
+	return copy_source_start(r, &((struct copy_call *)r->call)->source);
+}
+
+/* --- heads --------------------------------------------------------------------------------------------------------------------------- */
+
+static enum err parse_tag_option(struct request *r, struct copy_call *c)
+{
+	struct slice v = request_header(r, "x-ms-copy-source-tag-option");
+	if (!slice_is_set(v))
+		return ERR_OK;
+	c->copy_tags = slice_eq_nocase(v, SLICE("COPY"));
+	if (!c->copy_tags && !slice_eq_nocase(v, SLICE("REPLACE")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source-tag-option", v);
+	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION : ERR_OK;
+}
+
+/* Where the service names the destination's condition apart from the source's. */
+static bool match_is_foreign(struct request *r)
+{
+	struct slice v = request_header(r, "If-Match");
+	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
+}
+
+static enum err parse_copy(struct request *r, enum copy_form form)
+{
+	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	c->form = form;
+	TRY(copy_source_parse(r, form == FORM_ASYNC, false, &c->source));
+	TRY(blob_put_headers_parse(r, &c->copy.put));
+	TRY(blob_http_parse(r, false, &c->copy.put.http));
+	TRY(parse_tag_option(r, c));
+	TRY(blob_find(r, &c->partition));
+	c->own_metadata = c->copy.put.metadata.count != 0;
+	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");
+	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
+	c->copy.infinite_lease_only = form == FORM_ASYNC;
+	c->copy.unmet_error = form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
+	if (form != FORM_PUT) {
+		c->copy.copy.status = COPY_SUCCESS;
+		c->copy.copy.id = rng_uuid(r->rng);
+		/* The signature of a SAS is a secret: the blob remembers where it came from, not how it was let in. */
+		c->copy.copy.source = slice_first(c->source.url, slice_find_byte(c->source.url, '?'));
+	}
+	request_step_call(r, start_source);
+	request_step_call(r, decide);
+	return ERR_OK;
+}
+
+static enum err parse_async(struct request *r)
+{
+	return parse_copy(r, FORM_ASYNC);
+}
+
+static enum err parse_sync(struct request *r)
+{
+	struct slice v = request_header(r, "x-ms-requires-sync");
+	if (!slice_eq_nocase(v, SLICE("true")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-requires-sync", v);
+	return parse_copy(r, FORM_SYNC);
+}
+
+static enum err parse_put(struct request *r)
+{
+	struct slice type = request_header(r, "x-ms-blob-type");
+	if (!slice_eq_nocase(type, SLICE("BlockBlob")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-type", type);
+	if (r->head->chunked || (r->head->has_content_length && r->head->content_length))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
+	return parse_copy(r, FORM_PUT);
+}
+
+static enum err format_copy(struct request *r)
+{
+	struct copy_call *c = r->call;
+	const struct blob *b = &c->copy.put.blob;
+	char id[UUID_TEXT_BYTES];
+	r->response.status = c->form == FORM_PUT ? 201 : 202;
+	blob_put_etag(r, b->etag, b->modified_ticks);
+	blob_put_version(r, b);
+	if (c->form == FORM_PUT || (c->form == FORM_SYNC && c->copy.put.payload))
+		body_checks_put_headers(r, true, true);
+	if (c->form == FORM_PUT) {
+		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+		return ERR_OK;
+	}
+	uuid_format(&c->copy.copy.id, id);
+	response_header(r, "x-ms-copy-id", slice_make(id, sizeof id));
+	response_header(r, "x-ms-copy-status", b->copy.status == COPY_PENDING ? SLICE("pending") : SLICE("success"));
+	return ERR_OK;
+}
+
+/* --- Abort Copy Blob ------------------------------------------------------------------------------------------------------------------- */
+
+static enum err parse_abort(struct request *r)
+{
+	struct slice partition, action = request_header(r, "x-ms-copy-action"), id = request_param(r, "copyid");
+	struct blob_abort_copy_call *c = ARENA_NEW(r->arena, struct blob_abort_copy_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	if (!slice_is_set(action))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-action", SLICE_NONE);
+	if (!slice_eq_nocase(action, SLICE("abort")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-action", action);
+	if (!slice_is_set(id))
+		return fault_query(r, ERR_MISSING_REQUIRED_QUERY_PARAMETER, "copyid", SLICE_NONE, NULL);
+	if (!uuid_parse(id, &c->id))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "copyid", id, NULL);
+	TRY(blob_target_plain(r, &c->target));
+	TRY(blob_find(r, &partition));
+	c->content_id = rng_u64(r->rng);
+	request_step_write(r, partition, blob_apply_abort_copy);
+	return ERR_OK;
+}
+
+static enum err format_abort(struct request *r)
+{
+	r->response.status = 204;
+	return ERR_OK;
+}
+
+const struct handler handler_blob_copy = { .parse = parse_async, .format = format_copy };
+const struct handler handler_blob_copy_sync = { .parse = parse_sync, .format = format_copy };
+const struct handler handler_blob_put_from_url = { .parse = parse_put, .format = format_copy };
+const struct handler handler_blob_abort_copy = { .parse = parse_abort, .format = format_abort };

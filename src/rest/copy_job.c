@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rest/copy_job.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "rest/copy_source.h"
+#include "svc/blob/copy.h"
+#include "svc/common/background.h"
+
+enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024 };
+#define COPY_SAY_EVERY_BYTES (32 * MIB)
+#define COPY_SAY_EVERY_NS UINT64_C(2000000000)
+
+struct copy_job {
+	struct copy_jobs *jobs;
+	pthread_t thread;
+	bool running;        /* the slot is taken */
+	atomic_bool ended;   /* its thread can be joined */
+	struct arena arena;  /* names and pieces */
+	struct copy_job_spec spec;
+	uint64_t pin;
+	uint64_t copied, said_bytes, said_ns;
+	char *buffer;
+};
+
+struct copy_jobs {
+	struct store *store;
+	pthread_mutex_t lock;
+	atomic_bool stop;
+	struct copy_job job[COPY_JOBS_MAX];
+};
+
+/* --- one job ------------------------------------------------------------------------------------------------------------------------ */
+
+static enum err step(struct copy_job *j, struct blob_copy_step_call *c)
+{
+	struct arena arena;
+	c->name = j->spec.name;
+	c->id = j->spec.id;
+	c->copied_bytes = j->copied;
+	c->content_id = j->spec.content_id;
+	arena_init(&arena, 32 * MIB);
+	enum err e = background_write(j->jobs->store, j->spec.partition, blob_apply_copy_step, c, &arena);
+	arena_fini(&arena);
+	return e;
+}
+
+/* False: somebody ended the copy, or the server stops. */
+static bool say_progress(struct copy_job *j)
+{
+	struct blob_copy_step_call c = { .status = COPY_PENDING };
+	uint64_t now = base_monotonic_ns();
+	if (atomic_load(&j->jobs->stop))
+		return false;
+	if (j->copied - j->said_bytes < COPY_SAY_EVERY_BYTES && now - j->said_ns < COPY_SAY_EVERY_NS)
+		return true;
+	j->said_bytes = j->copied;
+	j->said_ns = now;
+	return step(j, &c) == ERR_OK && !c.gone;
+}
+
+static void say_end(struct copy_job *j, enum err result, const struct payload *payload)
+{
+	struct blob_copy_step_call c = { .status = result == ERR_OK ? COPY_SUCCESS : COPY_FAILED, .payload = payload };
+	if (result != ERR_OK)
+		c.description = arena_printf(&j->arena, "%d %s \"%s\"", err_info(result)->http_status, err_info(result)->code,
+					     err_info(result)->text);
+	enum err e = step(j, &c);
+	if (e != ERR_OK)
+		log_warn("a copy could not be finished: %s", err_name(e));
+	if (payload && (e != ERR_OK || c.gone) && e != ERR_UNKNOWN)
+		payload_abandon(j->jobs->store, (struct payload *)(uintptr_t)payload);
+}
+
+/* Block and append blobs: all bytes into a payload, published at the end. */
+static enum err copy_payload(struct copy_job *j, struct piece_reader *reader, struct payload_writer *w, bool *ret_stopped)
+{
+	size_t n;
+	for (;;) {
+		TRY(piece_read(reader, j->buffer, COPY_CHUNK_BYTES, &n));
+		if (n == 0)
+			return ERR_OK;
+		TRY(payload_append(w, slice_make(j->buffer, n)));
+		j->copied += n;
+		*ret_stopped = !say_progress(j);
+		if (*ret_stopped)
+			return ERR_OK;
+	}
+}
+
+static void run_payload(struct copy_job *j, struct piece_reader *reader)
+{
+	struct payload_writer *w;
+	struct payload payload = { .length_bytes = 0 };
+	bool stopped = false;
+	enum err e = payload_writer_new(j->jobs->store, j->spec.total_bytes, &w);
+	if (e == ERR_OK) {
+		payload_writer_only_extents(w);
+		e = copy_payload(j, reader, w, &stopped);
+		if (e != ERR_OK || stopped)
+			payload_writer_free(w);
+		else
+			e = payload_finish(w, &payload);
+	}
+	if (!stopped)
+		say_end(j, e, e == ERR_OK ? &payload : NULL);
+	payload_fini(&payload);
+}
+
+/* Page blobs: written range by range; holes of the source stay holes. */
+static enum err copy_pages(struct copy_job *j, uint64_t offset, size_t bytes, bool *ret_gone)
+{
+	struct payload_writer *w;
+	struct payload payload;
+	TRY(payload_writer_new(j->jobs->store, bytes, &w));
+	payload_writer_only_extents(w);
+	enum err e = payload_append(w, slice_make(j->buffer, bytes));
+	if (e != ERR_OK) {
+		payload_writer_free(w);
+		return e;
+	}
+	TRY(payload_finish(w, &payload));
+	struct blob_copy_step_call c = { .status = COPY_PENDING, .has_pages = true, .page_offset = offset, .payload = &payload };
+	e = step(j, &c);
+	if (e != ERR_UNKNOWN && (e != ERR_OK || c.gone))
+		payload_abandon(j->jobs->store, &payload);
+	payload_fini(&payload);
+	*ret_gone = c.gone;
+	return e;
+}
+
+static void run_pages(struct copy_job *j)
+{
+	enum err e = ERR_OK;
+	bool gone = false;
+	uint64_t at = 0;
+	for (size_t i = 0; i < j->spec.piece_count && e == ERR_OK && !gone; i++) {
+		const struct blob_piece *p = &j->spec.piece[i];
+		struct piece_reader reader = { .store = j->jobs->store, .piece = p, .count = 1 };
+		bool hole = !slice_is_set(p->bytes) && p->extent.length_bytes == 0;
+		for (uint64_t done = 0; done < p->length_bytes && e == ERR_OK && !gone && !hole;) {
+			size_t n = 0;
+			e = piece_read(&reader, j->buffer, COPY_PAGES_BYTES, &n);
+			j->copied = at + done + n;
+			if (e == ERR_OK)
+				e = copy_pages(j, at + done, n, &gone);
+			gone = gone || atomic_load(&j->jobs->stop);
+			done += n;
+		}
+		at += p->length_bytes;
+		j->copied = at;
+	}
+	if (!gone)
+		say_end(j, e, NULL);
+}
+
+static void *job_main(void *arg)
+{
+	struct copy_job *j = arg;
+	struct piece_reader reader = { .store = j->jobs->store, .piece = j->spec.piece, .count = j->spec.piece_count };
+	j->said_ns = base_monotonic_ns();
+	if (j->spec.type == BLOB_PAGE)
+		run_pages(j);
+	else
+		run_payload(j, &reader);
+	extent_unpin(j->jobs->store, j->pin);
+	free(j->buffer);
+	arena_fini(&j->arena);
+	atomic_store(&j->ended, true);
+	return NULL;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------------------------- */
+
+enum err copy_jobs_new(struct store *store, struct copy_jobs **ret)
+{
+	struct copy_jobs *jobs = calloc(1, sizeof *jobs);
+	if (!jobs)
+		return ERR_NO_MEMORY;
+	jobs->store = store;
+	pthread_mutex_init(&jobs->lock, NULL);
+	*ret = jobs;
+	return ERR_OK;
+}
+
+static void join(struct copy_job *j)
+{
+	pthread_join(j->thread, NULL);
+	j->running = false;
+}
+
+void copy_jobs_free(struct copy_jobs *jobs)
+{
+	if (!jobs)
+		return;
+	atomic_store(&jobs->stop, true);
+	for (size_t i = 0; i < COPY_JOBS_MAX; i++)
+		if (jobs->job[i].running)
+			join(&jobs->job[i]);
+	pthread_mutex_destroy(&jobs->lock);
+	free(jobs);
+}
+
+static struct copy_job *free_slot(struct copy_jobs *jobs)
+{
+	for (size_t i = 0; i < COPY_JOBS_MAX; i++) {
+		struct copy_job *j = &jobs->job[i];
+		if (j->running && atomic_load(&j->ended))
+			join(j);
+		if (!j->running)
+			return j;
+	}
+	return NULL;
+}
+
+/* The pieces that lie in memory belong to the request: they are copied too. */
+static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
+{
+	j->spec = *spec;
+	j->spec.partition = arena_dup(&j->arena, spec->partition);
+	j->spec.name = arena_dup(&j->arena, spec->name);
+	struct blob_piece *piece = ARENA_NEW_ARRAY(&j->arena, struct blob_piece, spec->piece_count ? spec->piece_count : 1);
+	if (!piece || !slice_is_set(j->spec.partition) || !slice_is_set(j->spec.name))
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < spec->piece_count; i++) {
+		piece[i] = spec->piece[i];
+		if (slice_is_set(piece[i].bytes)) {
+			piece[i].bytes = arena_dup(&j->arena, piece[i].bytes);
+			if (!slice_is_set(piece[i].bytes))
+				return ERR_NO_MEMORY;
+		}
+	}
+	j->spec.piece = piece;
+	return ERR_OK;
+}
+
+enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spec)
+{
+	pthread_mutex_lock(&jobs->lock);
+	struct copy_job *j = atomic_load(&jobs->stop) ? NULL : free_slot(jobs);
+	enum err e = j ? ERR_OK : ERR_BUSY;
+	if (j) {
+		*j = (struct copy_job){ .jobs = jobs };
+		arena_init(&j->arena, 64 * MIB);
+		e = own_spec(j, spec);
+		j->buffer = malloc(COPY_PAGES_BYTES);
+		if (e == ERR_OK && !j->buffer)
+			e = ERR_NO_MEMORY;
+		if (e == ERR_OK) {
+			j->pin = extent_pin(jobs->store);
+			j->running = pthread_create(&j->thread, NULL, job_main, j) == 0;
+			if (!j->running) {
+				extent_unpin(jobs->store, j->pin);
+				e = ERR_BUSY;
+			}
+		}
+		if (e != ERR_OK) {
+			free(j->buffer);
+			arena_fini(&j->arena);
+		}
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return e;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Large copies go on after their request was answered: each on a thread of its own, at most COPY_JOBS_MAX at a time. A job
+ * owns what it needs (pieces, names, a pin on the source's extents) and talks to the destination only through the store. */
+#ifndef REST_COPY_JOB_H
+#define REST_COPY_JOB_H
+
+#include "rest/blob_common.h"
+
+enum { COPY_JOBS_MAX = 8 };
+
+struct copy_jobs;
+enum err copy_jobs_new(struct store *, struct copy_jobs **ret) MUST_CHECK;
+/* Stops what runs (its blobs stay pending and turn failed) and joins. Accepts NULL. */
+void copy_jobs_free(struct copy_jobs *);
+
+struct copy_job_spec {
+	struct slice partition;    /* of the destination */
+	struct slice name;
+	struct uuid id;
+	enum blob_type type;
+	uint64_t content_id;
+	uint64_t total_bytes;
+	const struct blob_piece *piece;
+	size_t piece_count;
+};
+/* Copies the spec. Takes a pin itself: call while the request still holds its own. ERR_BUSY if too many run. */
+enum err copy_jobs_start(struct copy_jobs *, const struct copy_job_spec *) MUST_CHECK;
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "svc/blob/copy.h"
+
+#include "svc/blob/page.h"
+#include "svc/blob/stage.h"
+#include "svc/blob/state.h"
+#include "svc/blob/tags.h"
+#include "svc/common/generation.h"
+
+/* --- content -------------------------------------------------------------------------------------------------------------------- */
+
+/* Appended blocks: a row for each extent. */
+static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t content_id)
+{
+	uint64_t at = 0;
+	for (size_t i = 0; i < p->extent_count; i++) {
+		struct key k;
+		char bytes[64];
+		struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+		TRY(txn_publish(txn, &p->extents[i]));
+		key_init(&k);
+		key_tag(&k, 'p');
+		key_u64(&k, content_id);
+		key_u64_desc(&k, at);
+		row_extents_encode(&b, &p->extents[i], 1);
+		bytes_put_u32(&b, p->extents[i].length_bytes);
+		TRY(txn_put(txn, key_slice(&k), buf_slice(&b)));
+		at += p->extents[i].length_bytes;
+	}
+	return ERR_OK;
+}
+
+static enum err put_content(struct txn *txn, struct blob *b, const struct payload *p, uint64_t content_id)
+{
+	b->length_bytes = p->length_bytes;
+	if (b->type == BLOB_BLOCK)
+		return content_from_payload(txn, p, content_id, &b->content);
+	b->content = (struct content){ .kind = CONTENT_ROWS, .id = content_id, .epoch = 1 };
+	b->block_count = (uint32_t)p->extent_count; /* reading counts on one row each */
+	return append_rows(txn, p, content_id);
+}
+
+/* The source's content, shared. It must still be what was read: conditions were judged on that. */
+static enum err share_content(struct txn *txn, struct blob_copy_call *c, struct blob *b)
+{
+	struct blob source;
+	enum err e = blob_load(txn, &c->source, &source);
+	if (e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && source.etag != c->source_etag))
+		return ERR_CONFLICT;
+	TRY(e);
+	b->length_bytes = source.length_bytes;
+	b->block_count = source.block_count;
+	b->content = source.content;
+	return content_share(txn, &source.content);
+}
+
+static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct blob *b)
+{
+	if (slice_is_set(c->source.name))
+		return share_content(txn, c, b);
+	if (c->put.payload)
+		return put_content(txn, b, c->put.payload, c->put.content_id);
+	if (b->type == BLOB_PAGE) {
+		b->length_bytes = c->put.page_length_bytes;
+		b->sequence_number = c->put.sequence_number;
+	}
+	bool rows = b->type != BLOB_BLOCK;
+	b->content = (struct content){ .kind = rows ? CONTENT_ROWS : CONTENT_EMPTY, .id = c->put.content_id, .epoch = 1 };
+	return ERR_OK;
+}
+
+/* --- the copy itself -------------------------------------------------------------------------------------------------------------- */
+
+static enum err check_destination(struct txn *txn, struct blob_copy_call *c, const struct blob *old)
+{
+	const struct blob_target *t = &c->put.target;
+	static const struct lease none;
+	struct condition_target target = { .exists = old != NULL, .etag = old ? old->etag : 0,
+					   .modified_ticks = old ? old->modified_ticks : 0 };
+	const struct uuid *id = target_lease_id(t);
+	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
+	if (old && id && c->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
+		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
+	TRY(conditions_check_write(&t->conditions, &target, ERR_BLOB_ALREADY_EXISTS, c->unmet_error));
+	TRY(blob_check_tags(t, old));
+	if (!old)
+		return ERR_OK;
+	if (!c->put.may_overwrite)
+		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
+	if (old->copy.status == COPY_PENDING)
+		return ERR_PENDING_COPY_OPERATION;
+	if (old->copy.incremental)
+		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
+	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
+}
+
+enum err blob_apply_copy(struct txn *txn, void *call)
+{
+	struct blob_copy_call *c = call;
+	struct blob_put_call *p = &c->put;
+	struct blob old;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	enum err e = blob_get(txn, p->target.name, &old);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	bool exists = e == ERR_OK;
+	if (exists)
+		blob_settle(&old, txn_now(txn));
+	TRY(check_destination(txn, c, exists ? &old : NULL));
+	p->blob = (struct blob){ .name = p->target.name, .type = p->type, .http = p->http, .metadata = p->metadata,
+				 .tags = p->tags, .tier = p->tier, .immutability = p->immutability,
+				 .immutable_until_ticks = p->immutable_until_ticks, .legal_hold = p->legal_hold,
+				 .block_count = c->block_count, .sealed = c->sealed, .copy = c->copy };
+	struct blob *b = &p->blob;
+	/* Before the old state goes: a blob may be copied over itself. */
+	TRY(make_content(txn, c, b));
+	if (exists) {
+		b->lease = old.lease;
+		lease_note_write(&b->lease, txn_now(txn));
+		TRY(blob_supersede(txn, &p->target, &old));
+	}
+	blob_touch(txn, b, &p->target, exists ? old.etag : 0);
+	b->created_ticks = exists && !p->target.rules.versioning ? old.created_ticks : b->etag;
+	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
+	if (b->copy.status == COPY_SUCCESS)
+		b->copy.completed_ticks = txn_now(txn);
+	if (b->copy.status == COPY_PENDING)
+		b->copy.heartbeat_ticks = txn_now(txn);
+	TRY(tags_reindex(txn, p->target.name, exists ? &old.tags : NULL, &b->tags));
+	TRY(stage_discard(txn, p->target.name));
+	return blob_put(txn, b);
+}
+
+/* --- progress and end of a pending one ---------------------------------------------------------------------------------------------- */
+
+enum err blob_apply_copy_step(struct txn *txn, void *call)
+{
+	struct blob_copy_step_call *c = call;
+	struct blob_target target = { .name = c->name };
+	struct blob b;
+	c->gone = false;
+	enum err e = generation_require(txn, ERR_NOT_FOUND);
+	if (e == ERR_OK)
+		e = blob_load(txn, &target, &b);
+	if (e == ERR_NOT_FOUND || e == ERR_BLOB_NOT_FOUND ||
+	    (e == ERR_OK && (b.copy.status != COPY_PENDING || !uuid_eq(&b.copy.id, &c->id)))) {
+		c->gone = true;
+		return ERR_OK;
+	}
+	TRY(e);
+	if (c->has_pages)
+		TRY(page_write_payload(txn, &b.content, c->page_offset, c->payload));
+	b.copy.copied_bytes = c->copied_bytes;
+	b.copy.heartbeat_ticks = txn_now(txn);
+	if (c->status == COPY_PENDING)
+		return blob_put(txn, &b);
+	b.copy.status = c->status;
+	b.copy.completed_ticks = txn_now(txn);
+	b.copy.description = c->description;
+	if (c->status == COPY_SUCCESS && c->payload && !c->has_pages)
+		TRY(put_content(txn, &b, c->payload, c->content_id));
+	uint64_t version = b.version_ticks;
+	blob_touch(txn, &b, &target, b.etag);
+	b.version_ticks = version;
+	return blob_put(txn, &b);
+}
+
+enum err blob_apply_abort_copy(struct txn *txn, void *call)
+{
+	struct blob_abort_copy_call *c = call;
+	struct blob b;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(blob_load(txn, &c->target, &b));
+	const struct uuid *id = target_lease_id(&c->target);
+	bool infinite = b.lease.held && b.lease.duration_s == LEASE_INFINITE;
+	TRY(infinite ? lease_check_write(&b.lease, &lease_errors_blob, txn_now(txn), id) :
+		       lease_check_read(&b.lease, &lease_errors_blob, txn_now(txn), id));
+	if (b.copy.status != COPY_PENDING)
+		return ERR_NO_PENDING_COPY_OPERATION;
+	if (!uuid_eq(&b.copy.id, &c->id))
+		return ERR_COPY_ID_MISMATCH;
+	b.copy.status = COPY_ABORTED;
+	b.copy.completed_ticks = txn_now(txn);
+	TRY(content_release(txn, &b.content));
+	b.content = (struct content){ .kind = CONTENT_EMPTY };
+	if (b.type != BLOB_BLOCK)
+		b.content = (struct content){ .kind = CONTENT_ROWS, .id = c->content_id, .epoch = 1 };
+	b.length_bytes = b.type == BLOB_PAGE ? b.length_bytes : 0;
+	b.block_count = 0;
+	uint64_t version = b.version_ticks;
+	blob_touch(txn, &b, &c->target, b.etag);
+	b.version_ticks = version;
+	return blob_put(txn, &b);
+}
