@@ -230,6 +230,7 @@ class Server {
 	}
 
 	async remove() {
+		if (process.env.ZAFFRE_TEST_VERBOSE) process.stdout.write(this.stderr.replace(/^/gm, '# server: ') + '\n');
 		try {
 			await this.stop();
 		} finally {

@@ -190,7 +190,7 @@ describe('a start that must fail, and loses nothing', () => {
 	test('a second server on the directory', async () => {
 		const { server, client } = await withData();
 		const r = await runProgram(['serve', '--location', server.dataDir, ...anyPort]);
-		refused(r, new RegExp(`another zaffre, process ${server.pid}, uses|another zaffre, process ${server.pid} uses`));
+		refused(r, new RegExp(`in use by another server, process ${server.pid};`));
 		await stillThere(client);
 		await server.remove();
 	});
