@@ -29,6 +29,7 @@
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */
 #define LIMIT_LINGER_MS 2000                  /* after the last answer: time for the peer to read it before the close */
 #define LIMIT_LINGER_BYTES (4 * 1024 * 1024)  /* and what it may still send meanwhile */
+#define LIMIT_LOOP_BUFFERS 128                /* of 1 MiB per loop for bodies on their way; beyond, 64 KiB or none */
 #define LIMIT_SMALL_BODY_BYTES (8 * 1024 * 1024)     /* largest body kept in memory (block list of 50,000 ids) */
 
 /* Codecs */

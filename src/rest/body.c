@@ -71,8 +71,10 @@ static enum err finish_payload(struct exchange *ex)
 
 static void buffer_release(struct exchange *ex, struct body_buffer *b)
 {
-	if (b->ptr && b->pooled)
+	if (b->ptr && b->from == BUFFER_POOL)
 		buffer_put(ex->rl, b->ptr);
+	if (b->ptr && b->from == BUFFER_HEAP)
+		free(b->ptr);
 	*b = (struct body_buffer){ 0 };
 }
 
@@ -130,7 +132,8 @@ static bool stays_inline(struct exchange *ex, size_t bytes)
 	return !k->working && payload_writer_stays_in_memory(k->writer, bytes);
 }
 
-/* Small bodies of known length get what they need from the arena, others a whole buffer of the pool. */
+/* Small bodies of known length get what they need from the arena, others a whole buffer of the pool, or a small one of their
+ * own when very many are on their way. */
 static bool fill_ensure(struct exchange *ex)
 {
 	struct body_buffer *b = &sink_of(ex)->fill;
@@ -139,8 +142,10 @@ static bool fill_ensure(struct exchange *ex)
 	uint64_t length = ex->head.content_length;
 	if (ex->head.has_content_length && length <= PAYLOAD_INLINE_BYTES && length > 0) {
 		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length), .cap = length };
+	} else if (ex->rl->live_buffers < LIMIT_LOOP_BUFFERS) {
+		*b = (struct body_buffer){ .ptr = buffer_get(ex->rl), .cap = BODY_BUFFER_BYTES, .from = BUFFER_POOL };
 	} else {
-		*b = (struct body_buffer){ .ptr = buffer_get(ex->rl), .cap = BODY_BUFFER_BYTES, .pooled = true };
+		*b = (struct body_buffer){ .ptr = malloc(BODY_BUFFER_SMALL_BYTES), .cap = BODY_BUFFER_SMALL_BYTES, .from = BUFFER_HEAP };
 	}
 	return b->ptr != NULL;
 }

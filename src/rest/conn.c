@@ -15,10 +15,12 @@
 #include <assert.h>
 #include <sys/epoll.h>
 
+#include "base/log.h"
 #include "io/stream.h"
 #include "rest/conn_int.h"
+#include "rest/op.h"
 
-enum { IN_FIRST_BYTES = 16 * 1024, RAW_BYTES = 64 * 1024, HELD_PIECES_MAX = 64 };
+enum { IN_FIRST_BYTES = 16 * 1024, RAW_BYTES = 64 * 1024 };
 
 static void conn_pump(struct conn *c);
 static void conn_run_request(struct conn *c, enum driver_state state);
@@ -190,7 +192,9 @@ static void request_begin(struct conn *c)
 	ex->req.arena = &ex->arena;
 	ex->req.service = c->service;
 	ex->req.secure = c->stream.ssl != NULL;
-	ex->req.client_ip = slice_make(c->address, c->address_len);
+	/* Copied: the exchange may outlive the connection. */
+	memcpy(ex->address, c->address, c->address_len);
+	ex->req.client_ip = slice_make(ex->address, c->address_len);
 	ex->framing = (struct framing){ .in_pos = ex->head.head_bytes };
 	stat_add(&c->rl->requests, 1);
 }
@@ -417,12 +421,32 @@ static bool must_close(const struct conn *c)
 	return !body_unread_is_small(ex);
 }
 
+/* A length that is not the body's would make the peer take body bytes for the next answer, or the other way round. */
+static bool answer_is_whole(const struct exchange *ex)
+{
+	const struct response *p = &ex->req.response;
+	uint64_t length = 0;
+	if (!buf_ok(&ex->out))
+		return false;
+	if (!p->runs)
+		return !p->set_length || p->content_length == response_body(p).len;
+	for (size_t i = 0; i < p->run_count; i++)
+		length += p->runs[i].length;
+	return p->set_length && p->content_length == length;
+}
+
 static void conn_answer(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	struct response *p = &ex->req.response;
 	ex->close_after = must_close(c);
 	response_finish_head(ex);
+	if (!ex->skip_body && !answer_is_whole(ex)) {
+		log_error("%s made an answer that does not fit its length", ex->req.op ? ex->req.op->id : "a request");
+		ex->error = ERR_INTERNAL_ERROR;
+		error_format(ex);
+		response_finish_head(ex);
+	}
 	ex->out_pos = 0;
 	ex->run_index = 0;
 	ex->run_pos = 0;
@@ -530,8 +554,27 @@ static void conn_sent(struct exchange *ex, size_t n)
 	ex->piece_pos += n - memory;
 }
 
+/* Forgets what was read ahead for a peer that does not take it; it is read again when it does. */
+static void conn_drop_piece(struct exchange *ex)
+{
+	const struct response *p = &ex->req.response;
+	uint64_t back = ex->piece_len - ex->piece_pos;
+	while (back > 0) {
+		if (ex->run_pos == 0)
+			ex->run_pos = p->runs[--ex->run_index].length;
+		uint64_t n = back < ex->run_pos ? back : ex->run_pos;
+		ex->run_pos -= n;
+		back -= n;
+	}
+	buffer_put(ex->rl, ex->piece);
+	ex->piece = NULL;
+	ex->piece_pos = ex->piece_len = 0;
+}
+
 static void conn_wait_writable(struct conn *c)
 {
+	if (c->ex->piece && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
+		conn_drop_piece(c->ex);
 	c->writable = false;
 	conn_deadline(c, timeout_or(timeouts(c)->write_idle_ms, LIMIT_WRITE_IDLE_MS));
 }
@@ -720,6 +763,8 @@ static void conn_ready(struct io_source *s, uint32_t events)
 		c->readable = true;
 	if (events & EPOLLOUT)
 		c->writable = true;
+	if (c->stream.ssl)
+		c->readable = c->writable = true; /* either way may have waited for the other */
 	conn_pump(c);
 }
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "base/limits.h"
+#include "io/listen.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "rest/request.h"
@@ -26,13 +27,13 @@ enum driver_state {
 };
 
 /* A body goes to its worker, and an answer to its socket, in pieces of this size. */
-enum { BODY_BUFFER_BYTES = 1024 * 1024, STREAM_PIECE_BYTES = 256 * 1024 };
+enum { BODY_BUFFER_BYTES = 1024 * 1024, BODY_BUFFER_SMALL_BYTES = 64 * 1024, STREAM_PIECE_BYTES = 256 * 1024 };
 
 /* One buffer of a streamed body. */
 struct body_buffer {
 	char *ptr;
 	size_t len, cap;
-	bool pooled; /* from the loop's pool, else from the arena */
+	enum { BUFFER_ARENA, BUFFER_POOL, BUFFER_HEAP } from;
 };
 
 /* The body on its way from the socket to memory or to the payload (body.c). */
@@ -99,6 +100,7 @@ struct exchange {
 	char *piece;                  /* bytes of runs on their way out, from the loop's pool */
 	size_t piece_pos, piece_len;
 	uint64_t bytes_in, bytes_out; /* bodies, for the log */
+	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
 	struct exchange *next_free;
 };
 

@@ -63,6 +63,9 @@ static inline enum err test_call_new(struct request *r, struct test_blob **ret)
 	return ERR_OK;
 }
 
+/* The extents of the last put that committed, for tests that damage them. */
+static struct extent_ref test_last_extents[16];
+
 static enum err test_put_apply(struct txn *t, void *call)
 {
 	struct test_blob *c = call;
@@ -80,6 +83,8 @@ static enum err test_put_apply(struct txn *t, void *call)
 	bytes_put_u32(&b, (uint32_t)c->payload->extent_count);
 	e = ERR_OK;
 	for (size_t i = 0; i < c->payload->extent_count && e == ERR_OK; i++) {
+		if (i < 16)
+			test_last_extents[i] = c->payload->extents[i];
 		extent_ref_encode(&b, &c->payload->extents[i]);
 		e = txn_publish(t, &c->payload->extents[i]);
 	}
@@ -183,6 +188,45 @@ static enum err test_delete_format(struct request *r)
 	return ERR_OK;
 }
 const struct handler handler_blob_delete = { test_delete_parse, NULL, test_delete_format };
+
+/* A batch here is one "METHOD target" per line; its answer is theirs in a row. */
+struct test_batch {
+	struct request *part[256];
+	size_t count;
+};
+static bool test_only_deletes(const struct op *op)
+{
+	return strcmp(op->id, "BLOB_DELETE") == 0;
+}
+static enum err test_batch_start(struct request *r)
+{
+	struct test_batch *b = r->call;
+	struct slice rest = r->body;
+	while (slice_is_set(rest) && rest.len) {
+		struct slice target = slice_cut(&rest, '\n');
+		struct slice method = slice_cut(&target, ' ');
+		struct child_part part = { .method = method, .target = target, .allowed = test_only_deletes };
+		b->part[b->count] = request_run_child(r, &part);
+		if (!b->part[b->count++])
+			return ERR_NO_MEMORY;
+	}
+	return ERR_OK;
+}
+static enum err test_batch_parse(struct request *r)
+{
+	r->call = ARENA_NEW(r->arena, struct test_batch);
+	request_step_call(r, test_batch_start);
+	return r->call ? ERR_OK : ERR_NO_MEMORY;
+}
+static enum err test_batch_format(struct request *r)
+{
+	struct test_batch *b = r->call;
+	for (size_t i = 0; i < b->count; i++)
+		request_child_answer(b->part[i], &r->response.body);
+	r->response.status = 202;
+	return ERR_OK;
+}
+const struct handler handler_blob_batch = { test_batch_parse, NULL, test_batch_format };
 
 /* ---- the server ---- */
 

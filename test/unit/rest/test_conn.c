@@ -303,7 +303,9 @@ static void a_peer_that_ended_its_side_still_gets_the_answer(void **state)
 static void peers_that_vanish_leave_nothing_behind(void **state)
 {
 	struct rest_stats stats;
+	struct mem_counts before;
 	unsigned char *bytes = pattern(3000000, 9);
+	engine_mem_counts(H.engine, &before);
 	for (int i = 0; i < 40; i++) {
 		int fd = client_connect();
 		struct linger l = { 1, 0 };
@@ -329,10 +331,137 @@ static void peers_that_vanish_leave_nothing_behind(void **state)
 		usleep(5000);
 	}
 	assert_int_equal(stats.connections, 0);
+	/* Extents that no record names are given back; a commit that was under way may have happened. */
+	struct mem_counts counts;
+	for (int i = 0; i < 1000; i++) {
+		engine_mem_counts(H.engine, &counts);
+		if (counts.extents <= before.extents + 40)
+			break;
+		usleep(5000);
+	}
+	assert_true(counts.extents <= before.extents + 40);
+	assert_int_equal(counts.pins, 0);
 	int fd = client_connect();
 	client_sendf(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
 	client_receive(fd, false, &A);
 	assert_int_equal(A.status, 200);
+	close(fd);
+}
+
+static uint64_t extents_now(void)
+{
+	struct mem_counts counts;
+	engine_mem_counts(H.engine, &counts);
+	return counts.extents;
+}
+
+static void a_refused_payload_is_given_back(void **state)
+{
+	unsigned char *bytes = pattern(100000, 20);
+	int fd = client_connect();
+	client_sendf(fd, "PUT /acct/c/twice?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", H.sas);
+	client_send(fd, bytes, 100000);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 201);
+	uint64_t before = extents_now();
+	/* Two at once pass the dry run of a new name; one commit is refused and its extents go. */
+	struct rest_stats stats;
+	rest_server_stats(H.server, &stats);
+	uint64_t requests = stats.requests;
+	int other = client_connect();
+	client_sendf(fd, "PUT /acct/c/race?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", H.sas);
+	client_sendf(other, "PUT /acct/c/race?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", H.sas);
+	client_send(fd, bytes, 50000);
+	client_send(other, bytes, 50000);
+	do
+		rest_server_stats(H.server, &stats);
+	while (stats.requests < requests + 2);
+	client_send(fd, bytes + 50000, 50000);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 201);
+	client_send(other, bytes + 50000, 50000);
+	client_receive(other, false, &A);
+	assert_int_equal(A.status, 409);
+	for (int i = 0; i < 1000 && extents_now() > before + 1; i++)
+		usleep(5000);
+	assert_int_equal(extents_now(), before + 1);
+	close(fd);
+	close(other);
+	free(bytes);
+}
+
+static void a_damaged_answer_is_cut_off_not_sent(void **state)
+{
+	size_t len = 9000000;
+	unsigned char *bytes = pattern(len, 21);
+	int fd = client_connect();
+	client_sendf(fd, "PUT /acct/c/damaged?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", H.sas, len);
+	client_send(fd, bytes, len);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 201);
+	assert_true(engine_mem_corrupt_extent(H.engine, &test_last_extents[1], 100000));
+	client_sendf(fd, "GET /acct/c/damaged?%s HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, -2);
+	assert_true(A.body_len < len);
+	assert_memory_equal(A.body, bytes, A.body_len);
+	close(fd);
+	free(bytes);
+}
+
+static void parts_of_a_batch_run_side_by_side(void **state)
+{
+	static char body[60000];
+	size_t len = 0;
+	int fd = client_connect();
+	atomic_store(&test_worked, 0);
+	for (int i = 0; i < 100; i++)
+		len += (size_t)snprintf(body + len, sizeof body - len, "DELETE /acct/c/part%d?%s\n", i, H.sas);
+	len += (size_t)snprintf(body + len, sizeof body - len, "DELETE /acct/c/unsigned\nGET /acct/c/b?%s\nDELETE /nobody/c/b\n", H.sas);
+	client_sendf(fd, "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\nContent-Length: %zu\r\n\r\n%s", H.sas, len, body);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 202);
+	int counts[600] = { 0 };
+	for (const char *p = A.body; (p = strstr(p, "HTTP/1.1 ")) != NULL; p++)
+		counts[strtol(p + 9, NULL, 10)]++;
+	assert_int_equal(counts[202], 100);
+	assert_int_equal(counts[401], 1);
+	assert_int_equal(counts[400], 1); /* only deletes are allowed in there */
+	assert_int_equal(counts[404], 1);
+	assert_int_equal(atomic_load(&test_worked), 100);
+	/* The peer goes while its parts are at work. */
+	for (int i = 0; i < 20; i++) {
+		int gone = client_connect();
+		struct linger l = { 1, 0 };
+		client_sendf(gone, "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\nContent-Length: %zu\r\n\r\n%s", H.sas, len, body);
+		setsockopt(gone, SOL_SOCKET, SO_LINGER, &l, sizeof l);
+		close(gone);
+	}
+	client_sendf(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 200);
+	close(fd);
+}
+
+static void table_errors_are_json_and_xml_by_operation(void **state)
+{
+	int fd = client_connect_to(H.port[2]);
+	client_sendf(fd, "DELETE /acct/t?%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n", H.sas);
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 405);
+	assert_null(answer_header(&A, "x-ms-error-code"));
+	assert_string_equal(answer_header(&A, "Content-Type"), "application/json; odata=minimalmetadata; streaming=true; charset=utf-8");
+	assert_memory_equal(A.body, "{\"odata.error\":{\"code\":\"UnsupportedHttpVerb\",\"message\":{\"lang\":\"en-US\",\"value\":\"", 78);
+	assert_non_null(strstr(A.body, "\\nRequestId:"));
+	client_sendf(fd, "GET /acct/t HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n");
+	client_receive(fd, false, &A);
+	assert_int_equal(A.status, 401);
+	assert_string_equal(answer_header(&A, "x-ms-error-code"), "NoAuthenticationInformation");
+	assert_string_equal(answer_header(&A, "Content-Type"), "application/json");
+	assert_memory_equal(answer_header(&A, "WWW-Authenticate"), "Bearer authorization_uri=https://", 33);
+	client_sendf(fd, "DELETE /acct/t?comp=acl&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n", H.sas);
+	client_receive(fd, false, &A);
+	expect_error(405, "UnsupportedHttpVerb");
 	close(fd);
 }
 
@@ -381,7 +510,7 @@ static void connection_close_and_http_1_0(void **state)
 
 static int start_plain(void **state)
 {
-	harness_start(NULL, NULL, 2);
+	harness_start(NULL, "/dev/null", 2);
 	return 0;
 }
 static int stop_plain(void **state)
@@ -550,6 +679,10 @@ int main(void)
 		cmocka_unit_test(an_oversized_head_is_400_and_close),
 		cmocka_unit_test(a_peer_that_ended_its_side_still_gets_the_answer),
 		cmocka_unit_test(peers_that_vanish_leave_nothing_behind),
+		cmocka_unit_test(a_refused_payload_is_given_back),
+		cmocka_unit_test(a_damaged_answer_is_cut_off_not_sent),
+		cmocka_unit_test(parts_of_a_batch_run_side_by_side),
+		cmocka_unit_test(table_errors_are_json_and_xml_by_operation),
 		cmocka_unit_test(a_slow_reader_gets_every_byte),
 		cmocka_unit_test(connection_close_and_http_1_0),
 	};
