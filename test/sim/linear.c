@@ -27,7 +27,7 @@ struct linear_history {
 	size_t name_count, name_cap;
 };
 
-static const struct linear_model *const models[] = { &linear_blob, &linear_pair, &linear_queue };
+static const struct linear_model *const models[] = { &linear_blob, &linear_entity, &linear_pair, &linear_queue };
 static const char *const status_text[] = { "ok", "404", "409", "412", "unknown" };
 
 static void *need(void *p)

@@ -102,14 +102,15 @@ struct chain {
 	uint64_t gone_at; /* a write conditional on it returned: whoever asks later does not see it */
 };
 
-/* ETags are given once, stand for one value, are followed by one conditional write, and are not seen after that. */
-static const char *blob_scan(const struct linear_op *const *ops, size_t count, size_t names)
+/* ETags are given once, stand for one value, are followed by one conditional write, and are not seen after that. `puts` has
+ * a bit for each kind that writes. */
+static const char *chain_scan(const struct linear_op *const *ops, size_t count, size_t names, unsigned puts)
 {
 	struct chain *chain = calloc(names + 1, sizeof *chain);
 	const char *wrong = NULL;
 	for (size_t i = 0; i < count && !wrong; i++) {
 		const struct linear_op *op = ops[i];
-		bool put = op->kind == BLOB_PUT;
+		bool put = puts >> op->kind & 1;
 		if (op->status != STATUS_OK || (!put && op->kind != BLOB_GET && op->kind != BLOB_DEL))
 			continue;
 		uint64_t etag = put ? op->got[0] : op->kind == BLOB_GET ? op->got[1] : 0;
@@ -138,6 +139,11 @@ static const char *blob_scan(const struct linear_op *const *ops, size_t count, s
 	return wrong;
 }
 
+static const char *blob_scan(const struct linear_op *const *ops, size_t count, size_t names)
+{
+	return chain_scan(ops, count, names, 1u << BLOB_PUT);
+}
+
 const struct linear_model linear_blob = {
 	.name = "blob",
 	.ops = { [BLOB_PUT] = { "put", { "if", "lease", "v", "none" }, false },
@@ -150,9 +156,51 @@ const struct linear_model linear_blob = {
 	.scan = blob_scan,
 };
 
+/* ---- entity: a blob without leases, other words and refusals ---- */
+
+enum { ENTITY_PUT = BLOB_PUT, ENTITY_GET = BLOB_GET, ENTITY_DEL = BLOB_DEL, ENTITY_INSERT, ENTITY_UPDATE };
+
+static bool entity_step(const struct linear_state *s, const struct linear_op *op, struct linear_state *next)
+{
+	struct blob b;
+	memcpy(&b, s->bytes, sizeof b);
+	bool legal, asks = op->kind == ENTITY_UPDATE || op->kind == ENTITY_DEL;
+	if (op->kind == ENTITY_GET) {
+		legal = blob_get(&b, op);
+	} else {
+		int same = b.there && op->arg[ARG_IF] ? etag_is(&b, op->arg[ARG_IF]) : 1;
+		if (same < 0)
+			same = op->status != STATUS_412;
+		legal = allowed(op, asks && !b.there, op->kind == ENTITY_INSERT && b.there, asks && !same);
+		if (legal && happens(op))
+			b = op->kind == ENTITY_DEL
+				    ? (struct blob){ 0 }
+				    : (struct blob){ 1, (uint32_t)op->arg[ARG_VALUE], (uint32_t)op->got[0], 0 };
+	}
+	memcpy(next->bytes, &b, sizeof b);
+	return legal;
+}
+
+static const char *entity_scan(const struct linear_op *const *ops, size_t count, size_t names)
+{
+	return chain_scan(ops, count, names, 1u << ENTITY_PUT | 1u << ENTITY_INSERT | 1u << ENTITY_UPDATE);
+}
+
+const struct linear_model linear_entity = {
+	.name = "entity",
+	.ops = { [ENTITY_PUT] = { "put", { "if", "any", "v" }, false },
+		 [ENTITY_GET] = { "get", { NULL }, false },
+		 [ENTITY_DEL] = { "del", { "if", "any" }, false },
+		 [ENTITY_INSERT] = { "insert", { "if", "any", "v" }, false },
+		 [ENTITY_UPDATE] = { "update", { "if", "any", "v" }, false } },
+	.init = blob_init,
+	.step = entity_step,
+	.scan = entity_scan,
+};
+
 /* ---- pair ---- */
 
-enum { PAIR_MOVE, PAIR_READ };
+enum { PAIR_MOVE, PAIR_READ, PAIR_CAS };
 
 struct pair {
 	int64_t a, b;
@@ -170,6 +218,14 @@ static bool pair_step(const struct linear_state *s, const struct linear_op *op, 
 	struct pair p;
 	int64_t d = (int64_t)op->arg[0];
 	memcpy(&p, s->bytes, sizeof p);
+	if (op->kind == PAIR_CAS) {
+		/* Refused: somebody wrote in between, perhaps the same numbers again. */
+		if (happens(op) && (p.a != (int64_t)op->arg[1] || p.b != (int64_t)op->arg[2]))
+			return false;
+		p = happens(op) ? (struct pair){ p.a - d, p.b + d } : p;
+		memcpy(next->bytes, &p, sizeof p);
+		return true;
+	}
 	bool short_of = op->kind == PAIR_MOVE && (p.a - d < 0 || p.b + d < 0);
 	if (!allowed(op, false, short_of, false))
 		return false;
@@ -183,17 +239,20 @@ static bool pair_step(const struct linear_state *s, const struct linear_op *op, 
 
 const struct linear_model linear_pair = {
 	.name = "pair",
-	.ops = { [PAIR_MOVE] = { "move", { "d" }, true }, [PAIR_READ] = { "read", { NULL }, true } },
+	.ops = { [PAIR_MOVE] = { "move", { "d" }, true },
+		 [PAIR_READ] = { "read", { NULL }, true },
+		 [PAIR_CAS] = { "cas", { "d", "a", "b" }, true } },
 	.init = pair_init,
 	.step = pair_step,
 };
 
 /* ---- queue ---- */
 
-enum { QUEUE_PUT, QUEUE_GET, QUEUE_DEL };
+enum { QUEUE_PUT, QUEUE_GET, QUEUE_DEL, QUEUE_PEEK };
 
 struct queue {
 	uint64_t visible, hidden;
+	uint64_t takes; /* gets with an open outcome: each may have hidden one of the visible */
 };
 
 static bool queue_step(const struct linear_state *s, const struct linear_op *op, struct linear_state *next)
@@ -208,9 +267,12 @@ static bool queue_step(const struct linear_state *s, const struct linear_op *op,
 		q.visible |= bit;
 		break;
 	case QUEUE_GET:
-		/* With an open outcome any message may have been taken; the recorder gives such a queue up. */
-		legal = op->status == STATUS_OK && (op->got[0] ? (q.visible & got) != 0 : q.visible == 0);
-		if (op->got[0]) {
+	case QUEUE_PEEK:
+		legal = op->got[0] ? (q.visible & got) != 0 : (uint64_t)__builtin_popcountll(q.visible) <= q.takes;
+		if (op->status == STATUS_UNKNOWN) {
+			legal = true;
+			q.takes++;
+		} else if (op->got[0] && op->kind == QUEUE_GET) {
 			q.visible &= ~got;
 			q.hidden |= got;
 		}
@@ -229,7 +291,8 @@ const struct linear_model linear_queue = {
 	.name = "queue",
 	.ops = { [QUEUE_PUT] = { "put", { "m" }, false },
 		 [QUEUE_GET] = { "get", { NULL }, false },
-		 [QUEUE_DEL] = { "del", { "m" }, false } },
+		 [QUEUE_DEL] = { "del", { "m" }, false },
+		 [QUEUE_PEEK] = { "peek", { NULL }, false } },
 	.init = blob_init,
 	.step = queue_step,
 };

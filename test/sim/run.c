@@ -321,6 +321,7 @@ static void setup(struct sim *s)
 		s->client[i].sim = s;
 		s->client[i].number = i;
 		s->client[i].call = calloc(1, s->service->call_bytes);
+		s->client[i].memory = calloc(1, s->service->memory_bytes + 1);
 		arena_init(&s->client[i].arena, 8 * MIB);
 	}
 	for (unsigned i = 0; i < SIM_FRONTS; i++)
@@ -433,6 +434,8 @@ static void last_reads(struct sim *s)
 			if (c->state == CLIENT_READS)
 				read_end(s, c);
 		}
+	if (!s->violated && s->service->finish)
+		s->service->finish(s, c);
 	if (!s->violated)
 		audit_extents(s);
 }
@@ -448,6 +451,7 @@ static void teardown(struct sim *s)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		arena_fini(&s->client[i].arena);
 		free(s->client[i].call);
+		free(s->client[i].memory);
 	}
 	linear_history_free(s->history);
 	free(s);

@@ -55,6 +55,7 @@ struct client {
 	bool points;                  /* a read of single records, fit for the cache */
 	apply_fn *apply;
 	void *call;                   /* the service's own, cleared before every choice */
+	void *memory;                 /* the service's own, kept over the run */
 	struct store_job job;
 	struct arena arena;
 	uint64_t call_time, pin;
@@ -101,7 +102,7 @@ struct sim {
 struct sim_service {
 	const char *name;
 	unsigned slots;
-	size_t call_bytes;
+	size_t call_bytes, memory_bytes;
 	/* Which partition a slot lies in. */
 	struct slice (*partition)(unsigned slot);
 	/* Once, before trouble begins; runs writes with sim_write_now. NULL: nothing. */
@@ -110,6 +111,8 @@ struct sim_service {
 	void (*choose)(struct sim *, struct client *);
 	/* The read that looks at the key last. */
 	void (*choose_last)(struct sim *, struct client *);
+	/* After all reads: last operations of client 0, by sim_write_now. NULL: none. */
+	void (*finish)(struct sim *, struct client *);
 	/* Payload into extents, before the write is queued. False: no space, it is not asked. */
 	bool (*prepare)(struct sim *, struct client *);
 	/* It certainly did not happen: prepared extents are nobody's. */

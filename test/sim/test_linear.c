@@ -107,7 +107,25 @@ static void pairs_and_queues(void **state)
 	BAD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok\n");                        /* lost */
 	BAD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok,a\n3 get queue:q - 5 6 ok,a"); /* twice */
 	BAD("1 get queue:q - 3 4 ok,a");
+	/* an open get may have taken one, but only one */
+	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 - unknown\n3 get queue:q - 5 6 ok\n1 del queue:q m=a 7 8 ok");
+	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 - unknown\n3 peek queue:q - 5 6 ok,a\n3 get queue:q - 7 8 ok,a");
+	BAD("1 put queue:q m=a 1 2 ok\n1 put queue:q m=b 3 4 ok\n2 get queue:q - 5 - unknown\n3 get queue:q - 7 8 ok");
 	BAD("1 put queue:q m=a 1 2 ok\n2 del queue:q m=a 3 4 ok\n2 del queue:q m=a 5 6 ok");
+}
+
+static void entities(void **state)
+{
+	const char *base = "1 insert entity:e v=x 1 2 ok,e1\n";
+	char text[1024];
+	GOOD(WITH("2 insert entity:e v=y 3 4 409\n2 put entity:e v=z 5 6 ok,e2\n1 get entity:e - 7 8 ok,z,e2"));
+	BAD(WITH("2 insert entity:e v=y 3 4 ok,e2"));
+	BAD(WITH("1 update entity:e v=y,if=e1 3 6 ok,e2\n2 update entity:e v=z,if=e1 4 5 ok,e3"));
+	GOOD(WITH("1 update entity:e v=y,if=e1 3 6 ok,e2\n2 update entity:e v=z,if=e1 4 5 412"));
+	GOOD(WITH("1 del entity:e any=* 3 4 ok\n2 update entity:e v=z,if=e1 5 6 404\n2 del entity:e any=* 7 8 404"));
+	BAD(WITH("2 update entity:e v=z,if=e1 5 6 404"));
+	GOOD("1 cas pair:p a=1000,b=1000,d=5 1 2 ok\n2 cas pair:p a=1000,b=1000,d=7 1 3 412\n1 read pair:p - 4 5 ok,995,1005");
+	BAD("1 cas pair:p a=1000,b=1000,d=5 1 2 ok\n2 cas pair:p a=1000,b=1000,d=7 1 3 ok");
 }
 
 static void not_histories(void **state)
@@ -209,7 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blobs),         cmocka_unit_test(conditions),
 		cmocka_unit_test(leases),        cmocka_unit_test(pairs_and_queues),
-		cmocka_unit_test(not_histories), cmocka_unit_test(agrees_with_brute_force),
+		cmocka_unit_test(entities), cmocka_unit_test(not_histories), cmocka_unit_test(agrees_with_brute_force),
 		cmocka_unit_test(text_goes_round),
 	};
 	return cmocka_run_group_tests_name("linear", tests, NULL, NULL);
