@@ -5,6 +5,7 @@
  *   sim --seconds N            as many seeds as fit
  *   sim --seed S               one seed, with its history
  *   sim --mutants              every deliberate fault of the store (and of the engine) must be caught
+ *   with --services the real services' operations, not the plain ones
  *   with --ops N operations in a run, --mutant M one deliberate fault (store/mutant.h; 100: commits before the sync) */
 #include "sim.h"
 
@@ -98,7 +99,8 @@ int main(int argc, char **argv)
 		{ "seeds", required_argument, NULL, 'n' },   { "first", required_argument, NULL, 'f' },
 		{ "seconds", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 's' },
 		{ "ops", required_argument, NULL, 'o' },     { "mutant", required_argument, NULL, 'm' },
-		{ "mutants", no_argument, NULL, 'M' },       { NULL, 0, NULL, 0 },
+		{ "mutants", no_argument, NULL, 'M' },       { "services", no_argument, NULL, 'S' },
+		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t count = 1000, first = 1, seconds = 0, seed = 0;
 	unsigned mutant = 0, ops = 150;
@@ -124,6 +126,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			mutant = (unsigned)n;
+			break;
+		case 'S':
+			service = &sim_services;
 			break;
 		case 'M':
 			mutants = true;

@@ -271,13 +271,13 @@ static void now_done(struct store_job *job, enum err err)
 	n->result = err;
 }
 
-enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, void *call)
+enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	struct arena arena;
+	struct arena own;
 	struct now n = { 0 };
-	struct store_job job = { .partition = partition, .apply = apply, .call = call, .arena = &arena, .done = now_done,
+	struct store_job job = { .partition = partition, .apply = apply, .call = call, .arena = arena ? arena : &own, .done = now_done,
 				 .owner = &n };
-	arena_init(&arena, MIB);
+	arena_init(&own, MIB);
 	engine_mem_set_faults(s->disk, &no_faults);
 	engine_mem_interfere(s->front[0].engine, NULL, NULL);
 	store_write(s->front[0].store, &job);
@@ -285,7 +285,7 @@ enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, v
 		store_step(s->front[0].store);
 	engine_mem_interfere(s->front[0].engine, meddle, &s->front[0]);
 	engine_mem_set_faults(s->disk, &s->faults);
-	arena_fini(&arena);
+	arena_fini(&own);
 	return n.result;
 }
 

@@ -75,6 +75,7 @@ struct front {
 struct key_slot {
 	unsigned generation; /* a key with too many open outcomes is given up for a new one */
 	unsigned open;
+	unsigned uses; /* the service's own count */
 	struct slice partition;
 };
 
@@ -134,7 +135,8 @@ struct sim_audit {
 extern const struct sim_service sim_plain, sim_services;
 
 /* run.c */
-enum err sim_write_now(struct sim *, struct slice partition, apply_fn *, void *call) MUST_CHECK;
+/* arena: NULL if the call keeps nothing in it. */
+enum err sim_write_now(struct sim *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 void sim_history_add(struct sim *, struct client *, const char *op, const char *key, const char *args, const char *result,
 		     bool open);
 void sim_wrong(struct sim *, const char *format, ...) __attribute__((format(printf, 2, 3)));
