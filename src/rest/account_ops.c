@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Get Account Information, and Get User Delegation Key of Blob and Queue. */
+#include "rest/fault_xml.h"
+#include "rest/op.h"
+#include "rest/server.h"
+#include "wire/base64.h"
+#include "wire/date.h"
+
+#define DELEGATION_MAX_TICKS (UINT64_C(7) * 86400 * TICKS_PER_SECOND)
+
+/* --- Get Account Information --------------------------------------------------------------------------------------------------------- */
+
+static enum err parse_info(struct request *r)
+{
+	return ERR_OK; /* the resource in the URL need not exist */
+}
+
+static enum err format_info(struct request *r)
+{
+	r->response.status = 200;
+	response_header(r, "x-ms-sku-name", SLICE("Standard_LRS"));
+	response_header(r, "x-ms-account-kind", SLICE("StorageV2"));
+	if (r->version >= VERSION(2019, 7, 7))
+		response_header(r, "x-ms-is-hns-enabled", SLICE("false"));
+	return ERR_OK;
+}
+
+/* --- Get User Delegation Key ----------------------------------------------------------------------------------------------------------- */
+
+struct key_call {
+	struct auth_delegation delegation;
+};
+
+static enum err parse_key(struct request *r)
+{
+	struct key_call *c = ARENA_NEW(r->arena, struct key_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	return ERR_OK;
+}
+
+static uint64_t whole_second(uint64_t ticks)
+{
+	return ticks - ticks % TICKS_PER_SECOND;
+}
+
+static enum err parse_key_body(struct request *r)
+{
+	struct key_call *c = r->call;
+	struct xml_node *root;
+	TRY(fault_xml_parse(r, &root));
+	if (!xml_is(root, "KeyInfo"))
+		return fault_xml_reason(r, "The root element must be KeyInfo.");
+	struct slice start = xml_child_text(root, "Start"), expiry = xml_child_text(root, "Expiry");
+	struct auth_delegation *d = &c->delegation;
+	if (!slice_is_set(expiry))
+		return ERR_MISSING_REQUIRED_XML_NODE;
+	if (!date_parse_iso(expiry, &d->expiry_ticks))
+		return fault_xml_node(r, "Expiry", expiry);
+	d->start_ticks = r->arrival_ticks;
+	if (slice_is_set(start) && start.len && !date_parse_iso(start, &d->start_ticks))
+		return fault_xml_node(r, "Start", start);
+	d->start_ticks = whole_second(d->start_ticks);
+	d->expiry_ticks = whole_second(d->expiry_ticks);
+	if (d->expiry_ticks <= d->start_ticks || d->expiry_ticks > r->arrival_ticks + DELEGATION_MAX_TICKS)
+		return fault_xml_node(r, "Expiry", expiry);
+	d->object_id = r->identity.subject;
+	d->tenant_id = r->identity.tenant;
+	d->service = r->service == SERVICE_QUEUE ? SLICE("q") : SLICE("b");
+	d->version = r->version_text;
+	return ERR_OK;
+}
+
+static enum err format_key(struct request *r)
+{
+	struct key_call *c = r->call;
+	const struct auth_delegation *d = &c->delegation;
+	unsigned char key[AUTH_DELEGATION_KEY_BYTES];
+	char text[BASE64_BYTES(AUTH_DELEGATION_KEY_BYTES)], start[DATE_ISO_BYTES], expiry[DATE_ISO_BYTES];
+	struct buf *b = &r->response.body;
+	TRY(auth_delegation_key(rest_server_account(r->server, r->account), d, key));
+	base64_encode_to(text, slice_make(key, sizeof key));
+	size_t start_len = date_format_iso_short(d->start_ticks, start), expiry_len = date_format_iso_short(d->expiry_ticks, expiry);
+	r->response.status = 200;
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	xml_begin(b);
+	xml_open(b, "UserDelegationKey");
+	xml_put(b, "SignedOid", d->object_id);
+	xml_put(b, "SignedTid", d->tenant_id);
+	xml_put(b, "SignedStart", slice_make(start, start_len));
+	xml_put(b, "SignedExpiry", slice_make(expiry, expiry_len));
+	xml_put(b, "SignedService", d->service);
+	xml_put(b, "SignedVersion", d->version);
+	xml_put(b, "Value", slice_make(text, sizeof text));
+	xml_close(b, "UserDelegationKey");
+	return ERR_OK;
+}
+
+const struct handler handler_blob_account_info = { .parse = parse_info, .format = format_info };
+const struct handler handler_blob_delegation_key = { .parse = parse_key, .parse_body = parse_key_body, .format = format_key };
+const struct handler handler_queue_delegation_key = { .parse = parse_key, .parse_body = parse_key_body, .format = format_key };
