@@ -154,7 +154,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	}
 	client_send(fd, all, len);
 	for (int i = 0; i < COUNT; i++) {
-		char number[4];
+		char number[16];
 		snprintf(number, sizeof number, "%03d", i % 1000);
 		client_receive(fd, false, &A);
 		assert_int_equal(A.status, i % 3 == 0 ? 200 : i % 3 == 1 ? 202 : 201);
