@@ -379,6 +379,43 @@ static void test_receipt_bytes(void **state)
 	}
 }
 
+/* What is on disk today must be read for ever: key and value of every kind of row, in the order of the keys. */
+static void assert_row(const struct row *row, char tag, size_t key_bytes, const unsigned char *value, size_t value_bytes)
+{
+	assert_int_equal(row->key.ptr[0], tag);
+	assert_int_equal(row->key.len, key_bytes);
+	assert_int_equal(row->value.len, value_bytes + 5); /* the store's version byte before, its checksum behind */
+	assert_memory_equal(row->value.ptr + 1, value, value_bytes);
+}
+
+static void test_golden_rows(void **state)
+{
+	struct bench b;
+	bench_open(&b, NULL);
+	struct queue_put p = { .text = SLICE("hi"), .salt = 0x0102030405060708, .ttl_s = 9 * 86400 };
+	assert_int_equal(run(&b, queue_apply_put, &p), ERR_OK);
+	uint64_t now = p.message.inserted_ticks, expires = now + 9 * 86400 * SECOND;
+	unsigned char message[40] = { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1 };
+	unsigned char head[61] = { 1, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1 };
+	unsigned char index[10] = { 1, 'r' };
+	for (int i = 0; i < 8; i++) {
+		message[22 + i] = (unsigned char)(now >> (8 * i));
+		message[30 + i] = (unsigned char)(expires >> (8 * i));
+		head[37 + i] = 0xff;
+		head[53 + i] = (unsigned char)(now >> (8 * i));
+	}
+	memcpy(message + 38, "hi", 2);
+	head[29] = 1; /* ready_head */
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("\x10") };
+	assert_int_equal(b.engine->ops->scan(b.engine, NULL, b.partition, &spec, &b.arena, &rows), ERR_OK);
+	assert_int_equal(rows.count, 3);
+	assert_row(&rows.row[0], 'h', 1, head, sizeof head);
+	assert_row(&rows.row[1], 'r', 21, message, sizeof message);
+	assert_row(&rows.row[2], 'x', 31, index, sizeof index);
+	bench_close(&b);
+}
+
 /* ---- random operations against a model ---- */
 
 enum { MODEL_MAX = 4096 };
@@ -600,6 +637,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deleted_queue, setup, teardown),
 		cmocka_unit_test(test_receipt_bytes),
+		cmocka_unit_test(test_golden_rows),
 		cmocka_unit_test_setup_teardown(test_positions_follow, setup, teardown),
 		cmocka_unit_test(test_model),
 	};
