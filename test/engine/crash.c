@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Power cuts: what was answered DONE is there, what was not is there whole or not at all.
  *
- * The work runs on the engine (in a process of its own where the engine lives on a disk) and writes into shared memory what
- * was acknowledged, right after it was; the test reads that after the cut. */
+ * The work runs on the engine (in a process of its own where the engine lives on a disk) and writes into shared memory
+ * what was acknowledged, right after it was; the test reads that after the cut. */
 #include "suite.h"
 
 #include <stdatomic.h>
@@ -88,7 +88,8 @@ static void work_drop(struct engine *e, void *shared)
 	commit_put(e, "dropped", SLICE("b"), SLICE("v"));
 	if (e->ops->drop_partition(e, SLICE("dropped")) != ERR_OK)
 		abort();
-	commit_put(e, "kept", SLICE("a"), SLICE("v")); /* an acknowledged commit after it makes it durable at the latest */
+	commit_put(e, "kept", SLICE("a"),
+		   SLICE("v")); /* an acknowledged commit after it makes it durable at the latest */
 }
 
 const struct work crash_work[] = {
@@ -118,7 +119,8 @@ static uint64_t expect_whole(struct fixture *f)
 			expect_row(e, NULL, p ? "two" : "one", slice_make(&k, 1), value);
 	for (uint64_t n = 4; n <= there + 4; n += 4) {
 		char row[32], text[32];
-		struct slice key = slice_make(row, (size_t)snprintf(row, sizeof row, "x%012llu", (unsigned long long)n));
+		struct slice key =
+			slice_make(row, (size_t)snprintf(row, sizeof row, "x%012llu", (unsigned long long)n));
 		size_t len = (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)n);
 		expect_row(e, NULL, "extents", key, n <= there ? slice_make(text, len) : SLICE_NONE);
 		if (n > there || n + 1000 <= there)

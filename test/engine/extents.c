@@ -8,7 +8,17 @@ static void sizes_and_ranges(void **state)
 {
 	struct fixture *f = *state;
 	struct engine *e = f->engine;
-	const size_t sizes[] = { 1, 100, 4095, 4096, 4097, 65535, 65536, 65537, 131072, 1000003, LIMIT_EXTENT_BYTES - 1,
+	const size_t sizes[] = { 1,
+				 100,
+				 4095,
+				 4096,
+				 4097,
+				 65535,
+				 65536,
+				 65537,
+				 131072,
+				 1000003,
+				 LIMIT_EXTENT_BYTES - 1,
 				 LIMIT_EXTENT_BYTES };
 	char *got = malloc(LIMIT_EXTENT_BYTES);
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -23,7 +33,8 @@ static void sizes_and_ranges(void **state)
 				if (at[a] >= len)
 					continue;
 				size_t n = want[w] < len - at[a] ? want[w] : len - at[a];
-				assert_int_equal(e->ops->extent_read(e, &ref, (uint32_t)at[a], (uint32_t)n, got), ERR_OK);
+				assert_int_equal(e->ops->extent_read(e, &ref, (uint32_t)at[a], (uint32_t)n, got),
+						 ERR_OK);
 				assert_memory_equal(got, bytes + at[a], n);
 			}
 		free(bytes);
@@ -202,7 +213,8 @@ static void reclaimed_space_is_used_again(void **state)
 	struct extent_ref before = { 0 };
 	for (int i = 0; i < ROUNDS; i++) {
 		struct extent_ref ref = extent_write(e, slice_make(bytes, LEN));
-		struct write w[] = { { .kind = WRITE_PUBLISH, .extent = ref }, { .kind = WRITE_RETIRE, .extent = before } };
+		struct write w[] = { { .kind = WRITE_PUBLISH, .extent = ref },
+				     { .kind = WRITE_RETIRE, .extent = before } };
 		struct engine_group *g = group_open(e);
 		assert_int_equal(e->ops->group_accept(g, SLICE("p"), w, before.id ? 2 : 1), ERR_OK);
 		group_done(g);
@@ -226,7 +238,8 @@ static void reclaimed_space_is_used_again(void **state)
 static void retired_early_and_over_a_restart(void **state)
 {
 	struct fixture *f = *state;
-	struct extent_ref a = extent_write(f->engine, SLICE("short-lived")), b = extent_write(f->engine, SLICE("longer"));
+	struct extent_ref a = extent_write(f->engine, SLICE("short-lived")),
+			  b = extent_write(f->engine, SLICE("longer"));
 	struct write w[] = { { .kind = WRITE_PUBLISH, .extent = a },
 			     { .kind = WRITE_PUBLISH, .extent = b },
 			     { .kind = WRITE_RETIRE, .extent = a } };
@@ -310,7 +323,8 @@ static void checksums_bind_the_id(void **state)
 	extent_expect(e, &b, slice_make(b_bytes, 64));
 }
 
-/* A reference that outlived its extent reads an error, or (while nobody took the space) its own bytes; never another's. */
+/* A reference that outlived its extent reads an error, or (while nobody took the space) its own bytes; never another's.
+ */
 static void a_stale_reference_reads_no_other(void **state)
 {
 	struct fixture *f = *state;

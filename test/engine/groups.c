@@ -179,13 +179,9 @@ static void groups_count_as_syncs(void **state)
 }
 
 const struct CMUnitTest group_tests[] = {
-	SUITE_TEST(overlay_is_seen_inside_only),
-	SUITE_TEST(overlay_is_merged_into_scans),
-	SUITE_TEST(more_over_the_overlay),
-	SUITE_TEST(abort_leaves_nothing),
-	SUITE_TEST(a_write_set_is_in_order),
-	SUITE_TEST(accept_copies),
-	SUITE_TEST(largest_write_set),
-	SUITE_TEST(groups_count_as_syncs),
+	SUITE_TEST(overlay_is_seen_inside_only), SUITE_TEST(overlay_is_merged_into_scans),
+	SUITE_TEST(more_over_the_overlay),	 SUITE_TEST(abort_leaves_nothing),
+	SUITE_TEST(a_write_set_is_in_order),	 SUITE_TEST(accept_copies),
+	SUITE_TEST(largest_write_set),		 SUITE_TEST(groups_count_as_syncs),
 };
 const size_t group_test_count = sizeof group_tests / sizeof group_tests[0];

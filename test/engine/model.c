@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random operations against a model too simple to be wrong: per partition an array with a number for each possible key, in
- * key order. Snapshots are copies of it. A failure prints the seed; ZAFFRE_SEED=n runs that seed alone. */
+ * Random operations against a model too simple to be wrong: per partition an array with a number for each possible key,
+ * in key order. Snapshots are copies of it. A failure prints the seed; ZAFFRE_SEED=n runs that seed alone. */
 #include "suite.h"
 
-enum { PARTITIONS = 3, ALPHABET = 3, KEYS = ALPHABET + ALPHABET * ALPHABET + ALPHABET * ALPHABET * ALPHABET, SNAPSHOTS = 4,
-       EXTENTS = 24, PINS = 3, STEPS = 400, SEEDS = 12 };
+enum {
+	PARTITIONS = 3,
+	ALPHABET = 3,
+	KEYS = ALPHABET + ALPHABET * ALPHABET + ALPHABET * ALPHABET * ALPHABET,
+	SNAPSHOTS = 4,
+	EXTENTS = 24,
+	PINS = 3,
+	STEPS = 400,
+	SEEDS = 12
+};
 
 static const char *const partition_name[PARTITIONS] = { "m", "m\x01", "mm" };
 static char key_text[KEYS][4]; /* in byte order */
@@ -80,14 +88,16 @@ static void check_get(struct model *m, struct engine_snapshot *s, struct engine_
 	size_t p = pick(m, PARTITIONS), k = pick(m, KEYS);
 	struct engine *e = m->f->engine;
 	struct slice got = SLICE_NONE;
-	enum err err = g ? e->ops->group_get(g, slice_str(partition_name[p]), slice_str(key_text[k]), &m->f->arena, &got)
-			 : e->ops->get(e, s, slice_str(partition_name[p]), slice_str(key_text[k]), &m->f->arena, &got);
+	enum err err =
+		g ? e->ops->group_get(g, slice_str(partition_name[p]), slice_str(key_text[k]), &m->f->arena, &got)
+		  : e->ops->get(e, s, slice_str(partition_name[p]), slice_str(key_text[k]), &m->f->arena, &got);
 	assert_int_equal(err, rows->value[p][k] ? ERR_OK : ERR_NOT_FOUND);
 	if (!err)
 		expect_number(got, rows->value[p][k]);
 }
 
-static void check_scan(struct model *m, struct engine_snapshot *s, struct engine_group *g, const struct rows_model *rows)
+static void check_scan(struct model *m, struct engine_snapshot *s, struct engine_group *g,
+		       const struct rows_model *rows)
 {
 	size_t p = pick(m, PARTITIONS), from = pick(m, KEYS + 1), until = pick(m, KEYS + 4), limit = pick(m, 12), n = 0;
 	struct engine *e = m->f->engine;
@@ -289,9 +299,9 @@ static void run_seed(struct fixture *f, uint64_t seed)
 {
 	struct model *m = calloc(1, sizeof *m);
 	static void (*const step[])(struct model *) = {
-		step_read,   step_read,          step_read,     step_accept, step_accept,        step_accept,
-		step_accept, step_accept_extent, step_snapshot, step_extent, step_end_group,     step_accept_extent,
-		step_pin,    step_check_extents, step_extent,   step_read,   step_check_extents, step_end_group,
+		step_read,   step_read,		 step_read,	step_accept, step_accept,	 step_accept,
+		step_accept, step_accept_extent, step_snapshot, step_extent, step_end_group,	 step_accept_extent,
+		step_pin,    step_check_extents, step_extent,	step_read,   step_check_extents, step_end_group,
 	};
 	m->f = f;
 	rng_init_seed(&m->rng, seed);

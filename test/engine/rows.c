@@ -119,8 +119,8 @@ static void scan_more(void **state)
 		const char *until;
 		size_t limit, count;
 		bool more;
-	} cases[] = { { NULL, 1, 1, true },  { NULL, 2, 2, true }, { NULL, 3, 3, false }, { NULL, 4, 3, false },
-		      { "c", 2, 2, false },  { "c", 1, 1, true },  { "b", 1, 1, false },  { "a", 1, 0, false },
+	} cases[] = { { NULL, 1, 1, true },  { NULL, 2, 2, true },    { NULL, 3, 3, false }, { NULL, 4, 3, false },
+		      { "c", 2, 2, false },  { "c", 1, 1, true },     { "b", 1, 1, false },  { "a", 1, 0, false },
 		      { NULL, 0, 3, false }, { "c\x01", 3, 3, false } };
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct scan_spec spec = { .until = slice_str(cases[i].until), .limit_rows = cases[i].limit };
@@ -281,7 +281,8 @@ static void expect_partitions(struct fixture *f, const char *from, size_t limit,
 	struct slice *ids = NULL;
 	text[0] = 0;
 	arena_reset(&f->arena);
-	assert_int_equal(f->engine->ops->list_partitions(f->engine, slice_str(from), limit, &f->arena, &ids, &count), ERR_OK);
+	assert_int_equal(f->engine->ops->list_partitions(f->engine, slice_str(from), limit, &f->arena, &ids, &count),
+			 ERR_OK);
 	assert_true(count <= limit);
 	for (size_t i = 0; i < count; i++)
 		if (slice_has_prefix(ids[i], SLICE("t-")))

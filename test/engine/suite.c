@@ -107,7 +107,8 @@ static void work_expect_killed(pid_t pid)
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-/* In a process of its own, which ends itself by SIGKILL when the work is done: the library's threads die in mid-step. */
+/* In a process of its own, which ends itself by SIGKILL when the work is done: the library's threads die in mid-step.
+ */
 static void rocks_crash_after(struct fixture *f, const char *work)
 {
 	f->engine->ops->close(f->engine);
@@ -331,7 +332,8 @@ void expect_text(struct fixture *f, struct engine_snapshot *s, struct engine_gro
 		assert_true(rows.count || !rows.more);
 		for (size_t i = 0; i < rows.count; i++)
 			used += (size_t)snprintf(text + used, sizeof text - used, "%.*s=%.*s ",
-						 SLICE_FMT(rows.row[i].key), SLICE_FMT(slice_first(rows.row[i].value, 8)));
+						 SLICE_FMT(rows.row[i].key),
+						 SLICE_FMT(slice_first(rows.row[i].value, 8)));
 		more = rows.more;
 		if (more) {
 			key_after(&next, rows.row[rows.count - 1].key);

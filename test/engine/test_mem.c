@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the mem engine adds to the contract: conflicts, unknown outcomes, faults, the second front end, the power cut. */
+ * What the mem engine adds to the contract: conflicts, unknown outcomes, faults, the second front end, the power cut.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,8 +80,11 @@ static void a_changed_read_conflicts(void **state)
 	const struct {
 		const char *read, *changed;
 		bool deletes, conflicts;
-	} cases[] = { { "k", "k", false, true },          { "k", "l", false, false }, { "absent", "absent", false, true },
-		      { "gone", "gone", true, true }, { "k", "ka", false, false } };
+	} cases[] = { { "k", "k", false, true },
+		      { "k", "l", false, false },
+		      { "absent", "absent", false, true },
+		      { "gone", "gone", true, true },
+		      { "k", "ka", false, false } };
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct engine_group *g = group_open(e);
 		value_at(e, g, cases[i].read);
@@ -111,9 +115,10 @@ static void a_changed_range_conflicts(void **state)
 		const char *changed;
 		bool deletes, conflicts;
 	} cases[] = {
-		{ "b", "f", 0, "c", false, true },  { "b", "f", 0, "bb", false, true }, { "b", "f", 0, "f", false, false },
-		{ "b", "f", 0, "a", false, false }, { "b", "f", 0, "d", true, true },   { "a", NULL, 2, "e", false, false },
-		{ "a", NULL, 2, "b", true, true },  { "a", NULL, 2, "c", true, true }, /* `more` rested on it */
+		{ "b", "f", 0, "c", false, true },    { "b", "f", 0, "bb", false, true },
+		{ "b", "f", 0, "f", false, false },   { "b", "f", 0, "a", false, false },
+		{ "b", "f", 0, "d", true, true },     { "a", NULL, 2, "e", false, false },
+		{ "a", NULL, 2, "b", true, true },    { "a", NULL, 2, "c", true, true }, /* `more` rested on it */
 		{ NULL, NULL, 0, "zz", false, true }, { "x", "y", 0, "xx", false, true },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -125,7 +130,8 @@ static void a_changed_range_conflicts(void **state)
 		struct engine_group *g = group_open(e);
 		scan_in(e, g, cases[i].from, cases[i].until, cases[i].limit);
 		put(e, g, "mine", "v");
-		enum outcome theirs = cases[i].deletes ? del_now(e, cases[i].changed) : put_now(e, cases[i].changed, "w");
+		enum outcome theirs =
+			cases[i].deletes ? del_now(e, cases[i].changed) : put_now(e, cases[i].changed, "w");
 		assert_int_equal(theirs, OUTCOME_DONE);
 		assert_int_equal(e->ops->group_commit(g), cases[i].conflicts ? OUTCOME_CONFLICT : OUTCOME_DONE);
 		e->ops->close(e);
@@ -359,9 +365,12 @@ static void seeds_repeat(void **state)
 {
 	char first[300], second[300];
 	for (int round = 0; round < 2; round++) {
-		struct engine *e = open_with(&(struct mem_options){ .seed = 11, .conflict_permille = 200,
-								    .unknown_happened_permille = 200, .unknown_lost_permille = 200,
-								    .unknown_late_permille = 100, .no_space_permille = 100 });
+		struct engine *e = open_with(&(struct mem_options){ .seed = 11,
+								    .conflict_permille = 200,
+								    .unknown_happened_permille = 200,
+								    .unknown_lost_permille = 200,
+								    .unknown_late_permille = 100,
+								    .no_space_permille = 100 });
 		for (size_t i = 0; i < sizeof first; i++)
 			(round ? second : first)[i] = (char)put_now(e, "k", "v");
 		e->ops->close(e);
@@ -372,18 +381,12 @@ static void seeds_repeat(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_changed_read_conflicts),
-		cmocka_unit_test(a_changed_range_conflicts),
-		cmocka_unit_test(versions_do_not_pile_up),
-		cmocka_unit_test(injected_conflicts_do_nothing),
-		cmocka_unit_test(unknown_means_either),
-		cmocka_unit_test(late_groups_respect_their_reads),
-		cmocka_unit_test(full_and_failed),
-		cmocka_unit_test(the_dead_engine_stays_dead),
-		cmocka_unit_test(a_volatile_commit_is_lost),
-		cmocka_unit_test(others_come_between),
-		cmocka_unit_test(a_read_may_grow_old),
-		cmocka_unit_test(seeds_repeat),
+		cmocka_unit_test(a_changed_read_conflicts),  cmocka_unit_test(a_changed_range_conflicts),
+		cmocka_unit_test(versions_do_not_pile_up),   cmocka_unit_test(injected_conflicts_do_nothing),
+		cmocka_unit_test(unknown_means_either),	     cmocka_unit_test(late_groups_respect_their_reads),
+		cmocka_unit_test(full_and_failed),	     cmocka_unit_test(the_dead_engine_stays_dead),
+		cmocka_unit_test(a_volatile_commit_is_lost), cmocka_unit_test(others_come_between),
+		cmocka_unit_test(a_read_may_grow_old),	     cmocka_unit_test(seeds_repeat),
 	};
 	return cmocka_run_group_tests_name("engine mem: faults", tests, NULL, NULL);
 }

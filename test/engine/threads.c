@@ -125,7 +125,8 @@ static void readers_see_whole_groups(void **state)
 	for (unsigned i = 0; i < READERS; i++) {
 		pthread_join(thread[i], NULL);
 		if (reader[i].wrong)
-			fail_msg("reader %u after %llu rounds: %s", i, (unsigned long long)reader[i].rounds, reader[i].wrong);
+			fail_msg("reader %u after %llu rounds: %s", i, (unsigned long long)reader[i].rounds,
+				 reader[i].wrong);
 		assert_true(reader[i].rounds >= 50);
 	}
 }

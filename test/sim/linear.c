@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Histories: words to numbers, lines in and out, and the check of every key. Names (values, ETags, lease and message ids)
- * are numbered from 1 within their key, in the order they appear. Memory is not bounded here: this is a tool of tests. */
+ * Histories: words to numbers, lines in and out, and the check of every key. Names (values, ETags, lease and message
+ * ids) are numbered from 1 within their key, in the order they appear. Memory is not bounded here: this is a tool of
+ * tests. */
 #include "linear_int.h"
 
 #include <assert.h>
@@ -96,7 +97,8 @@ static unsigned key_number(struct linear_history *h, struct slice key)
 			h->key_cap = h->key_cap ? h->key_cap * 2 : 16;
 			h->keys = need(realloc(h->keys, h->key_cap * sizeof *h->keys));
 		}
-		h->keys[h->key_count++] = (struct key_entry){ .text = slice_make(dup_text(key), key.len), .model = model };
+		h->keys[h->key_count++] =
+			(struct key_entry){ .text = slice_make(dup_text(key), key.len), .model = model };
 	}
 	return n;
 }
@@ -119,14 +121,16 @@ static bool word_number(struct linear_history *h, unsigned key, bool number, str
 	return true;
 }
 
-static bool parse_args(struct linear_history *h, const struct linear_model *model, struct linear_op *op, struct slice args)
+static bool parse_args(struct linear_history *h, const struct linear_model *model, struct linear_op *op,
+		       struct slice args)
 {
 	if (slice_eq(args, SLICE("-")))
 		return true;
 	while (slice_is_set(args)) {
 		struct slice value = slice_cut(&args, ','), name = slice_cut(&value, '=');
 		size_t i = 0;
-		while (i < LINEAR_ARGS && model->ops[op->kind].arg[i] && !slice_eq(name, slice_str(model->ops[op->kind].arg[i])))
+		while (i < LINEAR_ARGS && model->ops[op->kind].arg[i] &&
+		       !slice_eq(name, slice_str(model->ops[op->kind].arg[i])))
 			i++;
 		if (i == LINEAR_ARGS || !model->ops[op->kind].arg[i] || !slice_is_set(value) ||
 		    !word_number(h, op->key, model->ops[op->kind].numbers, value, &op->arg[i]))
@@ -135,7 +139,8 @@ static bool parse_args(struct linear_history *h, const struct linear_model *mode
 	return true;
 }
 
-static bool parse_result(struct linear_history *h, const struct linear_model *model, struct linear_op *op, struct slice result)
+static bool parse_result(struct linear_history *h, const struct linear_model *model, struct linear_op *op,
+			 struct slice result)
 {
 	struct slice word = slice_cut(&result, ',');
 	size_t s = 0;
@@ -171,20 +176,20 @@ void linear_history_free(struct linear_history *h)
 	free(h);
 }
 
-static char *line_new(unsigned client, struct slice op, struct slice key, struct slice args, uint64_t call, uint64_t ret,
-		      struct slice result)
+static char *line_new(unsigned client, struct slice op, struct slice key, struct slice args, uint64_t call,
+		      uint64_t ret, struct slice result)
 {
 	char *line, end[24];
 	snprintf(end, sizeof end, "%llu", (unsigned long long)ret);
-	int n = asprintf(&line, "%u %.*s %.*s %.*s %llu %s %.*s", client, SLICE_FMT(op), SLICE_FMT(key), SLICE_FMT(args),
-			 (unsigned long long)call, ret == LINEAR_NEVER ? "-" : end, SLICE_FMT(result));
+	int n = asprintf(&line, "%u %.*s %.*s %.*s %llu %s %.*s", client, SLICE_FMT(op), SLICE_FMT(key),
+			 SLICE_FMT(args), (unsigned long long)call, ret == LINEAR_NEVER ? "-" : end, SLICE_FMT(result));
 	if (n < 0)
 		abort();
 	return line;
 }
 
-enum err linear_history_add(struct linear_history *h, unsigned client, struct slice op, struct slice key, struct slice args,
-			    uint64_t call_ns, uint64_t return_ns, struct slice result)
+enum err linear_history_add(struct linear_history *h, unsigned client, struct slice op, struct slice key,
+			    struct slice args, uint64_t call_ns, uint64_t return_ns, struct slice result)
 {
 	struct linear_op o = { .client = client, .key = key_number(h, key), .call = call_ns, .ret = return_ns };
 	if (!o.key || return_ns < call_ns)
@@ -215,7 +220,8 @@ enum err linear_history_add_line(struct linear_history *h, struct slice line)
 	struct slice field[7];
 	size_t n = 0;
 	uint64_t client, call, ret = LINEAR_NEVER;
-	for (line = slice_trim(line); slice_is_set(line) && line.len && n < 7; line = slice_is_set(line) ? slice_trim(line) : line)
+	for (line = slice_trim(line); slice_is_set(line) && line.len && n < 7;
+	     line = slice_is_set(line) ? slice_trim(line) : line)
 		field[n++] = slice_cut(&line, ' ');
 	if (n == 0 || field[0].ptr[0] == '#')
 		return ERR_OK;

@@ -17,8 +17,11 @@ static const struct sim_service *service = &sim_plain;
 
 static struct sim_config config_of(uint64_t seed, unsigned mutant, unsigned ops)
 {
-	return (struct sim_config){ .service = service, .seed = seed, .mutant = mutant == MUTANT_VOLATILE_ENGINE ? 0 : mutant,
-				    .volatile_commits = mutant == MUTANT_VOLATILE_ENGINE, .ops = ops };
+	return (struct sim_config){ .service = service,
+				    .seed = seed,
+				    .mutant = mutant == MUTANT_VOLATILE_ENGINE ? 0 : mutant,
+				    .volatile_commits = mutant == MUTANT_VOLATILE_ENGINE,
+				    .ops = ops };
 }
 
 static int run_one(uint64_t seed, unsigned mutant, unsigned ops)
@@ -31,7 +34,10 @@ static int run_one(uint64_t seed, unsigned mutant, unsigned ops)
 	enum linear_answer answer = sim_run(&config, &totals, &why, &history);
 	printf("%.*s", SLICE_FMT(buf_slice(&history)));
 	printf("# seed %llu: %s\n%.*s", (unsigned long long)seed,
-	       answer == LINEAR_OK ? "fine" : answer == LINEAR_VIOLATION ? "VIOLATION" : "gave up", SLICE_FMT(buf_slice(&why)));
+	       answer == LINEAR_OK	    ? "fine"
+	       : answer == LINEAR_VIOLATION ? "VIOLATION"
+					    : "gave up",
+	       SLICE_FMT(buf_slice(&why)));
 	buf_fini(&why);
 	buf_fini(&history);
 	return answer == LINEAR_VIOLATION;
@@ -44,15 +50,19 @@ static int run_many(uint64_t first, uint64_t count, uint64_t seconds, unsigned m
 	enum linear_answer answer = LINEAR_OK;
 	struct buf why;
 	buf_init(&why, 16 * MIB);
-	for (; answer != LINEAR_VIOLATION && (seconds ? base_monotonic_ns() - start < seconds * 1000000000u : ran < count); ran++) {
+	for (; answer != LINEAR_VIOLATION &&
+	       (seconds ? base_monotonic_ns() - start < seconds * 1000000000u : ran < count);
+	     ran++) {
 		struct sim_config config = config_of(first + ran, mutant, ops);
 		answer = sim_run(&config, &t, &why, NULL);
 	}
 	double took = (double)(base_monotonic_ns() - start) / 1e9;
 	if (answer == LINEAR_VIOLATION)
 		printf("VIOLATION at seed %llu (sim --seed %llu%s):\n%.*s", (unsigned long long)(first + ran - 1),
-		       (unsigned long long)(first + ran - 1), mutant ? " --mutant ..." : "", SLICE_FMT(buf_slice(&why)));
-	printf("%llu runs in %.1f s (%.0f a minute), %llu operations: %llu acknowledged, %llu refused, %llu open; %llu crashes, "
+		       (unsigned long long)(first + ran - 1), mutant ? " --mutant ..." : "",
+		       SLICE_FMT(buf_slice(&why)));
+	printf("%llu runs in %.1f s (%.0f a minute), %llu operations: %llu acknowledged, %llu refused, %llu open; %llu "
+	       "crashes, "
 	       "%llu conflicts, %llu unknown outcomes; %llu runs too open to tell\n",
 	       (unsigned long long)ran, took, 60 * (double)ran / took, (unsigned long long)t.ops,
 	       (unsigned long long)t.acknowledged, (unsigned long long)t.refused, (unsigned long long)t.open,
@@ -96,10 +106,14 @@ static int run_mutants(uint64_t first, unsigned ops)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seeds", required_argument, NULL, 'n' },   { "first", required_argument, NULL, 'f' },
-		{ "seconds", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 's' },
-		{ "ops", required_argument, NULL, 'o' },     { "mutant", required_argument, NULL, 'm' },
-		{ "mutants", no_argument, NULL, 'M' },       { "services", no_argument, NULL, 'S' },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "first", required_argument, NULL, 'f' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "ops", required_argument, NULL, 'o' },
+		{ "mutant", required_argument, NULL, 'm' },
+		{ "mutants", no_argument, NULL, 'M' },
+		{ "services", no_argument, NULL, 'S' },
 		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t count = 1000, first = 1, seconds = 0, seed = 0;

@@ -89,7 +89,7 @@ static bool blob_step(const struct linear_state *s, const struct linear_op *op, 
 {
 	struct blob b;
 	memcpy(&b, s->bytes, sizeof b);
-	bool legal = op->kind == BLOB_GET                                 ? blob_get(&b, op)
+	bool legal = op->kind == BLOB_GET				    ? blob_get(&b, op)
 		     : op->kind == BLOB_ACQUIRE || op->kind == BLOB_RELEASE ? blob_lease(&b, op)
 									    : blob_write(&b, op);
 	memcpy(next->bytes, &b, sizeof b);
@@ -97,13 +97,13 @@ static bool blob_step(const struct linear_state *s, const struct linear_op *op, 
 }
 
 struct chain {
-	uint64_t value;   /* what this ETag was seen with; 0: not seen */
-	bool written;     /* by an acknowledged put */
+	uint64_t value;	  /* what this ETag was seen with; 0: not seen */
+	bool written;	  /* by an acknowledged put */
 	uint64_t gone_at; /* a write conditional on it returned: whoever asks later does not see it */
 };
 
-/* ETags are given once, stand for one value, are followed by one conditional write, and are not seen after that. `puts` has
- * a bit for each kind that writes. */
+/* ETags are given once, stand for one value, are followed by one conditional write, and are not seen after that. `puts`
+ * has a bit for each kind that writes. */
 static const char *chain_scan(const struct linear_op *const *ops, size_t count, size_t names, unsigned puts)
 {
 	struct chain *chain = calloc(names + 1, sizeof *chain);

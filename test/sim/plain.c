@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The service of the simulator: blob-like registers with conditions and leases, and pairs of counters, written as applies in
- * the way services write theirs. And how its operations read in the history. */
+ * The service of the simulator: blob-like registers with conditions and leases, and pairs of counters, written as
+ * applies in the way services write theirs. And how its operations read in the history. */
 #include "sim.h"
 
 enum { BLOBS = 3, PAIRS = 2 };
@@ -11,7 +11,7 @@ enum op_kind { OP_PUT, OP_DEL, OP_GET, OP_ACQUIRE, OP_RELEASE, OP_MOVE, OP_READ 
 struct record {
 	uint64_t etag;
 	uint32_t value;
-	uint32_t lease;           /* client + 1; 0 none */
+	uint32_t lease;		  /* client + 1; 0 none */
 	struct extent_ref extent; /* id 0: the value is here; else the extent repeats it */
 };
 

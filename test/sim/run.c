@@ -41,8 +41,8 @@ static void count_open(struct sim *s, const struct client *c)
 	}
 }
 
-void sim_history_add(struct sim *s, struct client *c, const char *op, const char *key, const char *args, const char *result,
-		     bool open)
+void sim_history_add(struct sim *s, struct client *c, const char *op, const char *key, const char *args,
+		     const char *result, bool open)
 {
 	enum err added = linear_history_add(s->history, c->number, slice_str(op), slice_str(key), slice_str(args),
 					    c->call_time, open ? LINEAR_NEVER : ++s->now, slice_str(result));
@@ -136,8 +136,12 @@ static void client_act(struct sim *s, struct client *c)
 	if (!s->service->prepare(s, c))
 		return; /* no space, or the engine just failed: it was never asked */
 	c->state = CLIENT_WRITES;
-	c->job = (struct store_job){ .partition = s->key[c->slot].partition, .apply = c->apply, .call = c->call,
-				     .arena = &c->arena, .done = client_done, .owner = c };
+	c->job = (struct store_job){ .partition = s->key[c->slot].partition,
+				     .apply = c->apply,
+				     .call = c->call,
+				     .arena = &c->arena,
+				     .done = client_done,
+				     .owner = c };
 	store_write(s->front[c->front].store, &c->job);
 }
 
@@ -231,9 +235,13 @@ static void fronts_open(struct sim *s)
 		f->number = i;
 		if (chance(s, 10 * s->jump_permille))
 			clock_jump(s, &f->clock);
-		struct store_options options = { .clock = &f->clock, .manual = true, .mutant = s->config->mutant,
-						 .cache_off = !s->cached, .cache_bytes = s->cached ? 1 << 20 : 0 };
-		if (engine_mem_attach(s->disk, &f->engine) != ERR_OK || store_open(f->engine, &options, &f->store) != ERR_OK)
+		struct store_options options = { .clock = &f->clock,
+						 .manual = true,
+						 .mutant = s->config->mutant,
+						 .cache_off = !s->cached,
+						 .cache_bytes = s->cached ? 1 << 20 : 0 };
+		if (engine_mem_attach(s->disk, &f->engine) != ERR_OK ||
+		    store_open(f->engine, &options, &f->store) != ERR_OK)
 			abort();
 		store_on_failure(f->store, failed, s);
 		engine_mem_interfere(f->engine, meddle, f);
@@ -275,7 +283,11 @@ enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, v
 {
 	struct arena own;
 	struct now n = { 0 };
-	struct store_job job = { .partition = partition, .apply = apply, .call = call, .arena = arena ? arena : &own, .done = now_done,
+	struct store_job job = { .partition = partition,
+				 .apply = apply,
+				 .call = call,
+				 .arena = arena ? arena : &own,
+				 .done = now_done,
 				 .owner = &n };
 	arena_init(&own, MIB);
 	engine_mem_set_faults(s->disk, &no_faults);
@@ -288,7 +300,6 @@ enum err sim_write_now(struct sim *s, struct slice partition, apply_fn *apply, v
 	arena_fini(&own);
 	return n.result;
 }
-
 
 static unsigned swarm(struct sim *s, unsigned most)
 {
@@ -308,7 +319,8 @@ static void setup(struct sim *s)
 	s->jump_permille = swarm(s, 30);
 	s->meddle_permille = swarm(s, 300);
 	s->fail_permille = swarm(s, 5);
-	s->extent_permille = s->config->mutant ? 0 : swarm(s, 500); /* a mutant trips over the engine's asserts otherwise */
+	s->extent_permille =
+		s->config->mutant ? 0 : swarm(s, 500); /* a mutant trips over the engine's asserts otherwise */
 	s->fronts = 1 + pick(s, 2);
 	s->cached = s->fronts == 1 && pick(s, 2); /* a cache is for one front end alone */
 	if (s->config->mutant == MUTANT_STALE_CACHE) {
@@ -400,8 +412,9 @@ static void audit_extents(struct sim *s)
 		bool again = false;
 		for (unsigned k = 0; k < i; k++)
 			again |= slice_eq(s->key[k].partition, s->key[i].partition);
-		enum err err = again ? ERR_OK
-				     : store_read(s->front[0].store, s->key[i].partition, s->service->audit, &a, &arena);
+		enum err err =
+			again ? ERR_OK
+			      : store_read(s->front[0].store, s->key[i].partition, s->service->audit, &a, &arena);
 		if (err != ERR_OK)
 			sim_wrong(s, "the records and their extents: %s", err_name(err));
 	}
@@ -457,7 +470,8 @@ static void teardown(struct sim *s)
 	free(s);
 }
 
-enum linear_answer sim_run(const struct sim_config *config, struct sim_totals *totals, struct buf *why, struct buf *history)
+enum linear_answer sim_run(const struct sim_config *config, struct sim_totals *totals, struct buf *why,
+			   struct buf *history)
 {
 	struct sim *s = calloc(1, sizeof *s);
 	s->config = config;
@@ -467,7 +481,8 @@ enum linear_answer sim_run(const struct sim_config *config, struct sim_totals *t
 	s->history = linear_history_new();
 	setup(s);
 	uint64_t until = totals->ops + config->ops;
-	for (uint64_t events = 0; totals->ops < until && events < 100 * (uint64_t)config->ops && !s->violated; events++) {
+	for (uint64_t events = 0; totals->ops < until && events < 100 * (uint64_t)config->ops && !s->violated;
+	     events++) {
 		if (s->crashed)
 			restart(s);
 		one_event(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The real services under the simulator: Put, Get, Delete Blob with conditions and leases, entities with ETags, an entity group
- * transaction over two rows, queue messages; their own applies, called as the front end calls them. The value of a blob is
- * in its content type and in every word of its bytes (in the record, in a row, or in two extents). */
+ * The real services under the simulator: Put, Get, Delete Blob with conditions and leases, entities with ETags, an
+ * entity group transaction over two rows, queue messages; their own applies, called as the front end calls them. The
+ * value of a blob is in its content type and in every word of its bytes (in the record, in a row, or in two extents).
+ */
 #include "sim.h"
 
 #include "store/extent.h"
@@ -11,17 +12,37 @@
 #include "svc/queue/queue.h"
 #include "svc/table/entity.h"
 
-enum { BLOB_FIRST = 0, ENTITY_FIRST = 2, PAIR_SLOT = 4, QUEUE_SLOT = 5, SLOTS = 6, WORDS_MAX = 400, TIMEOUT_S = 7 * 24 * 3600,
-       MESSAGES_MAX = 50 };
+enum {
+	BLOB_FIRST = 0,
+	ENTITY_FIRST = 2,
+	PAIR_SLOT = 4,
+	QUEUE_SLOT = 5,
+	SLOTS = 6,
+	WORDS_MAX = 400,
+	TIMEOUT_S = 7 * 24 * 3600,
+	MESSAGES_MAX = 50
+};
 
 enum op {
-	OP_BLOB_PUT, OP_BLOB_GET, OP_BLOB_DEL, OP_ACQUIRE, OP_RELEASE,
-	OP_INSERT, OP_UPSERT, OP_UPDATE, OP_ENTITY_DEL, OP_ENTITY_GET,
-	OP_PAIR_CAS, OP_PAIR_READ,
-	OP_QUEUE_PUT, OP_QUEUE_GET, OP_QUEUE_DEL, OP_QUEUE_PEEK,
+	OP_BLOB_PUT,
+	OP_BLOB_GET,
+	OP_BLOB_DEL,
+	OP_ACQUIRE,
+	OP_RELEASE,
+	OP_INSERT,
+	OP_UPSERT,
+	OP_UPDATE,
+	OP_ENTITY_DEL,
+	OP_ENTITY_GET,
+	OP_PAIR_CAS,
+	OP_PAIR_READ,
+	OP_QUEUE_PUT,
+	OP_QUEUE_GET,
+	OP_QUEUE_DEL,
+	OP_QUEUE_PEEK,
 };
-static const char *const op_name[] = { "put", "get", "del", "acquire", "release", "insert", "put", "update", "del", "get",
-				       "cas", "read", "put", "get", "del", "peek" };
+static const char *const op_name[] = { "put", "get", "del", "acquire", "release", "insert", "put", "update",
+				       "del", "get", "cas", "read",    "put",	  "get",    "del", "peek" };
 
 struct entity_row {
 	char key[64];
@@ -69,7 +90,12 @@ struct memory {
 
 static struct slice partition_of(unsigned slot)
 {
-	return slot < ENTITY_FIRST ? SLICE("acc\x01" "c1") : slot < QUEUE_SLOT ? SLICE("acc\x01" "t1") : SLICE("acc\x01" "q1");
+	return slot < ENTITY_FIRST ? SLICE("acc\x01"
+					   "c1")
+	       : slot < QUEUE_SLOT ? SLICE("acc\x01"
+					   "t1")
+				   : SLICE("acc\x01"
+					   "q1");
 }
 
 static enum err apply_open(struct txn *t, void *call)
@@ -162,11 +188,17 @@ static void choose_blob(struct sim *s, struct client *c)
 	bool knows = c->knows_generation[c->slot] == c->generation && c->knows_etag[c->slot];
 	bool lease = rng_below(&s->rng, 3) == 0, match = knows && rng_below(&s->rng, 2);
 	bool none = !lease && !match && rng_below(&s->rng, 4) == 0;
-	call->op = dice < 45 ? OP_BLOB_PUT : dice < 50 ? OP_BLOB_DEL : dice < 80 ? OP_BLOB_GET : dice < 91 ? OP_ACQUIRE : OP_RELEASE;
+	call->op = dice < 45   ? OP_BLOB_PUT
+		   : dice < 50 ? OP_BLOB_DEL
+		   : dice < 80 ? OP_BLOB_GET
+		   : dice < 91 ? OP_ACQUIRE
+			       : OP_RELEASE;
 	snprintf(call->type, sizeof call->type, "v%u", call->value);
 	if (call->op == OP_BLOB_PUT) {
-		call->put = (struct blob_put_call){ .target = target_of(s, c, lease, match, none), .type = BLOB_BLOCK,
-						    .payload = &call->payload, .content_id = 1000 + call->value,
+		call->put = (struct blob_put_call){ .target = target_of(s, c, lease, match, none),
+						    .type = BLOB_BLOCK,
+						    .payload = &call->payload,
+						    .content_id = 1000 + call->value,
 						    .may_overwrite = true };
 		call->put.http.content_type = slice_str(call->type);
 	} else if (call->op == OP_BLOB_DEL) {
@@ -177,10 +209,13 @@ static void choose_blob(struct sim *s, struct client *c)
 	} else {
 		bool acquire = call->op == OP_ACQUIRE;
 		call->modify = (struct blob_modify_call){ .target = target_of(s, c, false, false, false) };
-		call->modify.lease = (struct lease_request){ .action = acquire ? LEASE_ACTION_ACQUIRE : LEASE_ACTION_RELEASE,
-							     .has_id = !acquire, .has_proposed = acquire,
-							     .id = lease_of(c), .proposed = lease_of(c),
-							     .duration_s = LEASE_INFINITE };
+		call->modify.lease =
+			(struct lease_request){ .action = acquire ? LEASE_ACTION_ACQUIRE : LEASE_ACTION_RELEASE,
+						.has_id = !acquire,
+						.has_proposed = acquire,
+						.id = lease_of(c),
+						.proposed = lease_of(c),
+						.duration_s = LEASE_INFINITE };
 	}
 }
 
@@ -205,7 +240,8 @@ static bool prepare(struct sim *s, struct client *c)
 		return false;
 	}
 	call->payload = (struct payload){ .length_bytes = 2 * (uint64_t)call->extent[0].length_bytes,
-					  .extents = call->extent, .extent_count = 2 };
+					  .extents = call->extent,
+					  .extent_count = 2 };
 	return true;
 }
 
@@ -267,9 +303,13 @@ static void row_init(struct entity_row *r, const char *row_key, int64_t value)
 
 static struct entity_write write_of(const struct entity_row *r, enum entity_action action, uint64_t match)
 {
-	return (struct entity_write){ .action = action, .key = slice_make(r->key, r->key_len), .partition_key = SLICE("pk"),
-				      .row_key = slice_str(r->row_key), .match_ticks = match,
-				      .properties = action == ENTITY_DELETE ? SLICE_NONE : slice_make(r->run, r->run_len) };
+	return (struct entity_write){ .action = action,
+				      .key = slice_make(r->key, r->key_len),
+				      .partition_key = SLICE("pk"),
+				      .row_key = slice_str(r->row_key),
+				      .match_ticks = match,
+				      .properties =
+					      action == ENTITY_DELETE ? SLICE_NONE : slice_make(r->run, r->run_len) };
 }
 
 static int64_t found_value(const struct entity_get *g, int64_t absent)
@@ -284,12 +324,16 @@ static void choose_entity(struct sim *s, struct client *c)
 	struct call *call = c->call;
 	uint64_t dice = rng_below(&s->rng, 100);
 	bool knows = c->knows_generation[c->slot] == c->generation && c->knows_etag[c->slot];
-	call->op = dice < 15 ? OP_INSERT : dice < 30 ? OP_UPSERT : dice < 60 ? OP_UPDATE : dice < 67 ? OP_ENTITY_DEL : OP_ENTITY_GET;
+	call->op = dice < 15   ? OP_INSERT
+		   : dice < 30 ? OP_UPSERT
+		   : dice < 60 ? OP_UPDATE
+		   : dice < 67 ? OP_ENTITY_DEL
+			       : OP_ENTITY_GET;
 	row_init(&call->row[0], call->name, call->value);
-	enum entity_action action = call->op == OP_INSERT     ? ENTITY_INSERT
-				    : call->op == OP_UPSERT   ? ENTITY_INSERT_OR_REPLACE
-				    : call->op == OP_UPDATE   ? ENTITY_REPLACE
-							      : ENTITY_DELETE;
+	enum entity_action action = call->op == OP_INSERT   ? ENTITY_INSERT
+				    : call->op == OP_UPSERT ? ENTITY_INSERT_OR_REPLACE
+				    : call->op == OP_UPDATE ? ENTITY_REPLACE
+							    : ENTITY_DELETE;
 	call->write[0] = write_of(&call->row[0], action, 0);
 	if (call->op == OP_UPDATE || call->op == OP_ENTITY_DEL) {
 		call->write[0].match_any = !knows || rng_below(&s->rng, 4) == 0;
@@ -332,11 +376,15 @@ static void choose_queue(struct sim *s, struct client *c)
 	const struct memory *m = c->memory;
 	uint64_t dice = rng_below(&s->rng, 100);
 	bool full = s->key[QUEUE_SLOT].uses >= MESSAGES_MAX;
-	call->op = dice < 40 && !full ? OP_QUEUE_PUT : dice < 70 ? OP_QUEUE_GET : dice < 90 && m->has_message ? OP_QUEUE_DEL : OP_QUEUE_PEEK;
+	call->op = dice < 40 && !full		 ? OP_QUEUE_PUT
+		   : dice < 70			 ? OP_QUEUE_GET
+		   : dice < 90 && m->has_message ? OP_QUEUE_DEL
+						 : OP_QUEUE_PEEK;
 	if (call->op == OP_QUEUE_PUT) {
 		s->key[QUEUE_SLOT].uses++;
 		snprintf(call->message, sizeof call->message, "m%u", call->value);
-		call->queue_put = (struct queue_put){ .text = slice_str(call->message), .salt = call->value,
+		call->queue_put = (struct queue_put){ .text = slice_str(call->message),
+						      .salt = call->value,
 						      .ttl_s = QUEUE_TTL_NEVER };
 	} else if (call->op == OP_QUEUE_DEL) {
 		snprintf(call->message, sizeof call->message, "%s", m->message);
@@ -372,7 +420,8 @@ static void choose(struct sim *s, struct client *c)
 		choose_pair(s, c);
 	else
 		choose_queue(s, c);
-	c->reads = call->op == OP_BLOB_GET || call->op == OP_ENTITY_GET || call->op == OP_PAIR_READ || call->op == OP_QUEUE_PEEK;
+	c->reads = call->op == OP_BLOB_GET || call->op == OP_ENTITY_GET || call->op == OP_PAIR_READ ||
+		   call->op == OP_QUEUE_PEEK;
 	c->points = call->op == OP_ENTITY_GET || (call->op == OP_BLOB_GET && !call->get.want_bytes);
 }
 
@@ -384,7 +433,8 @@ static void choose_last(struct sim *s, struct client *c)
 	c->points = false;
 	if (c->slot < ENTITY_FIRST) {
 		call->op = OP_BLOB_GET;
-		call->get = (struct blob_get_call){ .target = target_of(s, c, false, false, false), .want_bytes = true };
+		call->get =
+			(struct blob_get_call){ .target = target_of(s, c, false, false, false), .want_bytes = true };
 	} else if (c->slot < PAIR_SLOT) {
 		call->op = OP_ENTITY_GET;
 		row_init(&call->row[0], call->name, 0);
@@ -402,8 +452,8 @@ static void remember(struct client *c)
 {
 	const struct call *call = c->call;
 	struct memory *m = c->memory;
-	uint64_t etag = call->op == OP_BLOB_PUT    ? call->put.blob.etag
-			: call->op == OP_BLOB_GET  ? call->get.blob.etag
+	uint64_t etag = call->op == OP_BLOB_PUT	    ? call->put.blob.etag
+			: call->op == OP_BLOB_GET   ? call->get.blob.etag
 			: call->op == OP_ENTITY_GET ? call->found[0].ticks
 						    : call->write[0].ticks;
 	if (c->slot < PAIR_SLOT && call->op != OP_BLOB_DEL && call->op != OP_ACQUIRE && call->op != OP_RELEASE &&
@@ -433,7 +483,9 @@ static void args_text(const struct client *c, char *dst, size_t size)
 {
 	const struct call *call = c->call;
 	size_t used = 0;
-	const struct blob_target *t = call->op == OP_BLOB_PUT ? &call->put.target : call->op == OP_BLOB_DEL ? &call->del.target : NULL;
+	const struct blob_target *t = call->op == OP_BLOB_PUT	? &call->put.target
+				      : call->op == OP_BLOB_DEL ? &call->del.target
+								: NULL;
 	const struct entity_write *w = &call->write[0];
 	dst[0] = 0;
 	if (call->op == OP_BLOB_PUT || call->op == OP_INSERT || call->op == OP_UPSERT || call->op == OP_UPDATE)
@@ -448,7 +500,8 @@ static void args_text(const struct client *c, char *dst, size_t size)
 	if (t && t->has_lease_id)
 		used += (size_t)snprintf(dst + used, size - used, ",lease=L%u", c->number + 1);
 	if (t && t->conditions.match.present)
-		used += (size_t)snprintf(dst + used, size - used, ",if=e%llu", (unsigned long long)t->conditions.match.etag[0]);
+		used += (size_t)snprintf(dst + used, size - used, ",if=e%llu",
+					 (unsigned long long)t->conditions.match.etag[0]);
 	if (t && t->conditions.none_match.any)
 		used += (size_t)snprintf(dst + used, size - used, ",none=*");
 	if ((call->op == OP_UPDATE || call->op == OP_ENTITY_DEL) && w->match_any)
@@ -533,7 +586,8 @@ static enum err audit(struct txn *t, void *arg)
 		TRY(blob_decode(rows.row[i].value, txn_arena(t), &b));
 		for (uint32_t k = 0; k < b.content.extent_count; k++) {
 			a->extents++;
-			TRY(sim_extent_check(a->sim->front[0].engine, value_of_type(b.http.content_type), &b.content.extents[k]));
+			TRY(sim_extent_check(a->sim->front[0].engine, value_of_type(b.http.content_type),
+					     &b.content.extents[k]));
 		}
 	}
 	return rows.more ? ERR_LIMIT : ERR_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checker checked: histories that are fine, histories that are not, and random ones against a slow search of all orders. */
+ * The checker checked: histories that are fine, histories that are not, and random ones against a slow search of all
+ * orders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static enum linear_answer check(const char *text)
 }
 
 #define GOOD(text) assert_int_equal(check(text), LINEAR_OK)
-#define BAD(text) assert_int_equal(check(text), LINEAR_VIOLATION)
+#define BAD(text)  assert_int_equal(check(text), LINEAR_VIOLATION)
 
 static void blobs(void **state)
 {
@@ -42,7 +43,8 @@ static void blobs(void **state)
 	GOOD("1 put blob:a v=x 1 2 ok,e1\n1 put blob:a v=y 3 6 ok,e2\n2 get blob:a - 4 5 ok,x,e1");
 	GOOD("1 put blob:a v=x 1 2 ok,e1\n1 put blob:a v=y 3 6 ok,e2\n2 get blob:a - 4 5 ok,y,e2");
 	/* but not back again */
-	BAD("1 put blob:a v=x 1 2 ok,e1\n1 put blob:a v=y 3 9 ok,e2\n2 get blob:a - 4 5 ok,y,e2\n3 get blob:a - 6 7 ok,x,e1");
+	BAD("1 put blob:a v=x 1 2 ok,e1\n1 put blob:a v=y 3 9 ok,e2\n2 get blob:a - 4 5 ok,y,e2\n3 get blob:a - 6 7 "
+	    "ok,x,e1");
 	/* the keys do not know each other */
 	GOOD("1 put blob:a v=x 1 2 ok,e1\n1 get blob:b - 3 4 404");
 	GOOD("1 put blob:a v=x 1 2 ok,e1\n1 del blob:a - 3 4 ok\n1 get blob:a - 5 6 404\n1 del blob:a - 7 8 404");
@@ -63,7 +65,7 @@ static void conditions(void **state)
 	BAD(WITH("1 put blob:a v=y,none=* 3 4 ok,e2"));
 	BAD(WITH("1 put blob:b v=y,none=* 3 4 409"));
 	BAD(WITH("1 put blob:a v=y 3 4 ok,e1")); /* an ETag given twice */
-	BAD(WITH("1 put blob:a v=y 3 4 412"));   /* no condition, no refusal */
+	BAD(WITH("1 put blob:a v=y 3 4 412"));	 /* no condition, no refusal */
 	GOOD(WITH("1 del blob:a if=e1 3 4 ok\n1 put blob:a v=y,if=e1 5 6 412"));
 	/* an open put: seen later, or never, but not both */
 	GOOD(WITH("2 put blob:a v=y,if=e1 3 - unknown\n1 get blob:a - 5 6 ok,x,e1\n1 get blob:a - 7 8 ok,y,e2"));
@@ -97,19 +99,20 @@ static void leases(void **state)
 static void pairs_and_queues(void **state)
 {
 	GOOD("1 read pair:p - 1 2 ok,1000,1000\n1 move pair:p d=300 3 4 ok,700,1300\n2 read pair:p - 5 6 ok,700,1300");
-	BAD("1 move pair:p d=300 3 8 ok,700,1300\n2 read pair:p - 5 6 ok,700,1000"); /* half a move */
+	BAD("1 move pair:p d=300 3 8 ok,700,1300\n2 read pair:p - 5 6 ok,700,1000");	 /* half a move */
 	BAD("1 move pair:p d=300 1 2 ok,700,1300\n2 move pair:p d=300 3 4 ok,700,1300"); /* a lost one */
 	GOOD("1 move pair:p d=1300 1 2 409\n1 move pair:p d=-200 3 4 ok,1200,800");
 	BAD("1 move pair:p d=300 1 2 409");
 	GOOD("1 move pair:p d=300 1 - unknown\n2 read pair:p - 5 6 ok,1000,1000\n2 read pair:p - 7 8 ok,700,1300");
 	BAD("1 move pair:p d=300 1 - unknown\n2 read pair:p - 5 6 ok,400,1600"); /* twice */
 	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok,a\n2 get queue:q - 5 6 ok\n2 del queue:q m=a 7 8 ok");
-	BAD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok\n");                        /* lost */
+	BAD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok\n");			     /* lost */
 	BAD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 4 ok,a\n3 get queue:q - 5 6 ok,a"); /* twice */
 	BAD("1 get queue:q - 3 4 ok,a");
 	/* an open get may have taken one, but only one */
 	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 - unknown\n3 get queue:q - 5 6 ok\n1 del queue:q m=a 7 8 ok");
-	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 - unknown\n3 peek queue:q - 5 6 ok,a\n3 get queue:q - 7 8 ok,a");
+	GOOD("1 put queue:q m=a 1 2 ok\n2 get queue:q - 3 - unknown\n3 peek queue:q - 5 6 ok,a\n3 get queue:q - 7 8 "
+	     "ok,a");
 	BAD("1 put queue:q m=a 1 2 ok\n1 put queue:q m=b 3 4 ok\n2 get queue:q - 5 - unknown\n3 get queue:q - 7 8 ok");
 	BAD("1 put queue:q m=a 1 2 ok\n2 del queue:q m=a 3 4 ok\n2 del queue:q m=a 5 6 ok");
 }
@@ -124,16 +127,19 @@ static void entities(void **state)
 	GOOD(WITH("1 update entity:e v=y,if=e1 3 6 ok,e2\n2 update entity:e v=z,if=e1 4 5 412"));
 	GOOD(WITH("1 del entity:e any=* 3 4 ok\n2 update entity:e v=z,if=e1 5 6 404\n2 del entity:e any=* 7 8 404"));
 	BAD(WITH("2 update entity:e v=z,if=e1 5 6 404"));
-	GOOD("1 cas pair:p a=1000,b=1000,d=5 1 2 ok\n2 cas pair:p a=1000,b=1000,d=7 1 3 412\n1 read pair:p - 4 5 ok,995,1005");
+	GOOD("1 cas pair:p a=1000,b=1000,d=5 1 2 ok\n2 cas pair:p a=1000,b=1000,d=7 1 3 412\n1 read pair:p - 4 5 "
+	     "ok,995,1005");
 	BAD("1 cas pair:p a=1000,b=1000,d=5 1 2 ok\n2 cas pair:p a=1000,b=1000,d=7 1 3 ok");
 }
 
 static void not_histories(void **state)
 {
-	const char *lines[] = { "1 get blob:a - 1 2",           "x get blob:a - 1 2 404",     "1 get nothing:a - 1 2 404",
-				"1 jump blob:a - 1 2 404",      "1 get blob:a - 5 2 404",     "1 get blob:a - 1 2 500",
-				"1 put blob:a w=1 1 2 ok,e",    "1 move pair:p d=x 1 2 409",  "1 get blob:a - 1 2 ok,a,b,c",
-				"1 get blob:a - 1 2 404 trail", "1 get blob - 1 2 404" };
+	const char *lines[] = { "1 get blob:a - 1 2",	       "x get blob:a - 1 2 404",
+				"1 get nothing:a - 1 2 404",   "1 jump blob:a - 1 2 404",
+				"1 get blob:a - 5 2 404",      "1 get blob:a - 1 2 500",
+				"1 put blob:a w=1 1 2 ok,e",   "1 move pair:p d=x 1 2 409",
+				"1 get blob:a - 1 2 ok,a,b,c", "1 get blob:a - 1 2 404 trail",
+				"1 get blob - 1 2 404" };
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
 		struct linear_history *h = linear_history_new();
 		assert_int_equal(linear_history_add_line(h, slice_str(lines[i])), ERR_SYNTAX);
@@ -208,7 +214,8 @@ static void agrees_with_brute_force(void **state)
 
 static void text_goes_round(void **state)
 {
-	const char *text = "1 put blob:a v=x,if=e0,lease=L 1 2 412\n2 move pair:p d=-5 3 - unknown\n3 get queue:q - 4 5 ok\n";
+	const char *text =
+		"1 put blob:a v=x,if=e0,lease=L 1 2 412\n2 move pair:p d=-5 3 - unknown\n3 get queue:q - 4 5 ok\n";
 	struct linear_history *h = linear_history_new();
 	struct slice rest = slice_str(text);
 	struct buf out;
@@ -225,9 +232,13 @@ static void text_goes_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blobs),         cmocka_unit_test(conditions),
-		cmocka_unit_test(leases),        cmocka_unit_test(pairs_and_queues),
-		cmocka_unit_test(entities), cmocka_unit_test(not_histories), cmocka_unit_test(agrees_with_brute_force),
+		cmocka_unit_test(blobs),
+		cmocka_unit_test(conditions),
+		cmocka_unit_test(leases),
+		cmocka_unit_test(pairs_and_queues),
+		cmocka_unit_test(entities),
+		cmocka_unit_test(not_histories),
+		cmocka_unit_test(agrees_with_brute_force),
 		cmocka_unit_test(text_goes_round),
 	};
 	return cmocka_run_group_tests_name("linear", tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search of Wing and Gong with Lowe's memory: walk the calls in order of time, place one whose result the model allows,
- * lift it out, begin again; when a return comes up whose call was not placed, take the last placement back. A set of placed
- * operations together with the state it led to is never tried twice. Operations with an open outcome have no return: they
- * may be placed anywhere after their call, or not at all, so the search ends when no return is left. */
+ * The search of Wing and Gong with Lowe's memory: walk the calls in order of time, place one whose result the model
+ * allows, lift it out, begin again; when a return comes up whose call was not placed, take the last placement back. A
+ * set of placed operations together with the state it led to is never tried twice. Operations with an open outcome have
+ * no return: they may be placed anywhere after their call, or not at all, so the search ends when no return is left. */
 #include "linear_int.h"
 
 #include <assert.h>

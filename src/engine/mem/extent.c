@@ -136,7 +136,8 @@ void mem_extent_abandon(struct engine *engine, const struct extent_ref *ref)
 	pthread_mutex_unlock(&mem->lock);
 }
 
-enum err mem_extent_read(struct engine *engine, const struct extent_ref *ref, uint32_t offset, uint32_t length, void *dst)
+enum err mem_extent_read(struct engine *engine, const struct extent_ref *ref, uint32_t offset, uint32_t length,
+			 void *dst)
 {
 	struct mem_engine *e = mem_engine_of(engine);
 	enum err err = ERR_OK;

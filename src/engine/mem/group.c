@@ -3,9 +3,9 @@
  *
  * A read is remembered as a range of map keys and the commit number it saw; a group may commit if no row in any of its
  * ranges has a newer version. Rows deleted since the group began keep their deletion until it ends (mem_floor), so a
- * vanished row is seen too. A late group (UNKNOWN, decided later) stays with its ranges until its time comes and happens
- * only if they still hold: that is how a delayed write of a remote store behaves, and why a store must change what the
- * group read before it may run its transactions again. */
+ * vanished row is seen too. A late group (UNKNOWN, decided later) stays with its ranges until its time comes and
+ * happens only if they still hold: that is how a delayed write of a remote store behaves, and why a store must change
+ * what the group read before it may run its transactions again. */
 #include "engine/mem/mem_int.h"
 
 #include <assert.h>
@@ -123,8 +123,9 @@ static size_t remember_key(struct engine_group *g, struct slice key)
 
 static void remember(struct engine_group *g, struct slice lo, struct slice hi, bool hi_inclusive)
 {
-	struct read_range r = { .lo_len = lo.len, .hi_len = hi.len, .hi_inclusive = hi_inclusive,
-				.seen_commit = g->engine->mem->commit };
+	struct read_range r = {
+		.lo_len = lo.len, .hi_len = hi.len, .hi_inclusive = hi_inclusive, .seen_commit = g->engine->mem->commit
+	};
 	r.lo_at = remember_key(g, lo);
 	r.hi_at = lo.ptr == hi.ptr ? r.lo_at : remember_key(g, hi);
 	mem_grow(&g->reads, &g->read_cap, g->read_count + 1, sizeof *g->reads);
@@ -161,8 +162,8 @@ enum err mem_group_get(struct engine_group *g, struct slice partition, struct sl
 	return err;
 }
 
-enum err mem_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec, struct arena *arena,
-			struct rows *ret_rows)
+enum err mem_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec,
+			struct arena *arena, struct rows *ret_rows)
 {
 	struct mem *mem = g->engine->mem;
 	struct map_key lo, hi;

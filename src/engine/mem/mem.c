@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mem engine: opening, snapshots, reads, partitions, the power cut. See mem_int.h for the data and its invariants. */
+ * The mem engine: opening, snapshots, reads, partitions, the power cut. See mem_int.h for the data and its invariants.
+ */
 #include "engine/mem/mem_int.h"
 
 #include <assert.h>
@@ -178,8 +179,8 @@ static enum err scan(struct engine *engine, struct engine_snapshot *s, struct sl
 	pthread_mutex_lock(&e->mem->lock);
 	enum err err = mem_engine_dead(e) || (s && s->epoch != e->epoch)
 			       ? ERR_IO
-			       : mem_scan(e->mem, NULL, s ? s->commit : e->mem->commit, partition, spec, arena, ret_rows,
-					  &hi, &hi_inclusive);
+			       : mem_scan(e->mem, NULL, s ? s->commit : e->mem->commit, partition, spec, arena,
+					  ret_rows, &hi, &hi_inclusive);
 	pthread_mutex_unlock(&e->mem->lock);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One page of a scan: committed rows as of a commit number, merged with the overlay of a group. Called with the lock held.
- * The page is picked first (pointers into the maps), then copied, so a page that does not fit the arena leaves no trace. */
+ * One page of a scan: committed rows as of a commit number, merged with the overlay of a group. Called with the lock
+ * held. The page is picked first (pointers into the maps), then copied, so a page that does not fit the arena leaves no
+ * trace. */
 #include "engine/mem/mem_int.h"
 
 struct pick {
@@ -62,7 +63,8 @@ enum err mem_scan(struct mem *mem, const struct map *overlay, uint64_t commit, s
 	struct pick pick[LIMIT_SCAN_ROWS];
 	struct map_key lo;
 	struct slice from = mem_key(&lo, partition, spec->from);
-	struct merge m = { .row = map_seek(&mem->rows, from), .over = overlay ? map_seek(overlay, from) : NULL,
+	struct merge m = { .row = map_seek(&mem->rows, from),
+			   .over = overlay ? map_seek(overlay, from) : NULL,
 			   .commit = commit };
 	size_t limit = spec->limit_rows && spec->limit_rows < LIMIT_SCAN_ROWS ? spec->limit_rows : LIMIT_SCAN_ROWS;
 	size_t count = 0, bytes = 0;

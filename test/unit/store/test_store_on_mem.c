@@ -50,8 +50,9 @@ static struct job *job_new(struct slice partition, apply_fn *apply, const char *
 	arena_init(&j->arena, 64 * MIB);
 	j->key = key;
 	j->value = value;
-	j->job = (struct store_job){ .partition = partition, .apply = apply, .call = j, .arena = &j->arena, .done = done,
-				     .owner = j };
+	j->job = (struct store_job){
+		.partition = partition, .apply = apply, .call = j, .arena = &j->arena, .done = done, .owner = j
+	};
 	return j;
 }
 
@@ -82,7 +83,8 @@ static void step_all(struct store *s)
 {
 	for (int i = 0; i < 10000 && answers != UINT32_MAX; i++)
 		if (!store_step(s)) {
-			/* A step may answer nothing and still leave work (its group runs again); twice nothing is the end. */
+			/* A step may answer nothing and still leave work (its group runs again); twice nothing is the
+			 * end. */
 			if (!store_step(s) && !store_step(s))
 				return;
 		}
@@ -277,7 +279,8 @@ static void refusals_wait_for_the_commit(void **state)
 	struct clock clock;
 	struct engine *e;
 	struct store *s = open_new(&clock, &e);
-	struct watch w = { .a = job_new(SLICE("p"), apply_create, "k", "a"), .b = job_new(SLICE("p"), apply_create, "k", "b") };
+	struct watch w = { .a = job_new(SLICE("p"), apply_create, "k", "a"),
+			   .b = job_new(SLICE("p"), apply_create, "k", "b") };
 	engine_mem_interfere(e, on_commit, &w);
 	store_write(s, &w.a->job);
 	store_write(s, &w.b->job);
@@ -312,7 +315,8 @@ static void endless_conflicts_end_busy(void **state)
 	struct clock clock;
 	struct engine *e;
 	struct store *s = open_new(&clock, &e);
-	struct job *a = job_new(SLICE("p"), apply_add_one, "k", NULL), *b = job_new(SLICE("p"), apply_add_one, "k", NULL);
+	struct job *a = job_new(SLICE("p"), apply_add_one, "k", NULL),
+		   *b = job_new(SLICE("p"), apply_add_one, "k", NULL);
 	engine_mem_set_faults(e, &(struct mem_options){ .conflict_permille = 1000 });
 	store_write(s, &a->job);
 	store_write(s, &b->job);
@@ -334,7 +338,8 @@ static void a_full_disk_refuses_and_recovers(void **state)
 	struct store *s = open_new(&clock, &e);
 	assert_int_equal(run_one(s, job_new(SLICE("p"), apply_add_one, "k", NULL)), ERR_OK);
 	engine_mem_set_faults(e, &(struct mem_options){ .no_space_permille = 1000 });
-	struct job *a = job_new(SLICE("p"), apply_add_one, "k", NULL), *b = job_new(SLICE("p"), apply_add_one, "k", NULL);
+	struct job *a = job_new(SLICE("p"), apply_add_one, "k", NULL),
+		   *b = job_new(SLICE("p"), apply_add_one, "k", NULL);
 	store_write(s, &a->job);
 	store_write(s, &b->job);
 	step_all(s);
@@ -503,7 +508,8 @@ static void the_edge_of_the_bytes(void **state)
 	struct engine *e;
 	struct store *s = open_new(&clock, &e);
 	int fit = 0, refused = 0;
-	for (unsigned spare = 300; spare < 480; spare++) /* the refusals end near 48 records of 8 bytes of their own */ {
+	for (unsigned spare = 300; spare < 480;
+	     spare++) /* the refusals end near 48 records of 8 bytes of their own */ {
 		struct job *j = job_new(SLICE("p"), apply_edge, NULL, NULL);
 		j->number = spare;
 		enum err err = run_one(s, j);
@@ -663,8 +669,12 @@ static void *worker_main(void *arg)
 		struct job j = { .key = "counter" };
 		arena_init(&j.arena, MIB);
 		wait.answered = false;
-		j.job = (struct store_job){ .partition = SLICE("p"), .apply = apply_add_one, .call = &j, .arena = &j.arena,
-					    .done = done_wake, .owner = &wait };
+		j.job = (struct store_job){ .partition = SLICE("p"),
+					    .apply = apply_add_one,
+					    .call = &j,
+					    .arena = &j.arena,
+					    .done = done_wake,
+					    .owner = &wait };
 		store_write(w->store, &j.job);
 		pthread_mutex_lock(&wait.lock);
 		while (!wait.answered)
@@ -698,8 +708,10 @@ static void threads_count_together(void **state)
 	assert_int_equal(engine_mem_attach(e, &disk), ERR_OK);
 	clock_init_wall(&clock, NULL);
 	assert_int_equal(store_open(e, &(struct store_options){ .clock = &clock }, &s), ERR_OK);
-	engine_mem_set_faults(e, &(struct mem_options){ .conflict_permille = 50, .unknown_happened_permille = 50,
-							.unknown_lost_permille = 50, .unknown_late_permille = 50 });
+	engine_mem_set_faults(e, &(struct mem_options){ .conflict_permille = 50,
+							.unknown_happened_permille = 50,
+							.unknown_lost_permille = 50,
+							.unknown_late_permille = 50 });
 	for (int i = 0; i < 8; i++) {
 		worker[i] = (struct worker){ .store = s };
 		assert_int_equal(pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]), 0);
