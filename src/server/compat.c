@@ -41,7 +41,7 @@ void compat_print(struct buf *out)
 		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` refreshes it and a test\n"
 		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and echoed, also newer\n"
 		     "ones than are known.\n");
-	for (int service = SERVICE_BLOB; service <= SERVICE_FILE; service++) {
+	for (int service = SERVICE_BLOB; service <= SERVICE_WEB; service++) {
 		size_t all = 0, built = 0;
 		for (size_t i = 0; i < op_count(); i++)
 			if ((int)op_at(i)->service == service) {

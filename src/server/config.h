@@ -22,6 +22,9 @@ struct config {
 	const char *accounts, *accountName;
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauth, *create, *accessLog, *debug;
+	const char *webPort;
+	bool blobVersioning;
+	int64_t containerRetentionDays;
 	const char *clockShiftFile;
 	int64_t mutant;
 	/* derived by config_check */

@@ -34,13 +34,14 @@ struct scrub {
 
 struct keys_call {
 	struct slice from;
+	size_t limit;
 	struct rows rows;
 };
 
 static enum err keys_apply(struct txn *txn, void *call)
 {
 	struct keys_call *k = call;
-	struct scan_spec spec = { .from = k->from, .limit_rows = KEY_PAGE, .keys_only = true };
+	struct scan_spec spec = { .from = k->from, .limit_rows = k->limit, .keys_only = true };
 	return txn_scan(txn, &spec, &k->rows);
 }
 
@@ -106,7 +107,12 @@ static enum err part_apply(struct txn *txn, void *call)
 	return manifest_get_part(txn, content, (uint32_t)part, &p->manifest);
 }
 
-/* Rows of a container that name extents. */
+static enum err content_apply(struct txn *txn, void *call)
+{
+	return content_load(txn, call);
+}
+
+/* Rows of a container that name bytes elsewhere. */
 static enum err row_extents_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
 {
 	struct cursor cursor = cursor_make(value);
@@ -119,6 +125,8 @@ static enum err row_extents_check(struct scrub *s, struct slice key, struct slic
 	case 'b':
 	case 'h':
 		TRY(blob_decode(value, arena, &blob));
+		if (blob.content.kind == CONTENT_ROW && store_read(s->store, s->partition, content_apply, &blob.content, arena) != ERR_OK)
+			damage_say(s, key, "its bytes", ERR_CORRUPT);
 		if (blob.content.kind == CONTENT_EXTENTS)
 			extents_check(s, key, blob.content.extents, blob.content.extent_count);
 		return ERR_OK;
@@ -213,29 +221,73 @@ static void place_find(struct scrub *s)
 	arena_fini(&arena);
 }
 
+/* One page of keys from `next` on. */
+static enum err keys_read(struct scrub *s, const struct key *next, size_t limit, struct arena *arena, struct keys_call *ret)
+{
+	*ret = (struct keys_call){ .from = key_slice(next), .limit = limit };
+	return store_read(s->store, s->partition, keys_apply, ret, arena);
+}
+
+static bool keys_readable_from(struct scrub *s, const struct key *from)
+{
+	struct arena arena;
+	struct keys_call keys;
+	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+	enum err err = keys_read(s, from, 1, &arena, &keys);
+	arena_fini(&arena);
+	return err == ERR_OK;
+}
+
+/* The index cannot be read at `next`: a block of it is damaged. Looks for a later key from which it can, jumping over ever more
+ * of the order: first the keys that share all but the last byte, then all but the last two... */
+static bool gap_skip(struct scrub *s, struct key *next)
+{
+	struct key probe;
+	size_t len = next->len;
+	for (size_t l = len; l > 0; l--) {
+		key_init(&probe);
+		memcpy(probe.bytes, next->bytes, l);
+		probe.len = l;
+		for (unsigned v = (unsigned char)next->bytes[l - 1] + 1u; v <= (l == 1 ? 255u : (unsigned char)next->bytes[l - 1] + 1u) && v <= 255u; v++) {
+			probe.bytes[l - 1] = (char)v;
+			if (keys_readable_from(s, &probe)) {
+				*next = probe;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 static void partition_check(struct scrub *s, size_t done, size_t total)
 {
 	struct key next;
 	struct keys_call keys;
+	size_t limit = KEY_PAGE;
+	bool more = true;
 	key_init(&next);
+	key_tag(&next, 1);
 	place_find(s);
-	do {
+	while (more) {
 		struct arena arena;
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
-		keys = (struct keys_call){ .from = key_slice(&next) };
-		enum err err = store_read(s->store, s->partition, keys_apply, &keys, &arena);
-		if (err != ERR_OK) {
-			/* The index itself is damaged here: what follows in this partition cannot be reached. */
-			damage_say(s, key_slice(&next), "the index from here on", err);
-			keys.rows = (struct rows){ 0 };
+		enum err err = keys_read(s, &next, limit, &arena, &keys);
+		if (err != ERR_OK && limit > 1) {
+			limit = 1; /* as near to the damage as possible */
+		} else if (err != ERR_OK) {
+			damage_say(s, key_slice(&next), "the index behind this", err);
+			more = gap_skip(s, &next);
+			limit = KEY_PAGE;
+		} else {
+			for (size_t i = 0; i < keys.rows.count; i++)
+				row_check(s, keys.rows.row[i].key);
+			more = keys.rows.more;
+			if (more)
+				key_after(&next, keys.rows.row[keys.rows.count - 1].key);
 		}
-		for (size_t i = 0; i < keys.rows.count; i++)
-			row_check(s, keys.rows.row[i].key);
-		if (keys.rows.more)
-			key_after(&next, keys.rows.row[keys.rows.count - 1].key);
 		progress_show(s, done, total);
 		arena_fini(&arena);
-	} while (keys.rows.more);
+	}
 }
 
 /* All partition ids at once: they are short, and the work behind each is what takes the time. */

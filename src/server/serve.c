@@ -34,7 +34,7 @@ struct house {
 	struct auth_bearer_config *bearer;
 	struct store *store;
 	struct background *background;
-	struct rest_listener listeners[CONFIG_SERVICES];
+	struct rest_listener listeners[CONFIG_SERVICES + 1]; /* and the website */
 	struct rest_server *server;
 };
 
@@ -114,11 +114,22 @@ static bool house_build(struct house *h, struct buf *error)
 							  .port = (uint16_t)config_port(c, i),
 							  .service = (enum service)i,
 							  .tls = h->tls };
+	uint64_t web_port;
+	bool web = c->webPort[0] != 0;
+	if (web && (!slice_to_u64(slice_str(c->webPort), &web_port) || web_port > UINT16_MAX)) {
+		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+		return false;
+	}
+	if (web)
+		h->listeners[CONFIG_SERVICES] = (struct rest_listener){ .host = config_host(c, 0), .port = (uint16_t)web_port,
+									 .service = SERVICE_WEB, .tls = h->tls };
 	struct rest_config rest = {
 		.store = h->store,
 		.clock = &h->clock,
 		.listeners = h->listeners,
-		.listener_count = CONFIG_SERVICES,
+		.listener_count = CONFIG_SERVICES + web,
+		.versioning = c->blobVersioning,
+		.container_retention_days = (uint32_t)c->containerRetentionDays,
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
@@ -168,6 +179,9 @@ static void ready_print(const struct house *h)
 		endpoint_put(&out, h, i);
 		BUF_PUT(&out, "\n");
 	}
+	if (h->config->webPort[0])
+		buf_printf(&out, "Static website at %s://%s:%u\n", h->config->secure ? "https" : "http", config_host(h->config, 0),
+			   rest_server_port(h->server, CONFIG_SERVICES));
 	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
 	struct slice account = h->accounts.account[0].name;
 	if (h->accounts.file)
