@@ -108,6 +108,38 @@ static char *put_i64(char *p, int64_t v)
 	return p;
 }
 
+/* Numbers with at most six decimals, which most are: k / 10^6 is rounded once, so if that gives v back, the decimal k * 10^-6 reads
+ * back as v, and with at most 15 digits no shorter one does. NULL: not such a number. */
+static char *put_decimal(char *p, double v)
+{
+	const double scale = 1e6;
+	double k = rint(v * scale);
+	if (!(fabs(k) < 1e15) || k / scale != v || k == 0)
+		return NULL;
+	uint64_t u = (uint64_t)fabs(k);
+	unsigned fraction = (unsigned)(u % 1000000);
+	if (v < 0)
+		*p++ = '-';
+	p = put_i64(p, (int64_t)(u / 1000000));
+	*p++ = '.';
+	for (unsigned i = 0, unit = 100000; i < 6; i++, unit /= 10)
+		p[i] = (char)('0' + fraction / unit % 10);
+	p += 6;
+	while (p[-1] == '0' && p[-2] != '.')
+		p--;
+	return p;
+}
+
+static void write_double(struct buf *b, double v)
+{
+	char *p = buf_reserve(b, 64);
+	char *end = p ? put_decimal(p, v) : NULL;
+	if (end)
+		b->len = (size_t)(end - b->ptr);
+	else
+		json_put_double(b, v);
+}
+
 static void write_value(struct buf *b, const struct edm_value *v)
 {
 	char *p;
@@ -125,10 +157,7 @@ static void write_value(struct buf *b, const struct edm_value *v)
 		b->len += BASE64_BYTES(v->bytes.len) + 2;
 		return;
 	case EDM_DOUBLE:
-		/* Whole numbers are most of them and need no search for the shortest form. */
-		if (v->number == rint(v->number) && fabs(v->number) < 1e15 && v->number != 0)
-			break;
-		json_put_double(b, v->number);
+		write_double(b, v->number);
 		return;
 	default:
 		break;
@@ -144,10 +173,6 @@ static void write_value(struct buf *b, const struct edm_value *v)
 		*p++ = '"';
 		p = put_i64(p, v->integer);
 		*p++ = '"';
-		break;
-	case EDM_DOUBLE:
-		p = put_i64(p, (int64_t)v->number);
-		p = PUT(p, ".0");
 		break;
 	case EDM_BOOLEAN:
 		p = v->boolean ? PUT(p, "true") : PUT(p, "false");

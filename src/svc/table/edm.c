@@ -396,11 +396,14 @@ size_t edm_datetime_format(uint64_t ticks, char *dst)
 	*p++ = ':';
 	p = put2(p, in_day % 60);
 	if (fraction) {
+		/* All seven digits by constant divisions, then the zeros at the end are taken back. */
 		*p++ = '.';
-		for (unsigned scale = (unsigned)TICKS_PER_SECOND / 10; fraction; scale /= 10) {
-			*p++ = (char)('0' + fraction / scale);
-			fraction %= scale;
-		}
+		p = put2(p, fraction / 100000);
+		p = put2(p, fraction / 1000 % 100);
+		p = put2(p, fraction / 10 % 100);
+		*p++ = (char)('0' + fraction % 10);
+		while (p[-1] == '0')
+			p--;
 	}
 	*p++ = 'Z';
 	return (size_t)(p - dst);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Entities in JSON: text that must come out exactly, numbers and strings that must read back as they were. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "rest/entity_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct slice selected[1];
+
+/* {"v":...} of one value. */
+static void write_one(struct buf *b, const struct edm_value *v)
+{
+	static char memory[1 << 17];
+	struct buf run = { .ptr = memory, .cap = sizeof memory, .limit_bytes = sizeof memory };
+	selected[0] = SLICE("v");
+	struct entity_writer w = { .level = ODATA_NONE, .select = selected, .select_count = 1 };
+	property_encode(&run, SLICE("v"), v);
+	struct entity e = { SLICE("p"), SLICE("r"), 1, buf_slice(&run) };
+	buf_clear(b);
+	entity_json_write(b, &w, &e, false);
+	buf_put_byte(b, 0);
+}
+
+static void test_values(void **state)
+{
+	static const struct {
+		struct edm_value value;
+		const char *json;
+	} cases[] = {
+		{ { .type = EDM_INT32, .integer = INT32_MIN }, "{\"v\":-2147483648}" },
+		{ { .type = EDM_INT64, .integer = INT64_MIN }, "{\"v\":\"-9223372036854775808\"}" },
+		{ { .type = EDM_DOUBLE, .number = 0 }, "{\"v\":0.0}" },
+		{ { .type = EDM_DOUBLE, .number = -0.0 }, "{\"v\":-0.0}" },
+		{ { .type = EDM_DOUBLE, .number = 5 }, "{\"v\":5.0}" },
+		{ { .type = EDM_DOUBLE, .number = -0.25 }, "{\"v\":-0.25}" },
+		{ { .type = EDM_DOUBLE, .number = 0.1 }, "{\"v\":0.1}" },
+		{ { .type = EDM_DOUBLE, .number = 0.000001 }, "{\"v\":0.000001}" },
+		{ { .type = EDM_DOUBLE, .number = 1e300 }, "{\"v\":1e+300}" },
+		{ { .type = EDM_DOUBLE, .number = 123456.789 }, "{\"v\":123456.789}" },
+		{ { .type = EDM_DOUBLE, .number = (double)NAN }, "{\"v\":\"NaN\"}" },
+		{ { .type = EDM_DOUBLE, .number = -(double)INFINITY }, "{\"v\":\"-Infinity\"}" },
+		{ { .type = EDM_BOOLEAN, .boolean = true }, "{\"v\":true}" },
+		{ { .type = EDM_DATETIME, .ticks = EDM_DATETIME_MIN }, "{\"v\":\"1601-01-01T00:00:00Z\"}" },
+		{ { .type = EDM_BINARY, .bytes = { "\xff", 1 } }, "{\"v\":\"/w==\"}" },
+		{ { .type = EDM_STRING, .bytes = { "a\"b\\c\n\x01\x1f/\xc3\xa9", 11 } }, "{\"v\":\"a\\\"b\\\\c\\n\\u0001\\u001f/\xc3\xa9\"}" },
+		{ { .type = EDM_STRING, .bytes = { "0123456\"89abcdef\\", 17 } }, "{\"v\":\"0123456\\\"89abcdef\\\\\"}" },
+	};
+	struct buf b;
+	buf_init(&b, 1 << 20);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		write_one(&b, &cases[i].value);
+		assert_string_equal(b.ptr, cases[i].json);
+	}
+	buf_fini(&b);
+}
+
+/* The shortest decimal of at most 17 digits that reads back as v has this many. */
+static int shortest_digits(double v)
+{
+	char text[40];
+	int digits = 0;
+	do
+		snprintf(text, sizeof text, "%.*e", digits++, v);
+	while (strtod(text, NULL) != v);
+	return digits;
+}
+
+static int digits_of(const char *text)
+{
+	int digits = 0, trailing = 0;
+	for (; *text && *text != 'e' && *text != '}'; text++) {
+		if (*text < '0' || *text > '9' || (*text == '0' && !digits))
+			continue;
+		digits++;
+		trailing = *text == '0' ? trailing + 1 : 0;
+	}
+	return digits - trailing ? digits - trailing : 1;
+}
+
+static void test_doubles_read_back(void **state)
+{
+	struct rng r;
+	struct buf b;
+	rng_init_seed(&r, 9);
+	buf_init(&b, 1 << 16);
+	for (int i = 0; i < 300000; i++) {
+		uint64_t u = rng_u64(&r);
+		struct edm_value v = { .type = EDM_DOUBLE };
+		switch (i % 6) {
+		case 0:
+			memcpy(&v.number, &u, sizeof u);
+			break;
+		case 1:
+			v.number = (double)(u % 2000000) / 1000.0 - 1000;
+			break;
+		case 2:
+			v.number = (double)(u % 1000000007) / 1e6;
+			break;
+		case 3:
+			v.number = (double)(u >> 12) / 1e6;
+			break;
+		case 4:
+			v.number = (double)(int64_t)u / 1e3;
+			break;
+		default:
+			v.number = (double)(int)(u % 2001) - 1000;
+		}
+		if (!isfinite(v.number))
+			continue;
+		write_one(&b, &v);
+		char *end, *text = b.ptr + 5;
+		assert_true(strtod(text, &end) == v.number && *end == '}');
+		assert_non_null(strpbrk(text, ".e"));
+		if (v.number != 0 && shortest_digits(v.number) <= 15)
+			assert_int_equal(digits_of(text), shortest_digits(v.number));
+	}
+	buf_fini(&b);
+}
+
+static void test_strings_read_back(void **state)
+{
+	static const char *const pieces[] = { "a", "\"", "\\", "\n", "\x01", "\x7f", "\xc3\xa9", "\xf0\x9f\x94\x91", "plain text ", "/" };
+	struct rng r;
+	struct buf b, text;
+	struct arena arena;
+	rng_init_seed(&r, 10);
+	buf_init(&b, 1 << 20);
+	buf_init(&text, 1 << 16);
+	arena_init(&arena, 1 << 22);
+	for (int i = 0; i < 20000; i++) {
+		buf_clear(&text);
+		for (uint64_t n = rng_below(&r, 30); n; n--)
+			buf_put(&text, slice_str(pieces[rng_below(&r, sizeof pieces / sizeof *pieces)]));
+		struct edm_value v = { .type = EDM_STRING, .bytes = buf_slice(&text) };
+		write_one(&b, &v);
+		struct entity_body body;
+		struct property p;
+		assert_int_equal(entity_body_parse(slice_make(b.ptr, b.len - 1), &arena, &body), ERR_OK);
+		struct property_cursor c = property_cursor_make(body.properties);
+		assert_true(property_next(&c, &p) && slice_eq(p.value.bytes, v.bytes));
+		arena_reset(&arena);
+	}
+	arena_fini(&arena);
+	buf_fini(&text);
+	buf_fini(&b);
+}
+
+static void test_etags(void **state)
+{
+	char etag[ENTITY_ETAG_MAX];
+	size_t len = entity_etag_format(UINT64_C(637873946689094416), etag);
+	assert_true(slice_eq(slice_make(etag, len), SLICE("W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"")));
+	assert_true(entity_etag_parse(slice_make(etag, len)) == UINT64_C(637873946689094416));
+	/* The whole text counts, not the time it stands for. */
+	static const char *const others[] = { "", "*", "W/\"datetime'2022-05-06T00:44:28.9094416Z'\"", "W/\"datetime'2022-05-06T00%3A44%3A28.90944160Z'\"",
+					      "\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"", "W/\"datetime'2022-05-06T00%3a44%3a28.9094416Z'\"",
+					      "W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\" ", "W/\"datetime'" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_true(entity_etag_parse(slice_str(others[i])) == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_doubles_read_back),
+		cmocka_unit_test(test_strings_read_back),
+		cmocka_unit_test(test_etags),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
