@@ -9,7 +9,7 @@
 static char resource_kind_of(enum service s)
 {
 	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER, [SERVICE_QUEUE] = RESOURCE_QUEUE,
-				      [SERVICE_TABLE] = RESOURCE_TABLE, [SERVICE_FILE] = RESOURCE_SHARE };
+				      [SERVICE_TABLE] = RESOURCE_TABLE, [SERVICE_FILE] = RESOURCE_SHARE, [SERVICE_WEB] = RESOURCE_CONTAINER };
 	return kinds[s];
 }
 

@@ -234,9 +234,24 @@ static enum err split_resource(struct request *r)
 	}
 }
 
+/* A web address names a path in $web and nothing else: no version, no parameters. The account is the host's, or the first. */
+static enum err find_website(struct request *r)
+{
+	struct slice host = r->head->host, label = slice_first(host, slice_find_byte(host, '.'));
+	const struct auth_account *a = host_is_address(host) ? NULL : find_account(r, label);
+	r->account = a ? a->name : r->server->accounts[0].name;
+	r->container = SLICE("$web");
+	r->level = LEVEL_OBJECT;
+	r->version = VERSION(2021, 12, 2);
+	r->version_text = SLICE("2021-12-02");
+	return decode(r, slice_from(r->head->path, 1), &r->object);
+}
+
 enum err address_find(struct request *r)
 {
 	find_client_request_id(r);
+	if (r->service == SERVICE_WEB)
+		return find_website(r);
 	enum err e = slice_is_set(r->head->query) ? uri_parse_query(r->head->query, r->arena, &r->query) : ERR_OK;
 	if (e != ERR_OK)
 		return e == ERR_SYNTAX ? ERR_INVALID_URI : e;

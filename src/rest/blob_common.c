@@ -250,6 +250,22 @@ enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 
 /* --- answers -------------------------------------------------------------------------------------------------------------- */
 
+bool container_version_parse(struct slice text, uint64_t *ret_ticks)
+{
+	uint64_t v = 0;
+	if (text.len != 16)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		unsigned d = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 16;
+		if (d == 16)
+			return false;
+		v = v << 4 | d;
+	}
+	*ret_ticks = v;
+	return true;
+}
+
 struct slice blob_time_text(struct arena *arena, uint64_t ticks)
 {
 	char text[DATE_ISO_BYTES];

@@ -59,6 +59,10 @@ void blob_put_etag(struct request *, uint64_t etag, uint64_t modified_ticks);
 /* All properties of a blob as headers; whole says that Content-MD5 fits the body sent. */
 void blob_put_properties(struct request *, const struct blob *, uint64_t now_ticks, bool whole);
 void blob_put_version(struct request *, const struct blob *);
+/* How the version of a deleted container is written: 16 hex digits. */
+bool container_version_parse(struct slice text, uint64_t *ret_ticks);
+/* The pieces found become the body of the answer. */
+enum err blob_put_body(struct request *, const struct blob_get_call *) MUST_CHECK;
 /* A time as snapshot, version ids show it: 28 characters in the arena. */
 struct slice blob_time_text(struct arena *, uint64_t ticks);
 bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks);

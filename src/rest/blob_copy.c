@@ -15,7 +15,7 @@ enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
 #define SYNC_COPY_MAX_BYTES (256 * MIB)
 #define COPY_MAX_BYTES ((uint64_t)BLOB_EXTENTS_IN_RECORD * LIMIT_EXTENT_BYTES)
 
-enum copy_form { FORM_ASYNC, FORM_SYNC, FORM_PUT };
+enum copy_form { FORM_ASYNC, FORM_SYNC, FORM_PUT, FORM_INCREMENTAL };
 
 struct copy_call {
 	struct blob_copy_call copy; /* first: the apply gets this */
@@ -121,8 +121,18 @@ static enum err decide(struct request *r)
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
 	uint64_t length = c->found->length;
-	if (c->form != FORM_ASYNC && c->found->blob.type != BLOB_BLOCK && c->form == FORM_SYNC)
+	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
+	if (c->form == FORM_INCREMENTAL) {
+		if (c->found->blob.type != BLOB_PAGE)
+			return ERR_INVALID_SOURCE_BLOB_TYPE;
+		if (!c->found->target.snapshot_ticks)
+			return ERR_INCREMENTAL_COPY_SOURCE_MUST_BE_SNAPSHOT;
+		/* The same snapshot is always written the same way, so that the times compare. */
+		c->copy.copy.source = arena_printf(r->arena, "%.*s?snapshot=%.*s", SLICE_FMT(c->copy.copy.source),
+						   SLICE_FMT(blob_time_text(r->arena, c->found->target.snapshot_ticks)));
+		c->copy.copy.incremental = c->copy.incremental = true;
+	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	if (c->copy.put.type != BLOB_PAGE && length > COPY_MAX_BYTES)
@@ -136,7 +146,7 @@ static enum err decide(struct request *r)
 		request_step_write(r, c->partition, blob_apply_copy);
 		return ERR_OK;
 	}
-	bool later = c->form == FORM_ASYNC && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
+	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
 	if (later) {
 		c->copy.copy.status = COPY_PENDING;
 		c->copy.copy.copied_bytes = 0;
@@ -181,7 +191,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	c->form = form;
-	TRY(copy_source_parse(r, form == FORM_ASYNC, false, &c->source));
+	TRY(copy_source_parse(r, form == FORM_ASYNC || form == FORM_INCREMENTAL, false, &c->source));
 	TRY(blob_put_headers_parse(r, &c->copy.put));
 	TRY(blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
@@ -205,6 +215,11 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 static enum err parse_async(struct request *r)
 {
 	return parse_copy(r, FORM_ASYNC);
+}
+
+static enum err parse_incremental(struct request *r)
+{
+	return parse_copy(r, FORM_INCREMENTAL);
 }
 
 static enum err parse_sync(struct request *r)
@@ -276,6 +291,7 @@ static enum err format_abort(struct request *r)
 }
 
 const struct handler handler_blob_copy = { .parse = parse_async, .format = format_copy };
+const struct handler handler_blob_incremental_copy = { .parse = parse_incremental, .format = format_copy };
 const struct handler handler_blob_copy_sync = { .parse = parse_sync, .format = format_copy };
 const struct handler handler_blob_put_from_url = { .parse = parse_put, .format = format_copy };
 const struct handler handler_blob_abort_copy = { .parse = parse_abort, .format = format_abort };

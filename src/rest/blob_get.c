@@ -87,7 +87,7 @@ static enum err parse_get(struct request *r)
 
 /* --- the answer ------------------------------------------------------------------------------------------------------------ */
 
-static enum err put_runs(struct request *r, const struct blob_get_call *g)
+enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 {
 	struct response *p = &r->response;
 	if (g->piece_count == 1 && slice_is_set(g->piece[0].bytes)) {
@@ -168,7 +168,7 @@ static enum err format_get(struct request *r)
 			   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
 	if (c->hash_md5 || c->hash_crc64)
 		return put_range_hash(r, c);
-	return put_runs(r, g);
+	return blob_put_body(r, g);
 }
 
 static enum err parse_metadata(struct request *r)

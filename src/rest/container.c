@@ -200,6 +200,7 @@ static enum err parse_delete(struct request *r)
 	r->call = d;
 	TRY(blob_find_container(r, &container, &inside));
 	container_delete_init(d, r->container, container.generation);
+	d->base.retention_days = r->server->config.container_retention_days;
 	TRY(lease_id_parse(r, "x-ms-lease-id", &d->has_lease_id, &d->lease_id));
 	TRY(conditional_parse_container(r, &d->conditions));
 	account = resource_account_partition(r->arena, r->account);
@@ -216,6 +217,48 @@ static enum err format_delete(struct request *r)
 	return ERR_OK;
 }
 
+/* --- restore ------------------------------------------------------------------------------------------------------------- */
+
+static enum err parse_restore(struct request *r)
+{
+	struct resource deleted;
+	struct slice name = request_header(r, "x-ms-deleted-container-name"), version = request_header(r, "x-ms-deleted-container-version");
+	struct resource_restore *c = ARENA_NEW(r->arena, struct resource_restore);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(name_check_container(r->container, true));
+	if (!slice_is_set(name))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-deleted-container-name", SLICE_NONE);
+	if (!slice_is_set(version))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-deleted-container-version", SLICE_NONE);
+	if (!slice_eq(name, r->container)) {
+		r->fault.message = SLICE("The value of deleted-container-name header must match the destination container name.");
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-name", name);
+	}
+	if (!container_version_parse(version, &c->deleted_ticks))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-version", version);
+	c->name = r->container;
+	c->exists_error = ERR_CONTAINER_ALREADY_EXISTS;
+	c->missing_error = ERR_CONTAINER_NOT_FOUND;
+	enum err e = resource_find_deleted(r->server->store, r->account, name, c->deleted_ticks, r->arena, &deleted);
+	TRY(e == ERR_NOT_FOUND ? ERR_CONTAINER_NOT_FOUND : e);
+	struct slice account = resource_account_partition(r->arena, r->account);
+	struct slice inside = resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, deleted.generation);
+	if (!slice_is_set(account) || !slice_is_set(inside))
+		return ERR_NO_MEMORY;
+	request_step_write(r, inside, resource_restore_open);
+	request_step_write(r, account, resource_restore_publish);
+	return ERR_OK;
+}
+
+static enum err format_restore(struct request *r)
+{
+	r->response.status = 201;
+	return ERR_OK;
+}
+
+const struct handler handler_container_restore = { .parse = parse_restore, .format = format_restore };
 const struct handler handler_container_create = { .parse = parse_create, .format = format_create };
 const struct handler handler_container_get = { .parse = parse_get, .format = format_get };
 const struct handler handler_container_get_metadata = { .parse = parse_get, .format = format_get_metadata };

@@ -16,6 +16,9 @@ struct containers_call {
 	bool metadata;
 	struct slice from_name;
 	struct resource_page page;
+	bool deleted;
+	struct deleted_resource *gone;
+	size_t gone_count;
 	uint64_t now_ticks;
 };
 
@@ -23,6 +26,8 @@ static enum err apply_list_containers(struct txn *txn, void *call)
 {
 	struct containers_call *c = call;
 	c->now_ticks = txn_now(txn);
+	if (c->deleted)
+		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->paging.limit, &c->gone, &c->gone_count));
 	return resource_list(txn, RESOURCE_CONTAINER, c->paging.prefix, c->from_name, c->paging.limit, &c->page);
 }
 
@@ -37,7 +42,9 @@ static enum err parse_containers(struct request *r)
 	while (include_next(&include, &item)) {
 		if (slice_eq(item, SLICE("metadata")))
 			c->metadata = true;
-		else if (item.len && !slice_eq(item, SLICE("deleted")) && !slice_eq(item, SLICE("system")))
+		else if (slice_eq(item, SLICE("deleted")))
+			c->deleted = true;
+		else if (item.len && !slice_eq(item, SLICE("system")))
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
@@ -57,10 +64,14 @@ static enum err parse_containers(struct request *r)
 	return ERR_OK;
 }
 
-static void put_container(struct buf *b, const struct resource *v, bool metadata, uint64_t now)
+static void put_container(struct buf *b, const struct resource *v, const struct deleted_resource *gone, bool metadata, uint64_t now)
 {
 	xml_open(b, "Container");
 	xml_put(b, "Name", v->name);
+	if (gone) {
+		xml_put_bool(b, "Deleted", true);
+		buf_printf(b, "<Version>%016llX</Version>", (unsigned long long)gone->deleted_ticks);
+	}
 	xml_open(b, "Properties");
 	xml_put_rfc1123(b, "Last-Modified", v->modified_ticks);
 	BUF_PUT(b, "<Etag>");
@@ -74,6 +85,11 @@ static void put_container(struct buf *b, const struct resource *v, bool metadata
 	xml_put_bool(b, "ImmutableStorageWithVersioningEnabled", v->immutable_versions);
 	xml_put(b, "DefaultEncryptionScope", SLICE("$account-encryption-key"));
 	xml_put_bool(b, "DenyEncryptionScopeOverride", false);
+	if (gone) {
+		uint64_t end = gone->deleted_ticks + (uint64_t)gone->retention_days * 86400 * TICKS_PER_SECOND;
+		xml_put_rfc1123(b, "DeletedTime", gone->deleted_ticks);
+		xml_put_u64(b, "RemainingRetentionDays", end > now ? (end - now) / (86400 * TICKS_PER_SECOND) : 0);
+	}
 	xml_close(b, "Properties");
 	if (metadata)
 		metadata_put_xml(b, &v->metadata);
@@ -87,17 +103,30 @@ static enum err format_containers(struct request *r)
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	paging_open_xml(r, b, &c->paging, SLICE_NONE);
-	if (c->page.count == 0) {
+	if (c->page.count == 0 && c->gone_count == 0)
 		BUF_PUT(b, "<Containers />");
-	} else {
+	else
 		xml_open(b, "Containers");
-		for (size_t i = 0; i < c->page.count; i++)
-			put_container(b, &c->page.resource[i], c->metadata, c->now_ticks);
-		xml_close(b, "Containers");
+	/* Both lists are in name order; together they make one page. */
+	size_t live = 0, gone = 0;
+	while (live + gone < c->paging.limit && (live < c->page.count || gone < c->gone_count)) {
+		bool take_gone = gone < c->gone_count &&
+				 (live == c->page.count ||
+				  slice_cmp(c->gone[gone].resource.name, c->page.resource[live].name) < 0);
+		if (take_gone) {
+			put_container(b, &c->gone[gone].resource, &c->gone[gone], c->metadata, c->now_ticks);
+			gone++;
+		} else {
+			put_container(b, &c->page.resource[live++], NULL, c->metadata, c->now_ticks);
+		}
 	}
-	struct slice next = SLICE_NONE;
-	if (slice_is_set(c->page.next_name))
-		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(c->page.next_name));
+	if (c->page.count || c->gone_count)
+		xml_close(b, "Containers");
+	struct slice next = SLICE_NONE, next_name = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
+	if (gone < c->gone_count && (!slice_is_set(next_name) || slice_cmp(c->gone[gone].resource.name, next_name) < 0))
+		next_name = c->gone[gone].resource.name;
+	if (slice_is_set(next_name))
+		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(next_name));
 	xml_put(b, "NextMarker", next);
 	xml_close(b, "EnumerationResults");
 	return ERR_OK;

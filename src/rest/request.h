@@ -32,7 +32,8 @@
 struct request;
 struct rest_server; /* rest/server.h: configuration, store, accounts, workers */
 
-enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE };
+/* SERVICE_WEB: the static website of an account, on a port of its own. */
+enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE_WEB };
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))

@@ -101,6 +101,7 @@ const char *server_name(enum service s)
 		[SERVICE_QUEUE] = "Windows-Azure-Queue/1.0 Microsoft-HTTPAPI/2.0",
 		[SERVICE_TABLE] = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0",
 		[SERVICE_FILE] = "Windows-Azure-File/1.0 Microsoft-HTTPAPI/2.0",
+		[SERVICE_WEB] = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0",
 	};
 	return names[s];
 }

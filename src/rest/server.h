@@ -51,6 +51,7 @@ struct rest_config {
 	const char *access_log;               /* NULL = none, "-" = stdout, else a file that is appended to */
 	bool development;                     /* shown in /health; no rule of the protocol depends on it */
 	bool versioning;                      /* blob versioning, for every account */
+	uint32_t container_retention_days;    /* deleted containers can be restored for so long; 0 = not at all */
 	bool public_access_off;               /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
 	bool debug_signatures;                /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;

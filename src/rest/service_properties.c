@@ -107,7 +107,8 @@ struct service_properties service_properties_default(void)
 
 char service_properties_letter(enum service s)
 {
-	static const char letter[] = { [SERVICE_BLOB] = 'b', [SERVICE_QUEUE] = 'q', [SERVICE_TABLE] = 't', [SERVICE_FILE] = 'f' };
+	static const char letter[] = { [SERVICE_BLOB] = 'b', [SERVICE_QUEUE] = 'q', [SERVICE_TABLE] = 't', [SERVICE_FILE] = 'f',
+				       [SERVICE_WEB] = 'b' };
 	return letter[s];
 }
 

@@ -8,13 +8,14 @@
 #include "store/key.h"
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"
+#include "svc/blob/state.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
-enum { IDLE_MS = 1000, BUSY_MS = 5, PARTITIONS_A_ROUND = 128 };
+enum { IDLE_MS = 1000, BUSY_MS = 5, PARTITIONS_A_ROUND = 128, EXPIRE_EVERY_SECONDS = 3600 };
 
 struct background {
 	struct store *store;
@@ -26,6 +27,8 @@ struct background {
 	pthread_cond_t wake;
 	bool stop;
 	bool complained;
+	bool expire_now;           /* this pass over the store also looks for what the clock ended */
+	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
 /* Rows go with their partition; only containers name extents that must be retired first. */
@@ -57,14 +60,32 @@ static void result_note(struct background *b, const char *what, enum err err, bo
 	b->complained = true;
 }
 
+/* What the clock ends in a container: soft-deleted blobs and uncommitted blocks. Looked for once an hour. */
+static enum err container_expire(struct background *b, struct slice partition)
+{
+	struct buf from;
+	bool more = b->expire_now;
+	enum err err = ERR_OK;
+	buf_init(&from, LIMIT_KEY_BYTES);
+	while (err == ERR_OK && more)
+		err = blob_expire_round(b->store, partition, &from, &more);
+	buf_fini(&from);
+	return err;
+}
+
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
 {
 	char account[64];
 	struct slice rest = partition, name;
 	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
 		return ERR_OK;
-	if (rest.ptr[0] == 'c')
-		return retire_round(b->store, partition, ret_more);
+	if (rest.ptr[0] == 'c') {
+		bool more = false;
+		TRY(container_expire(b, partition));
+		TRY(retire_round(b->store, partition, &more));
+		*ret_more = more;
+		return ERR_OK;
+	}
 	if (rest.ptr[0] == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);
 	return ERR_OK;
@@ -78,6 +99,12 @@ static bool partitions_tend(struct background *b, bool *failed)
 	bool more = false;
 	struct engine *engine = store_engine(b->store);
 	arena_init(&arena, 16 * MIB);
+	if (b->next_partition.len == 0) { /* a new pass begins */
+		uint64_t now = clock_now(store_clock(b->store));
+		b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
+		if (b->expire_now)
+			b->expire_last_ticks = now;
+	}
 	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena, &found, &count);
 	result_note(b, "looking through the store", err, failed);
 	if (err != ERR_OK)

@@ -36,7 +36,7 @@ static void row_put(struct buf *out, const struct op *op)
 
 void compat_print(struct buf *out)
 {
-	static const char *const services[] = { "Blob", "Queue", "Table", "File" };
+	static const char *const services[] = { "Blob", "Queue", "Table", "File", "Static website" };
 	BUF_PUT(out, "# What is answered\n\n"
 		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` refreshes it and a test\n"
 		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and echoed, also newer\n"

@@ -4,7 +4,7 @@
  *   'C' a creation that did not finish: only at start (while serving, its request may still be running); if no record names the
  *       generation it is dropped like a deleted one.
  * Every step may be repeated: a crash in the middle costs nothing but doing it again. */
-#include "svc/account/resource.h"
+#include "svc/account/resource_int.h"
 
 #include "svc/common/background.h"
 
@@ -85,6 +85,33 @@ static enum err reap_one(struct store *store, struct slice account, struct slice
 	return background_write(store, account_partition, drop_intent, &drop, arena);
 }
 
+/* Deleted resources whose days are over become intents like any other. */
+static enum err expire_deleted(struct txn *txn, void *call)
+{
+	bool *found = call;
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("d"), .until = SLICE("e"), .limit_rows = REAP_PAGE };
+	*found = false;
+	TRY(txn_scan(txn, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct deleted_resource d;
+		struct key k;
+		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
+		if (txn_now(txn) < d.deleted_ticks + (uint64_t)d.retention_days * 86400 * TICKS_PER_SECOND)
+			continue;
+		*found = true;
+		struct slice intent = arena_printf(txn_arena(txn), "D%c", d.resource.kind);
+		if (!slice_is_set(intent))
+			return ERR_NO_MEMORY;
+		key_init(&k);
+		key_tag(&k, 'i');
+		key_u64(&k, d.resource.generation);
+		TRY(txn_put(txn, key_slice(&k), intent));
+		TRY(txn_del(txn, rows.row[i].key));
+	}
+	return ERR_OK;
+}
+
 enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool at_start, bool *ret_more)
 {
 	struct arena arena;
@@ -93,6 +120,12 @@ enum err resource_reap(struct store *store, struct slice account, resource_empty
 	arena_init(&arena, 16 * MIB);
 	struct slice partition = resource_account_partition(&arena, account);
 	enum err e = slice_is_set(partition) ? store_read(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
+	bool expired = false;
+	if (e == ERR_OK)
+		e = store_read(store, partition, expire_deleted, &expired, &arena);
+	if (e == ERR_OK && expired)
+		e = background_write(store, partition, expire_deleted, &expired, &arena);
+	more = expired;
 	for (size_t i = 0; e == ERR_OK && i < intents.rows.count; i++)
 		e = reap_one(store, account, partition, &intents.rows.row[i], empty, at_start, &arena, &more);
 	if (e == ERR_OK)

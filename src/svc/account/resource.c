@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Record (version 1): u8 version, name, u64 generation, etag, modified, created, pairs metadata, u8 policies {id, start, expiry,
  * permission}, u8 public access, lease, u8 flags, extra. */
-#include "svc/account/resource.h"
+#include "svc/account/resource_int.h"
 
 #include <assert.h>
 
@@ -244,6 +244,36 @@ enum err resource_create_publish(struct txn *txn, void *call)
 
 /* --- deletion ------------------------------------------------------------------------------------------------------ */
 
+void deleted_key(struct key *k, struct slice name, uint64_t ticks)
+{
+	key_init(k);
+	key_tag(k, 'd');
+	key_str(k, name);
+	key_u64(k, ticks);
+}
+
+static enum err deleted_put(struct txn *txn, const struct resource *r, uint32_t days)
+{
+	struct key k;
+	struct buf b;
+	deleted_key(&k, r->name, txn_now(txn));
+	buf_init(&b, RESOURCE_RECORD_MAX);
+	bytes_put_u64(&b, txn_now(txn));
+	bytes_put_u32(&b, days);
+	resource_encode(&b, r);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_LIMIT;
+	buf_fini(&b);
+	return e;
+}
+
+enum err deleted_decode(struct slice value, struct arena *arena, struct deleted_resource *ret)
+{
+	struct cursor c = cursor_make(value);
+	ret->deleted_ticks = cursor_u64(&c);
+	ret->retention_days = cursor_u32(&c);
+	return c.failed ? ERR_CORRUPT : resource_decode(cursor_raw(&c, cursor_left(&c)), arena, &ret->resource);
+}
+
 enum err resource_delete_remove(struct txn *txn, void *call)
 {
 	struct resource_delete *d = call;
@@ -257,6 +287,8 @@ enum err resource_delete_remove(struct txn *txn, void *call)
 		TRY(d->check(txn, d, &r));
 	row_key(&k, d->kind, d->name);
 	TRY(txn_del(txn, key_slice(&k)));
+	if (d->retention_days)
+		return deleted_put(txn, &r, d->retention_days);
 	intent_key(&k, d->generation);
 	struct slice intent = arena_printf(txn_arena(txn), "D%c", d->kind);
 	return slice_is_set(intent) ? txn_put(txn, key_slice(&k), intent) : ERR_NO_MEMORY;
@@ -266,6 +298,79 @@ enum err resource_delete_close(struct txn *txn, void *call)
 {
 	(void)call;
 	return generation_close(txn);
+}
+
+/* --- restoring ----------------------------------------------------------------------------------------------------- */
+
+enum err resource_find_deleted(struct store *store, struct slice account, struct slice name, uint64_t deleted_ticks,
+			       struct arena *arena, struct resource *ret)
+{
+	struct key partition, row;
+	struct slice value;
+	struct deleted_resource d;
+	key_init(&partition);
+	key_partition_account(&partition, account);
+	deleted_key(&row, name, deleted_ticks);
+	if (partition.overflow || row.overflow)
+		return ERR_NOT_FOUND;
+	TRY(store_get(store, key_slice(&partition), key_slice(&row), arena, &value));
+	TRY(deleted_decode(value, arena, &d));
+	*ret = d.resource;
+	return ERR_OK;
+}
+
+enum err resource_restore_open(struct txn *txn, void *call)
+{
+	(void)call;
+	return generation_open(txn);
+}
+
+enum err resource_restore_publish(struct txn *txn, void *call)
+{
+	struct resource_restore *c = call;
+	struct key k;
+	struct slice value;
+	struct deleted_resource d;
+	struct resource other;
+	deleted_key(&k, c->name, c->deleted_ticks);
+	enum err e = txn_get(txn, key_slice(&k), &value);
+	if (e == ERR_NOT_FOUND)
+		return c->missing_error;
+	TRY(e);
+	TRY(deleted_decode(value, txn_arena(txn), &d));
+	e = resource_get(txn, d.resource.kind, c->name, &other);
+	if (e != ERR_NOT_FOUND)
+		return e == ERR_OK ? c->exists_error : e;
+	TRY(txn_del(txn, key_slice(&k)));
+	c->resource = d.resource;
+	c->resource.lease = (struct lease){ .held = false };
+	return resource_put(txn, &c->resource);
+}
+
+enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slice from_name, size_t limit,
+			       struct deleted_resource **ret, size_t *ret_count)
+{
+	struct key from, until;
+	struct rows rows;
+	key_init(&until);
+	key_tag(&until, 'd');
+	key_str_open(&until, prefix);
+	from = until;
+	key_prefix_end(&until);
+	if (slice_is_set(from_name) && slice_cmp(from_name, prefix) > 0) {
+		key_init(&from);
+		key_tag(&from, 'd');
+		key_str(&from, from_name);
+	}
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = limit };
+	TRY(txn_scan(txn, &spec, &rows));
+	*ret = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, rows.count ? rows.count : 1);
+	if (!*ret)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < rows.count; i++)
+		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &(*ret)[i]));
+	*ret_count = rows.count;
+	return ERR_OK;
 }
 
 /* --- service properties -------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  * A write below carries no cache in its correctness: it asks for the generation's meta in its own transaction.
  *
  * Account partition rows:  <kind> string(key name)  record      'i' u64(generation)  intent      'p' service letter  properties
+ *                          'd' string(name) u64(ticks)  a deleted container that can still be restored
  * The key name is the name, lower-cased for tables. */
 #ifndef SVC_ACCOUNT_RESOURCE_H
 #define SVC_ACCOUNT_RESOURCE_H
@@ -86,11 +87,35 @@ struct resource_delete {
 	struct slice name;
 	uint64_t generation; /* in: the generation found when the request was parsed; another one is "not found" */
 	enum err missing_error;
+	uint32_t retention_days; /* not 0: it can be restored for so long */
 	/* May be NULL: leases, conditions. */
 	enum err (*check)(struct txn *, struct resource_delete *, const struct resource *);
 };
 enum err resource_delete_remove(struct txn *, void *call); /* step 1, account partition */
 enum err resource_delete_close(struct txn *, void *call);  /* step 2, generation partition */
+
+/* Restoring: a call that BEGINS with this struct runs the two applies (generation, account). Parse finds the generation by
+ * resource_find_deleted. */
+struct resource_restore {
+	struct slice name;
+	uint64_t deleted_ticks; /* which of the deleted ones */
+	enum err exists_error, missing_error;
+	/* out */
+	struct resource resource;
+};
+enum err resource_find_deleted(struct store *, struct slice account, struct slice name, uint64_t deleted_ticks, struct arena *,
+			       struct resource *ret) MUST_CHECK; /* ERR_NOT_FOUND is a value */
+enum err resource_restore_open(struct txn *, void *call);    /* step 1, generation partition */
+enum err resource_restore_publish(struct txn *, void *call); /* step 2, account partition */
+
+struct deleted_resource {
+	struct resource resource;
+	uint64_t deleted_ticks;
+	uint32_t retention_days;
+};
+/* Deleted ones in name order, at most `limit`. */
+enum err resource_list_deleted(struct txn *, struct slice prefix, struct slice from_name, size_t limit,
+			       struct deleted_resource **ret, size_t *ret_count) MUST_CHECK;
 
 /* Service properties: the XML-independent blob of one service ('b', 'q', 't', 'f'). */
 enum err service_properties_get(struct txn *, char service, struct slice *ret) MUST_CHECK; /* ERR_NOT_FOUND: never set */

@@ -71,6 +71,17 @@ static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct b
 
 /* --- the copy itself -------------------------------------------------------------------------------------------------------------- */
 
+/* An incremental copy goes on with later snapshots of the same source. The times in the URLs compare as text. */
+static enum err check_incremental(const struct blob_copy_call *c, const struct blob *old)
+{
+	struct slice was = old->copy.source, is = c->copy.source;
+	if (!old->copy.incremental)
+		return ERR_INVALID_BLOB_TYPE;
+	if (!slice_eq(slice_first(was, slice_find_byte(was, '?')), slice_first(is, slice_find_byte(is, '?'))))
+		return ERR_INCREMENTAL_COPY_BLOB_MISMATCH;
+	return slice_cmp(is, was) <= 0 ? ERR_INCREMENTAL_COPY_OF_EARLIER_SNAPSHOT_NOT_ALLOWED : ERR_OK;
+}
+
 static enum err check_destination(struct txn *txn, struct blob_copy_call *c, const struct blob *old)
 {
 	const struct blob_target *t = &c->put.target;
@@ -89,6 +100,8 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
 	if (old->copy.status == COPY_PENDING)
 		return ERR_PENDING_COPY_OPERATION;
+	if (c->incremental)
+		return check_incremental(c, old);
 	if (old->copy.incremental)
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
 	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
@@ -133,6 +146,20 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 
 /* --- progress and end of a pending one ---------------------------------------------------------------------------------------------- */
 
+/* A finished incremental copy is also kept as a snapshot of the destination. */
+static enum err snapshot_of_copy(struct txn *txn, struct blob *b)
+{
+	b->copy.incremental_snapshot = b->etag;
+	struct blob s = *b;
+	s.history_ticks = b->etag;
+	s.is_snapshot = true;
+	s.lease = (struct lease){ .held = false };
+	s.version_ticks = 0;
+	TRY(content_share(txn, &b->content));
+	b->content.epoch++;
+	return blob_put(txn, &s);
+}
+
 enum err blob_apply_copy_step(struct txn *txn, void *call)
 {
 	struct blob_copy_step_call *c = call;
@@ -162,6 +189,8 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 	uint64_t version = b.version_ticks;
 	blob_touch(txn, &b, &target, b.etag);
 	b.version_ticks = version;
+	if (b.copy.incremental && c->status == COPY_SUCCESS)
+		TRY(snapshot_of_copy(txn, &b));
 	return blob_put(txn, &b);
 }
 

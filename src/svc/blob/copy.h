@@ -13,6 +13,7 @@
 struct blob_copy_call {
 	struct blob_put_call put;    /* destination: target, properties, payload (NULL: share or pending) */
 	struct blob_copy copy;       /* id, source, total; status decides: SUCCESS or PENDING; NONE for Put Blob From URL */
+	bool incremental;            /* copy.source names a snapshot: <url>?snapshot=<time> */
 	bool infinite_lease_only;
 	enum err unmet_error;        /* destination conditions */
 	/* share: the source in this very partition; name absent = not that way */
