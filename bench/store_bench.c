@@ -158,6 +158,19 @@ static void start_jobs(size_t outstanding, int kind)
 		submit(&jobs[i]);
 }
 
+static long resident_kib(void)
+{
+	char line[256];
+	long kib = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
 static double cpu_seconds(void)
 {
 	struct rusage u;
@@ -330,23 +343,11 @@ static void run_gets(const char *mode, size_t threads, unsigned seconds)
 	double took = (double)(base_monotonic_ns() - start) / 1e9;
 	struct store_stats s;
 	store_stats(store, &s);
-	printf("get %s, %llu hot of %llu, threads %zu: %.0f/s, cpu %.2f us each, cache hits %.1f%%\n", mode,
+	printf("get %s, %llu hot of %llu, threads %zu: %.0f/s, cpu %.2f us each, cache hits %.1f%%, resident %.1f MiB\n", mode,
 	       (unsigned long long)hot_count, (unsigned long long)key_count, threads, (double)total / took,
 	       (cpu_seconds() - cpu) * 1e6 / (double)total,
-	       s.cache_hits + s.cache_misses ? 100.0 * (double)s.cache_hits / (double)(s.cache_hits + s.cache_misses) : 0.0);
-}
-
-static long resident_kib(void)
-{
-	char line[256];
-	long kib = 0;
-	FILE *f = fopen("/proc/self/status", "r");
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib;
+	       s.cache_hits + s.cache_misses ? 100.0 * (double)s.cache_hits / (double)(s.cache_hits + s.cache_misses) : 0.0,
+	       (double)resident_kib() / 1024);
 }
 
 int main(int argc, char **argv)
