@@ -412,7 +412,7 @@ static void test_batch_of_the_largest(void **state)
 {
 	struct bench *b = *state;
 	static struct entity_write w[BATCH_OPS_MAX];
-	static char rk[BATCH_OPS_MAX][8];
+	static char rk[BATCH_OPS_MAX][16];
 	struct entity_get g;
 	char *text = arena_alloc(&b->arena, 64 * 1024);
 	memset(text, 'z', 64 * 1024);
