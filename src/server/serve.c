@@ -8,6 +8,7 @@
 #include "server/background.h"
 #include "server/datadir.h"
 #include "server/notify.h"
+#include "server/seed.h"
 #include "server/serve.h"
 
 #include "auth/bearer.h"
@@ -109,6 +110,8 @@ static bool house_build(struct house *h, struct buf *error)
 			return false;
 	}
 	background_at_start(h->store, h->accounts.account, h->accounts.count);
+	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
+		return false;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		h->listeners[i] = (struct rest_listener){ .host = config_host(c, i),
 							  .port = (uint16_t)config_port(c, i),

@@ -157,6 +157,19 @@ describe('a start', () => {
 		assert.deepEqual(fs.readdirSync(tmp), []);
 		await server.remove();
 	});
+	test('--create makes what is not there', async () => {
+		const server = await startServer({ flags: ['--create', 'photos,container:docs, queue:work,table:People'] });
+		const list = async (service, path) => (await new Client(server, { service }).get(path, { query: path === '/' ? { comp: 'list' } : {}, headers: { accept: 'application/json;odata=nometadata' } })).text;
+		for (const [service, path, names] of [['blob', '/', ['photos', 'docs']], ['queue', '/', ['work']], ['table', '/Tables', ['People']]])
+			for (const name of names) assert.ok((await list(service, path)).includes(name), name);
+		expectStatus(await new Client(server).put('/photos/b', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+		await server.restart();
+		expectStatus(await new Client(server).get('/photos/b'), 200);
+		await server.remove();
+		const r = await runProgram(['serve', '--location', dir(), ...anyPort, '--create', 'NotAName']);
+		assert.notEqual(r.code, 0);
+		assert.match(r.stderr, /--create NotAName/);
+	});
 	test('the access log is one JSON line a request and holds no secret', async () => {
 		const log = path.join(dir(), 'access.log');
 		const server = await startServer({ accessLog: log });
