@@ -360,6 +360,8 @@ static void one_event(struct sim *s)
 	} else if (dice < 95) {
 		clock_fake_advance(&s->front[pick(s, s->fronts)].clock, pick(s, 1000));
 	} else {
+		if (s->service->background && pick(s, 3) == 0)
+			s->service->background(s);
 		if (chance(s, s->jump_permille))
 			clock_jump(s, &s->front[pick(s, s->fronts)].clock);
 		if (chance(s, 10 * s->crash_permille))
@@ -370,6 +372,19 @@ static void one_event(struct sim *s)
 			engine_mem_set_faults(s->disk, &failing);
 		}
 	}
+}
+
+void sim_housekeep(struct sim *s, void (*work)(struct sim *, struct store *, bool all), bool all)
+{
+	struct engine *e;
+	struct store *store;
+	struct store_options options = { .clock = &s->front[0].clock, .cache_off = true };
+	engine_mem_set_faults(s->disk, &no_faults);
+	if (engine_mem_attach(s->disk, &e) != ERR_OK || store_open(e, &options, &store) != ERR_OK)
+		abort();
+	engine_mem_set_faults(s->disk, &s->faults);
+	work(s, store, all);
+	store_close(store);
 }
 
 static bool busy(const struct sim *s)
@@ -449,7 +464,7 @@ static void last_reads(struct sim *s)
 		}
 	if (!s->violated && s->service->finish)
 		s->service->finish(s, c);
-	if (!s->violated)
+	if (!s->violated && s->service->audit)
 		audit_extents(s);
 }
 

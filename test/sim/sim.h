@@ -123,8 +123,10 @@ struct sim_service {
 	enum err (*check_bytes)(struct sim *, struct client *);
 	/* The operation as a line of the history (sim_history_add); err is what the store answered. */
 	void (*record)(struct sim *, struct client *, enum err err, bool open);
-	/* Extents that the records of a partition name, whole or ERR_CORRUPT. */
+	/* Extents that the records of a partition name, whole or ERR_CORRUPT. NULL: finish has counted. */
 	apply_fn *audit;
+	/* A background thread's turn, now and then. NULL: none. */
+	void (*background)(struct sim *);
 };
 
 struct sim_audit {
@@ -132,17 +134,22 @@ struct sim_audit {
 	uint64_t extents; /* found */
 };
 
-extern const struct sim_service sim_plain, sim_services;
+extern const struct sim_service sim_plain, sim_services, sim_contents;
 
 /* run.c */
 /* arena: NULL if the call keeps nothing in it. */
 enum err sim_write_now(struct sim *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
+/* Runs blocking background work on a front end of its own, with threads, while everything else stands still. */
+void sim_housekeep(struct sim *, void (*work)(struct sim *, struct store *, bool all), bool all);
 void sim_history_add(struct sim *, struct client *, const char *op, const char *key, const char *args, const char *result,
 		     bool open);
 void sim_wrong(struct sim *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* payload.c: payloads whose bytes all say which value they are. */
 bool sim_extent_make(struct engine *, uint32_t value, struct extent_ref *ret);
+bool sim_extent_make_bytes(struct engine *, uint32_t value, size_t bytes, struct extent_ref *ret);
 enum err sim_extent_check(struct engine *, uint32_t value, const struct extent_ref *) MUST_CHECK;
+/* Some value, but all of one. */
+enum err sim_extent_check_any(struct engine *, const struct extent_ref *) MUST_CHECK;
 
 #endif

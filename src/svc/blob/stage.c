@@ -227,21 +227,38 @@ struct commit {
 	struct manifest committed; /* in blob order */
 	struct manifest committed_by_id;
 	struct manifest result;
+	bool *from_old;            /* for each of result: taken from the old content */
 	uint64_t length_bytes;
 	bool took_committed;
 	bool took_staged;
 };
 
+/* By id; of several places of one block the one that owns its extents comes first. */
+static int by_id_owned_first(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+	int order = by_id(a, b);
+	if (order)
+		return order;
+	uint64_t x_first = x->extent_count ? x->extents[0].id : 0, y_first = y->extent_count ? y->extents[0].id : 0;
+	return x_first != y_first ? (x_first < y_first ? -1 : 1) : (int)y->owned - (int)x->owned;
+}
+
+/* One entry per id: a list may name a block several times, and only one of its places owns the extents. */
 static enum err sort_committed(struct arena *arena, struct commit *c)
 {
-	c->committed_by_id.count = c->committed.count;
+	size_t kept = 0;
 	c->committed_by_id.block = ARENA_NEW_ARRAY(arena, struct block, c->committed.count ? c->committed.count : 1);
 	if (!c->committed_by_id.block)
 		return ERR_NO_MEMORY;
 	if (c->committed.count) {
 		memcpy(c->committed_by_id.block, c->committed.block, c->committed.count * sizeof *c->committed.block);
-		qsort(c->committed_by_id.block, c->committed.count, sizeof *c->committed.block, by_id);
+		qsort(c->committed_by_id.block, c->committed.count, sizeof *c->committed.block, by_id_owned_first);
 	}
+	for (size_t i = 0; i < c->committed.count; i++)
+		if (i == 0 || by_id(&c->committed_by_id.block[i], &c->committed_by_id.block[kept - 1]) != 0)
+			c->committed_by_id.block[kept++] = c->committed_by_id.block[i];
+	c->committed_by_id.count = kept;
 	return ERR_OK;
 }
 
@@ -249,7 +266,8 @@ static enum err sort_committed(struct arena *arena, struct commit *c)
 static enum err choose_blocks(struct arena *arena, const struct blob_put_block_list_call *c, struct commit *m)
 {
 	struct manifest r = { .block = ARENA_NEW_ARRAY(arena, struct block, c->choice_count ? c->choice_count : 1) };
-	if (!r.block)
+	m->from_old = ARENA_NEW_ARRAY(arena, bool, c->choice_count ? c->choice_count : 1);
+	if (!r.block || !m->from_old)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->choice_count; i++) {
 		const struct block_choice *want = &c->choice[i];
@@ -263,6 +281,7 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		m->took_committed |= old != NULL;
 		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
 			return ERR_INVALID_BLOCK_LIST;
+		m->from_old[r.count] = old != NULL;
 		r.block[r.count++] = *found;
 		((struct block *)(uintptr_t)found)->owned = false; /* a second mention borrows from the first */
 	}
@@ -270,27 +289,26 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 	return ERR_OK;
 }
 
-/* What the old state had and the new one did not take goes back; if snapshots still share the old content, the blocks taken
- * from it stay theirs, and the new content keeps it alive by a share of its own. */
-static enum err settle_old(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old, struct commit *m,
-			   struct content *fresh)
+/* Blocks taken from an old content that nobody else holds change hands (*ret_takes_over). If snapshots or versions still share
+ * it, the blocks stay theirs, and the new content keeps it alive by a share of its own. */
+static enum err take_from_old(struct txn *txn, const struct blob_target *t, const struct blob *old, struct commit *m,
+			      struct content *fresh, bool *ret_takes_over)
 {
-	const struct blob_target *t = &c->put.target;
-	bool old_lives_on = t->rules.versioning || t->rules.soft_delete;
-	if (!m->took_committed)
-		return blob_supersede(txn, t, old);
 	bool shared;
+	*ret_takes_over = false;
+	if (!m->took_committed)
+		return ERR_OK;
 	TRY(content_is_shared(txn, &old->content, &shared));
-	if (!shared && !old_lives_on) {
+	if (!shared && !t->rules.versioning && !t->rules.soft_delete) {
 		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
-		return retire_content_keeping(txn, &old->content, fresh);
+		*ret_takes_over = true;
+		return ERR_OK;
 	}
 	for (size_t i = 0; i < m->result.count; i++)
-		if (find_block(&m->committed_by_id, m->result.block[i].id) && !find_block(&m->staged, m->result.block[i].id))
+		if (m->from_old[i])
 			m->result.block[i].owned = false;
 	fresh->epoch = old->content.id;
-	TRY(content_share(txn, &old->content));
-	return blob_supersede(txn, t, old);
+	return content_share(txn, &old->content);
 }
 
 static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old, const struct stage *s)
@@ -307,10 +325,16 @@ static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c,
 	b->length_bytes = m.length_bytes;
 	b->block_count = (uint32_t)m.result.count;
 	b->content = (struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
+	bool takes_over = false;
 	if (old)
-		TRY(settle_old(txn, c, old, &m, &b->content));
+		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &takes_over));
 	if (m.result.count)
 		TRY(manifest_put(txn, b->content.id, &m.result, &b->content.part_count));
+	/* What the old state had and the new one did not take goes back: this names the new list, so it is written by now. */
+	if (takes_over)
+		TRY(retire_content_keeping(txn, &old->content, &b->content));
+	else if (old)
+		TRY(blob_supersede(txn, &c->put.target, old));
 	return s ? stage_close(txn, c->put.target.name, s, &b->content) : ERR_OK;
 }
 
