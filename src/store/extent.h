@@ -30,8 +30,10 @@ enum err payload_append(struct payload_writer *, struct slice bytes) MUST_CHECK;
 /* Ends the writer (also on error). The payload's inline bytes and extent list live until payload_fini. */
 enum err payload_finish(struct payload_writer *, struct payload *ret) MUST_CHECK;
 void payload_writer_free(struct payload_writer *); /* gives up; accepts NULL */
-/* Frees memory. Call payload_abandon first if no commit published the extents. Accepts a zeroed payload. */
+/* Gives the extents back: no commit published them, or ever will. Not after a write that was answered ERR_UNKNOWN: it may have
+ * happened. (After ERR_STOPPED the engine itself keeps them until a restart has told.) */
 void payload_abandon(struct store *, struct payload *);
+/* Frees memory. Call payload_abandon first if no commit published the extents. Accepts a zeroed payload. */
 void payload_fini(struct payload *);
 
 /* Reads [offset, offset+length) of one extent, verified. */

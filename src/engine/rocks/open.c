@@ -28,6 +28,7 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define TABLE_FILE_BYTES (32 * MIB)
 #define LEVEL_BASE_BYTES (128 * MIB)
 #define BLOOM_BITS_PER_KEY 10
+#define OPEN_TABLES 512 /* descriptors belong to connections first */
 #define RECYCLED_LOGS 4
 #define RESERVE_BYTES (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
 /* On a small disk buffers and reserve are these parts of it. */
@@ -184,6 +185,7 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_max_bytes_for_level_base(p, LEVEL_BASE_BYTES);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(p, 1);
 	rocksdb_options_set_max_background_jobs(p, 2);
+	rocksdb_options_set_max_open_files(p, OPEN_TABLES);
 	rocksdb_options_set_bytes_per_sync(p, 1 * MIB);
 	rocksdb_options_set_avoid_unnecessary_blocking_io(p, 1);
 	/* The program says what matters itself; this log is for whoever digs deeper, and stays small. */

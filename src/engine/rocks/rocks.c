@@ -292,12 +292,17 @@ static enum err op_list_partitions(struct engine *e, struct slice from, size_t l
 
 static enum err op_extent_begin(struct engine *e, uint32_t length_hint, struct extent_writer **ret)
 {
-	return segment_writer_new(rocks_of(e)->segments, length_hint, ret);
+	struct rocks *r = rocks_of(e);
+	return atomic_load(&r->failed) ? ERR_STOPPED : segment_writer_new(r->segments, length_hint, ret);
 }
 
+/* After a failed commit nothing is given back: the batch that published it may be on the disk all the same, and its blocks
+ * must not be written again before a restart has told. */
 static void op_extent_abandon(struct engine *e, const struct extent_ref *extent)
 {
-	segment_release(rocks_of(e)->segments, extent);
+	struct rocks *r = rocks_of(e);
+	if (!atomic_load(&r->failed))
+		segment_release(r->segments, extent);
 }
 
 static enum err op_extent_read(struct engine *e, const struct extent_ref *extent, uint32_t offset, uint32_t length, void *dst)
