@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Find Blobs by Tags: in one container, or in all of an account, container by container in name order. */
 #include "rest/blob_common.h"
+#include "rest/blob_tags.h"
 #include "rest/paging.h"
 #include "rest/server.h"
 #include "svc/blob/tags.h"
@@ -149,16 +150,7 @@ static enum err format(struct request *r)
 		xml_open(b, "Blob");
 		xml_put_name(b, "Name", f->item.name);
 		xml_put(b, "ContainerName", f->container);
-		xml_open(b, "Tags");
-		xml_open(b, "TagSet");
-		for (size_t k = 0; k < f->item.tags.count; k++) {
-			xml_open(b, "Tag");
-			xml_put(b, "Key", f->item.tags.pair[k].name);
-			xml_put(b, "Value", f->item.tags.pair[k].value);
-			xml_close(b, "Tag");
-		}
-		xml_close(b, "TagSet");
-		xml_close(b, "Tags");
+		blob_tags_put_xml(b, &f->item.tags);
 		xml_close(b, "Blob");
 	}
 	xml_close(b, "Blobs");

@@ -3,6 +3,7 @@
 #include "rest/blob_tags.h"
 
 #include "rest/blob_common.h"
+#include "rest/conditional.h"
 #include "rest/fault_xml.h"
 #include "svc/blob/tags_ops.h"
 #include "wire/hash.h"
@@ -100,12 +101,8 @@ struct set_call {
 
 static enum err parse_target(struct request *r, struct blob_target *t)
 {
-	TRY(blob_target_write(r, t));
-	/* Late versions have their own names for the conditions; the plain ones are not known here. */
-	if (t->conditions.match.present || t->conditions.none_match.present || t->conditions.has_modified_since ||
-	    t->conditions.has_unmodified_since)
-		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
-	return ERR_OK;
+	TRY(blob_target_plain(r, t));
+	return conditional_parse_tags(r, &t->conditions);
 }
 
 static enum err parse_set(struct request *r)
@@ -175,23 +172,27 @@ static enum err parse_get(struct request *r)
 	return ERR_OK;
 }
 
-static enum err format_get(struct request *r)
+void blob_tags_put_xml(struct buf *b, const struct pairs *tags)
 {
-	struct blob_get_call *c = r->call;
-	struct buf *b = &r->response.body;
-	r->response.status = 200;
-	response_header(r, "Content-Type", SLICE("application/xml"));
-	xml_begin(b);
 	xml_open(b, "Tags");
 	xml_open(b, "TagSet");
-	for (size_t i = 0; i < c->blob.tags.count; i++) {
+	for (size_t i = 0; i < tags->count; i++) {
 		xml_open(b, "Tag");
-		xml_put(b, "Key", c->blob.tags.pair[i].name);
-		xml_put(b, "Value", c->blob.tags.pair[i].value);
+		xml_put(b, "Key", tags->pair[i].name);
+		xml_put(b, "Value", tags->pair[i].value);
 		xml_close(b, "Tag");
 	}
 	xml_close(b, "TagSet");
 	xml_close(b, "Tags");
+}
+
+static enum err format_get(struct request *r)
+{
+	struct blob_get_call *c = r->call;
+	r->response.status = 200;
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	xml_begin(&r->response.body);
+	blob_tags_put_xml(&r->response.body, &c->blob.tags);
 	return ERR_OK;
 }
 

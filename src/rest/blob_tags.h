@@ -11,4 +11,7 @@ enum err blob_if_tags_parse(struct request *, const struct tag_filter **ret) MUS
 /* x-ms-tags: k=v&k=v, percent-encoded. Needs the permission t under a SAS. */
 enum err blob_tags_header_parse(struct request *, struct pairs *ret) MUST_CHECK;
 
+/* <Tags><TagSet>..</TagSet></Tags> */
+void blob_tags_put_xml(struct buf *, const struct pairs *);
+
 #endif

@@ -97,6 +97,19 @@ enum err conditional_parse_source(struct request *r, struct conditions *ret)
 	return ERR_OK;
 }
 
+enum err conditional_parse_tags(struct request *r, struct conditions *ret)
+{
+	static const struct condition_names names = { "x-ms-blob-if-match", "x-ms-blob-if-none-match",
+						      "x-ms-blob-if-modified-since", "x-ms-blob-if-unmodified-since" };
+	struct conditions plain = { .has_modified_since = false }, c = plain;
+	TRY(parse_all(r, &standard, &plain));
+	if (plain.match.present || plain.none_match.present || plain.has_modified_since || plain.has_unmodified_since)
+		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
+	TRY(parse_all(r, &names, &c));
+	*ret = c;
+	return ERR_OK;
+}
+
 enum err conditional_parse_container(struct request *r, struct conditions *ret)
 {
 	struct conditions c = { .has_modified_since = false };

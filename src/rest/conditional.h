@@ -12,6 +12,8 @@ enum err conditional_parse_read(struct request *, struct conditions *ret) MUST_C
 enum err conditional_parse_write(struct request *, struct conditions *ret) MUST_CHECK;
 /* Operations on containers know only the two time headers; an ETag header is refused, so that nobody believes in it. */
 enum err conditional_parse_container(struct request *, struct conditions *ret) MUST_CHECK;
+/* Get and Set Blob Tags have names of their own, x-ms-blob-if-*; the plain ones are refused there. */
+enum err conditional_parse_tags(struct request *, struct conditions *ret) MUST_CHECK;
 /* x-ms-source-if-* of copies: the same headers under another prefix. */
 enum err conditional_parse_source(struct request *, struct conditions *ret) MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Containers and List Blobs: pages of XML. */
 #include "rest/blob_common.h"
+#include "rest/blob_tags.h"
 #include "rest/conditional.h"
 #include "rest/metadata.h"
 #include "rest/paging.h"
@@ -300,20 +301,6 @@ static void put_properties(struct buf *b, const struct blobs_call *c, const stru
 	xml_close(b, "Properties");
 }
 
-static void put_tags(struct buf *b, const struct pairs *tags)
-{
-	xml_open(b, "Tags");
-	xml_open(b, "TagSet");
-	for (size_t i = 0; i < tags->count; i++) {
-		xml_open(b, "Tag");
-		xml_put(b, "Key", tags->pair[i].name);
-		xml_put(b, "Value", tags->pair[i].value);
-		xml_close(b, "Tag");
-	}
-	xml_close(b, "TagSet");
-	xml_close(b, "Tags");
-}
-
 static void put_blob(struct buf *b, const struct blobs_call *c, const struct blob_list_item *item)
 {
 	const struct blob *v = &item->blob;
@@ -332,7 +319,7 @@ static void put_blob(struct buf *b, const struct blobs_call *c, const struct blo
 	if (c->metadata)
 		metadata_put_xml(b, &v->metadata);
 	if (c->tags && v->tags.count)
-		put_tags(b, &v->tags);
+		blob_tags_put_xml(b, &v->tags);
 	BUF_PUT(b, "<OrMetadata />");
 	xml_close(b, "Blob");
 }
