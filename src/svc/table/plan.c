@@ -122,10 +122,10 @@ static void boxes_compare(const struct filter *f, const struct filter_node *n, b
 static void boxes_of(const struct filter *f, const struct filter_node *n, bool negated, struct boxes *ret)
 {
 	struct boxes left, right;
+	/* Not by recursion: only as many lists as there are comparisons stand on the stack. */
+	for (; n->kind == FILTER_NOT; n = n->left)
+		negated = !negated;
 	switch (n->kind) {
-	case FILTER_NOT:
-		boxes_of(f, n->left, !negated, ret);
-		break;
 	case FILTER_AND:
 	case FILTER_OR:
 		boxes_of(f, n->left, negated, &left);
@@ -138,6 +138,7 @@ static void boxes_of(const struct filter *f, const struct filter_node *n, bool n
 	case FILTER_COMPARE:
 		boxes_compare(f, n, negated, ret);
 		break;
+	case FILTER_NOT:
 	case FILTER_TRUTH:
 		boxes_all(ret);
 		break;
