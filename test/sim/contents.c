@@ -23,7 +23,18 @@ enum {
 	SNAPSHOTS_KNOWN = 4
 };
 
-enum op { OP_PUT, OP_PUT_BLOCK, OP_BLOCK_LIST, OP_APPEND, OP_PAGE, OP_SNAPSHOT, OP_DELETE, OP_GET };
+enum op {
+	OP_PUT,
+	OP_PUT_BLOCK,
+	OP_BLOCK_LIST,
+	OP_APPEND,
+	OP_PAGE,
+	OP_SNAPSHOT,
+	OP_DELETE,
+	OP_UNDELETE,
+	OP_RESIZE,
+	OP_GET
+};
 
 struct call {
 	enum op op;
@@ -43,12 +54,15 @@ struct call {
 		struct blob_put_page_call page;
 		struct blob_snapshot_call snapshot;
 		struct blob_delete_call del;
+		struct blob_undelete_call undelete;
+		struct blob_modify_call modify;
 		struct blob_get_call get;
 	};
 };
 
 struct memory {
 	uint64_t snapshot[NAMES][SNAPSHOTS_KNOWN]; /* ticks */
+	uint64_t version[NAMES][SNAPSHOTS_KNOWN];
 };
 
 static struct slice partition_of(unsigned slot)
@@ -91,6 +105,10 @@ static enum err apply(struct txn *t, void *arg)
 		return blob_apply_snapshot(t, &c->snapshot);
 	case OP_DELETE:
 		return blob_apply_delete(t, &c->del);
+	case OP_UNDELETE:
+		return blob_apply_undelete(t, &c->undelete);
+	case OP_RESIZE:
+		return blob_apply_set_properties(t, &c->modify);
 	case OP_GET:
 		return blob_apply_get(t, &c->get);
 	}
@@ -104,11 +122,13 @@ static uint64_t pick(struct sim *s, uint64_t bound)
 	return rng_below(&s->rng, bound);
 }
 
-/* Versions in a third of the runs; soft delete is time, and time is not what this is about. */
+/* Versions in a third of the runs, soft delete in half. */
 static struct blob_target target_of(struct sim *s, struct call *call)
 {
 	return (struct blob_target){ .name = slice_str(call->name),
-				     .rules = { .versioning = s->config->seed % 3 == 0 } };
+				     .rules = { .versioning = s->config->seed % 3 == 0,
+						.soft_delete = s->config->seed % 2 == 0,
+						.retention_days = 1 } };
 }
 
 static void choose_put(struct sim *s, struct call *call)
@@ -177,10 +197,10 @@ static void choose_reads(struct sim *s, struct client *c)
 
 static void choose(struct sim *s, struct client *c)
 {
-	static const enum op ops[] = { OP_PUT,	      OP_PUT_BLOCK,  OP_PUT_BLOCK, OP_PUT_BLOCK,
-				       OP_BLOCK_LIST, OP_BLOCK_LIST, OP_APPEND,	   OP_APPEND,
-				       OP_PAGE,	      OP_PAGE,	     OP_PAGE,	   OP_SNAPSHOT,
-				       OP_DELETE,     OP_GET,	     OP_GET,	   OP_GET };
+	static const enum op ops[] = { OP_PUT,	      OP_PUT_BLOCK, OP_PUT_BLOCK, OP_PUT_BLOCK, OP_BLOCK_LIST,
+				       OP_BLOCK_LIST, OP_APPEND,    OP_APPEND,	  OP_PAGE,	OP_PAGE,
+				       OP_PAGE,	      OP_SNAPSHOT,  OP_DELETE,	  OP_UNDELETE,	OP_RESIZE,
+				       OP_GET,	      OP_GET,	    OP_GET };
 	struct call *call = c->call;
 	const struct memory *m = c->memory;
 	call->op = ops[pick(s, sizeof ops / sizeof ops[0])];
@@ -211,9 +231,18 @@ static void choose(struct sim *s, struct client *c)
 		call->del = (struct blob_delete_call){ .target = target_of(s, call),
 						       .snapshots = (enum delete_snapshots)pick(s, 3) };
 		if (pick(s, 3) == 0) {
-			call->del.target.snapshot_ticks = m->snapshot[c->slot][pick(s, SNAPSHOTS_KNOWN)];
+			uint64_t which = pick(s, SNAPSHOTS_KNOWN);
+			bool version = pick(s, 2);
+			call->del.target.snapshot_ticks = version ? 0 : m->snapshot[c->slot][which];
+			call->del.target.version_ticks = version ? m->version[c->slot][which] : 0;
 			call->del.snapshots = DELETE_SNAPSHOTS_NONE;
 		}
+	} else if (call->op == OP_UNDELETE) {
+		call->undelete = (struct blob_undelete_call){ .name = slice_str(call->name) };
+	} else if (call->op == OP_RESIZE) {
+		call->modify = (struct blob_modify_call){ .target = target_of(s, call),
+							  .resize = true,
+							  .length_bytes = PAGE_BYTES * pick(s, 5000) };
 	} else {
 		choose_reads(s, c);
 	}
@@ -284,8 +313,11 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 {
 	const struct call *call = c->call;
 	struct memory *m = c->memory;
+	uint64_t at = pick(s, SNAPSHOTS_KNOWN);
 	if (!open && err == ERR_OK && call->op == OP_SNAPSHOT)
-		m->snapshot[c->slot][pick(s, SNAPSHOTS_KNOWN)] = call->snapshot.snapshot.history_ticks;
+		m->snapshot[c->slot][at] = call->snapshot.snapshot.history_ticks;
+	if (!open && err == ERR_OK && call->op == OP_PUT)
+		m->version[c->slot][at] = call->put.blob.version_ticks;
 }
 
 /* ---- the end ---- */
@@ -293,6 +325,13 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 static void housekeep(struct sim *s, struct store *store, bool all)
 {
 	bool more = true;
+	struct buf from;
+	buf_init(&from, 2 * LIMIT_KEY_BYTES);
+	for (int round = 0; more && round < (all ? 10000 : 1); round++)
+		if (blob_expire_round(store, partition_of(0), &from, &more) != ERR_OK && all)
+			sim_wrong(s, "background expiry is refused");
+	buf_fini(&from);
+	more = true;
 	for (int round = 0; more && round < (all ? 10000 : 2); round++)
 		if (retire_round(store, partition_of(0), &more) != ERR_OK && all)
 			sim_wrong(s, "background retirement is refused");
@@ -341,6 +380,8 @@ static void finish(struct sim *s, struct client *c)
 	bool more = true;
 	if (s->config->seed % 3 == 1) { /* with versions only the drop takes everything */
 		delete_all(s, c);
+		clock_fake_advance(&s->front[0].clock,
+				   30 * UINT64_C(86400) * TICKS_PER_SECOND); /* past every retention */
 		sim_housekeep(s, housekeep, true);
 	} else {
 		if (sim_write_now(s, partition_of(0), apply_close, NULL, NULL) != ERR_OK)

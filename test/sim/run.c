@@ -440,8 +440,6 @@ static void audit_extents(struct sim *s)
 	if (counts.extents != a.extents)
 		sim_wrong(s, "%llu extents, but records name %llu", (unsigned long long)counts.extents,
 			  (unsigned long long)a.extents);
-	s->totals->conflicts += counts.conflicts + counts.conflicts_injected;
-	s->totals->unknowns += counts.unknown_happened + counts.unknown_lost + counts.unknown_late;
 	arena_fini(&arena);
 }
 
@@ -470,6 +468,10 @@ static void last_reads(struct sim *s)
 
 static void teardown(struct sim *s)
 {
+	struct mem_counts counts;
+	engine_mem_counts(s->disk, &counts);
+	s->totals->conflicts += counts.conflicts + counts.conflicts_injected;
+	s->totals->unknowns += counts.unknown_happened + counts.unknown_lost + counts.unknown_late;
 	s->crashed = true; /* late answers are nobody's */
 	for (unsigned i = 0; i < s->fronts; i++) {
 		engine_mem_interfere(s->front[i].engine, NULL, NULL);
