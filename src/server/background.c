@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each round looks at the engine, at the intents of every account, and at the next few partitions of the store, so that a round
- * stays short however many containers and queues there are. Nothing found: a second of rest. */
+ * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays short however
+ * many containers and queues there are. Nothing found: a second of rest. Dead extents are not its business: the store has
+ * a thread of its own for them, and the engine allows one alone. */
 #include "server/background.h"
 
 #include "base/limits.h"
@@ -127,7 +128,6 @@ static bool partitions_tend(struct background *b, bool *failed)
 /* True if another round would find work. */
 static bool round_run(struct background *b)
 {
-	struct engine *engine = store_engine(b->store);
 	bool more = false, failed = false;
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
@@ -135,11 +135,9 @@ static bool round_run(struct background *b)
 		more = more || again;
 	}
 	more = partitions_tend(b, &failed) || more;
-	bool again = false;
-	result_note(b, "reclaiming space", engine->ops->reclaim(engine, &again), &failed);
 	if (!failed)
 		b->complained = false;
-	return !failed && (more || again);
+	return !failed && more;
 }
 
 static void *background_run(void *arg)

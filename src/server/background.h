@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The thread that does what nobody waits for, in bounded rounds: reclaim of dead extents, dropped generations, expired messages. */
+ * The thread that does what nobody waits for, in bounded rounds: dropped generations, retired contents, expired messages. */
 #ifndef SERVER_BACKGROUND_H
 #define SERVER_BACKGROUND_H
 
