@@ -182,6 +182,8 @@ void io_loop_run(struct io_loop *l, void (*before_wait)(void *), void *arg)
 		if (before_wait)
 			before_wait(arg);
 	}
+	while (l->deferred_first) /* what was closed last is freed there */
+		loop_run_deferred(l);
 	atomic_store(&l->running, false);
 }
 

@@ -140,8 +140,11 @@ static void conn_go_idle(struct conn *c)
 	c->state = CONN_IDLE;
 	if (c->rl->draining)
 		conn_close(c);
-	else
+	else if (!c->idle_since_request) {
+		/* Once per request: bytes that are none yet (of a handshake, of half a TLS record) buy no time. */
+		c->idle_since_request = true;
 		conn_deadline(c, timeout_or(timeouts(c)->idle_ms, LIMIT_IDLE_MS));
+	}
 }
 
 /* False: wait (or closed). True: more bytes are in ex->in. */
@@ -185,6 +188,7 @@ static bool conn_read_head(struct conn *c)
 static void request_begin(struct conn *c)
 {
 	struct exchange *ex = c->ex;
+	c->idle_since_request = false;
 	request_init(ex);
 	ex->advanced = conn_advanced;
 	ex->req.server = c->rl->server;
@@ -814,7 +818,12 @@ void conn_adopt(struct rest_loop *rl, struct conn *c)
 	if (rl->conns)
 		rl->conns->prev = &c->next;
 	rl->conns = c;
-	conn_deadline(c, timeout_or(timeouts(c)->idle_ms, LIMIT_IDLE_MS));
+	/* A handshake must not take longer than a head; who speaks TLS sends its first request with it. */
+	c->idle_since_request = true;
+	if (c->stream.ssl)
+		conn_deadline(c, timeout_or(timeouts(c)->head_ms, LIMIT_HEAD_MS));
+	else
+		conn_deadline(c, timeout_or(timeouts(c)->idle_ms, LIMIT_IDLE_MS));
 	if (io_loop_add(rl->loop, c->stream.fd, &c->source) != ERR_OK || rl->draining)
 		conn_close(c);
 }

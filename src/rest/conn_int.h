@@ -23,6 +23,7 @@ struct conn {
 	bool readable, writable; /* as far as we know */
 	bool peer_ended;
 	bool task_queued;
+	bool idle_since_request; /* the deadline of idleness is set */
 	unsigned turn_requests;
 	uint64_t window_bytes;   /* of the body, when its window began */
 	size_t lingered_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slow peers are closed in time, with the limits the server really has (base/limits.h); many idle ones cost little.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { accountSas } from '../lib/sign.mjs';
@@ -109,6 +110,47 @@ test('10,000 idle keep-alive connections cost at most 40 MiB and are still serve
 			await wires[i].until((text) => text.includes('{"status":"ok"}'), 'an answer');
 		}
 		t.diagnostic(`${grown} KiB for ${count} connections`);
+	} finally {
+		await Promise.all(wires.map((wire) => wire.destroy()));
+		await own.remove();
+	}
+});
+
+test('out of descriptors: who is connected is served, who comes is told, and it recovers', async (t) => {
+	const own = await startServer();
+	const wires = [];
+	try {
+		const ownPort = portOf(own.endpoints.blob);
+		const open = () => fs.readdirSync(`/proc/${own.pid}/fd`).length;
+		const limit = open() + 50;
+		try {
+			execFileSync('prlimit', ['--pid', String(own.pid), `--nofile=${limit}:${limit}`], { stdio: 'ignore' });
+		} catch (error) {
+			return t.skip(`prlimit: ${error.message}`);
+		}
+		for (let i = 0; i < 150; i++) wires.push(await Wire.open(ownPort));
+		await Promise.all(wires.slice(0, 20).map((wire) => wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n')));
+		await Promise.all(wires.slice(0, 20).map((wire) => wire.until((text) => text.includes('{"status":"ok"}'), 'an answer')));
+		const ticks = () => {
+			const fields = fs.readFileSync(`/proc/${own.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+			return Number(fields[11]) + Number(fields[12]);
+		};
+		const before = ticks();
+		await new Promise((resolve) => setTimeout(resolve, 2000));
+		assert.ok(ticks() - before < 60, `${ticks() - before} ticks of 10 ms in 2 s: it spins`);
+		await Promise.all(wires.splice(0).map((wire) => wire.destroy()));
+		const deadline = Date.now() + 10_000;
+		for (;;) {
+			const wire = await Wire.open(ownPort);
+			wires.push(wire);
+			await wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n');
+			try {
+				await wire.until((text) => text.includes('{"status":"ok"}'), 'an answer', 1000);
+				break;
+			} catch (error) {
+				if (Date.now() > deadline) throw error;
+			}
+		}
 	} finally {
 		await Promise.all(wires.map((wire) => wire.destroy()));
 		await own.remove();
