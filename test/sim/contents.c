@@ -131,9 +131,9 @@ static struct blob_target target_of(struct sim *s, struct call *call)
 						.retention_days = 1 } };
 }
 
-static void choose_put(struct sim *s, struct call *call)
+static void choose_put(struct sim *s, struct call *call, unsigned slot)
 {
-	uint64_t dice = pick(s, 6);
+	uint64_t dice = pick(s, 8) ? (slot == 1 ? 0 : slot == 2 ? 1 : 2 + pick(s, 4)) : pick(s, 6);
 	call->put = (struct blob_put_call){ .target = target_of(s, call),
 					    .type = BLOB_BLOCK,
 					    .payload = &call->payload,
@@ -157,11 +157,11 @@ static void choose_put(struct sim *s, struct call *call)
 
 static void choose_list(struct sim *s, struct call *call)
 {
-	size_t count = pick(s, CHOICES_MAX + 1);
+	size_t count = pick(s, 3) ? pick(s, 3) : pick(s, CHOICES_MAX + 1);
 	for (size_t i = 0; i < count; i++) {
 		snprintf(call->choice_id[i], sizeof call->choice_id[i], "b%u", (unsigned)pick(s, BLOCKS));
-		call->choice[i] =
-			(struct block_choice){ (enum block_source)(pick(s, 4) % 3), slice_str(call->choice_id[i]) };
+		call->choice[i] = (struct block_choice){ pick(s, 3) ? BLOCK_LATEST : (enum block_source)pick(s, 3),
+							 slice_str(call->choice_id[i]) };
 	}
 	call->list = (struct blob_put_block_list_call){ .choice = call->choice, .choice_count = count };
 	call->list.put = (struct blob_put_call){ .target = target_of(s, call),
@@ -197,20 +197,25 @@ static void choose_reads(struct sim *s, struct client *c)
 
 static void choose(struct sim *s, struct client *c)
 {
-	static const enum op ops[] = { OP_PUT,	      OP_PUT_BLOCK, OP_PUT_BLOCK, OP_PUT_BLOCK, OP_BLOCK_LIST,
-				       OP_BLOCK_LIST, OP_APPEND,    OP_APPEND,	  OP_PAGE,	OP_PAGE,
-				       OP_PAGE,	      OP_SNAPSHOT,  OP_DELETE,	  OP_UNDELETE,	OP_RESIZE,
-				       OP_GET,	      OP_GET,	    OP_GET };
+	/* Each name mostly has one type; other types are tried too, and then replace it or are refused. */
+	static const enum op ops[NAMES][10] = {
+		{ OP_PUT, OP_PUT_BLOCK, OP_PUT_BLOCK, OP_PUT_BLOCK, OP_PUT_BLOCK, OP_BLOCK_LIST, OP_BLOCK_LIST,
+		  OP_BLOCK_LIST, OP_BLOCK_LIST, OP_APPEND },
+		{ OP_PUT, OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_PUT_BLOCK, OP_PAGE,
+		  OP_APPEND },
+		{ OP_PUT, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_RESIZE, OP_RESIZE, OP_BLOCK_LIST },
+	};
+	static const enum op any[] = { OP_SNAPSHOT, OP_SNAPSHOT, OP_DELETE, OP_UNDELETE, OP_GET, OP_GET, OP_GET };
 	struct call *call = c->call;
 	const struct memory *m = c->memory;
-	call->op = ops[pick(s, sizeof ops / sizeof ops[0])];
+	call->op = pick(s, 3) ? ops[c->slot][pick(s, 10)] : any[pick(s, sizeof any / sizeof any[0])];
 	call->value = (uint32_t)++s->value_next;
 	snprintf(call->name, sizeof call->name, "n%u", c->slot);
 	c->apply = apply;
 	c->reads = call->op == OP_GET;
 	c->points = false;
 	if (call->op == OP_PUT) {
-		choose_put(s, call);
+		choose_put(s, call, c->slot);
 	} else if (call->op == OP_PUT_BLOCK) {
 		snprintf(call->block_id, sizeof call->block_id, "b%u", (unsigned)pick(s, BLOCKS));
 		call->block = (struct blob_put_block_call){ .target = target_of(s, call),
