@@ -18,6 +18,7 @@
 
 enum {
 	SMALL_PUT_BYTES = 64 * 1024,
+	KEEP_BATCH_BYTES = 1024 * 1024,
 	COMPACTION_MAX_BYTES = 256 * 1024 * 1024, /* one compaction: all of level 0 and what it overlaps in the next */
 	LOOK_EVERY_NS = 200 * 1000 * 1000,
 	DELETE_PART = 16, /* deletes may use the reserve down to this part of it */
@@ -35,7 +36,14 @@ enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
 
 static void group_end(struct engine_group *g)
 {
-	rocksdb_writebatch_clear(g->batch);
+	size_t bytes;
+	rocksdb_writebatch_data(g->batch, &bytes);
+	if (bytes <= KEEP_BATCH_BYTES) {
+		rocksdb_writebatch_clear(g->batch);
+	} else { /* clear would keep the memory of the largest group ever */
+		rocksdb_writebatch_destroy(g->batch);
+		g->batch = rocksdb_writebatch_create();
+	}
 	overlay_clear(&g->overlay);
 	g->change_count = 0;
 	g->put_bytes = g->delete_count = g->publish_count = 0;
@@ -260,6 +268,7 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 	uint64_t retired = r->retire_next;
 	bool ours = add_changes(r, g);
 	if (ours) {
+		rocks_tail_put(r, g->batch);
 		rocksdb_writebatch_data(g->batch, &bytes);
 		rocksdb_write(r->db, r->write_sync, g->batch, &error);
 	}
@@ -269,6 +278,7 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 		return fail(r, "publishing an extent (it is not a sealed one)", NULL);
 	if (error)
 		return fail(r, "a write to the database", error);
+	rocks_tail_remember(r);
 	atomic_fetch_add(&r->retired_waiting, r->retire_next - retired);
 	atomic_store(&r->retire_durable, r->retire_next - 1);
 	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);

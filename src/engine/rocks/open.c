@@ -334,6 +334,28 @@ static enum err open_segments(struct opening *o)
 	return rocks_reclaim_open(o->r);
 }
 
+/* See tail.c. Before anything is written. */
+static enum err check_tail(struct opening *o)
+{
+	struct rocks *r = o->r;
+	uint64_t remembered;
+	if (rocks_tail_open(r, &remembered) != ERR_OK)
+		return refuse_errno(o, "write TAIL");
+	enum err err = rocks_tail_read(r);
+	if (err != ERR_OK) {
+		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
+		return err;
+	}
+	if (r->commit_number < remembered) {
+		buf_printf(o->message,
+			   "the log in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; restore the "
+			   "directory from a backup, or remove the file TAIL there to go on without them",
+			   o->options->dir, (unsigned long long)(remembered - r->commit_number));
+		return ERR_CORRUPT;
+	}
+	return ERR_OK;
+}
+
 static enum err open_all(struct opening *o)
 {
 	TRY(open_dir(o));
@@ -342,6 +364,7 @@ static enum err open_all(struct opening *o)
 	fit_disk(o);
 	set_options(o);
 	TRY(open_db(o));
+	TRY(check_tail(o));
 	TRY(open_segments(o));
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }
@@ -379,6 +402,7 @@ void rocks_close(struct engine *e)
 		rocksdb_close(r->db);
 	}
 	segments_close(r->segments);
+	rocks_tail_close(r);
 	if (r->read)
 		rocksdb_readoptions_destroy(r->read);
 	if (r->write_sync)

@@ -2,6 +2,7 @@
  * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
  *   FORMAT     "zaffre 1"; a newer number is refused
  *   LOCK       held while a server runs on the directory
+ *   TAIL       the number of the last durable commit, so that a log that lost its end is noticed
  *   db/        RocksDB
  *   segments/  extents (segment.h)
  * It has one writer (the store's committer) and never answers CONFLICT or UNKNOWN. */

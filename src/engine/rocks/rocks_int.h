@@ -5,6 +5,7 @@
  *   00 'b' u32 region      which blocks of a region hold published extents (segment.h)
  *   00 'd' u64 sequence    a retired extent waiting to be reclaimed: id, place, length
  *   00 'o'                 how often this store was opened; the upper bits of extent ids
+ *   00 's'                 the number of the last commit (tail.c)
  * Numbers in keys are big-endian, in values little-endian. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
@@ -83,6 +84,8 @@ struct rocks {
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;
+	uint64_t commit_number; /* the committer's: of the last group */
+	uint64_t *tail;         /* mapped: the last one synced, and its complement */
 	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
 };
 
@@ -126,6 +129,13 @@ enum err rocks_reclaim(struct engine *, bool *ret_more);
 void rocks_put_dead(struct rocks *, rocksdb_writebatch_t *, uint64_t sequence, const struct extent_ref *);
 /* Finds the sequence to go on from and counts what waits. */
 enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
+
+/* tail.c */
+enum err rocks_tail_open(struct rocks *, uint64_t *ret_remembered) MUST_CHECK;
+void rocks_tail_close(struct rocks *);
+enum err rocks_tail_read(struct rocks *) MUST_CHECK; /* the number that is in the database */
+void rocks_tail_put(struct rocks *, rocksdb_writebatch_t *);
+void rocks_tail_remember(struct rocks *); /* the group is durable */
 
 /* open.c, rocks.c */
 extern const struct engine_ops rocks_ops;

@@ -13,6 +13,8 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -234,13 +236,91 @@ static void extent_ids_are_new_after_a_restart(void **state)
 	assert_int_equal(second.place, first.place); /* the space was free again */
 }
 
-int main(void)
+/* In a process of its own (the database's threads do not survive a fork): a hundred commits, then SIGKILL. */
+static int killed_main(const char *where)
 {
+	struct engine *e;
+	char key[16], value[1000];
+	snprintf(dir, sizeof dir, "%s", where);
+	buf_init(&message, 4096);
+	if (open_it(true, &e) != ERR_OK)
+		return 1;
+	for (int i = 0; i < 100; i++) {
+		memset(value, 'a' + i % 26, sizeof value - 1);
+		value[sizeof value - 1] = 0;
+		snprintf(key, sizeof key, "k%d", i);
+		put(e, key, value);
+	}
+	return raise(SIGKILL);
+}
+
+static void run_killed(void)
+{
+	int status;
+	pid_t pid;
+	char *argv[] = { (char *)"test", (char *)"--killed", dir, NULL };
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+}
+
+static char log_path[256];
+
+static int find_log(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	size_t len = strlen(path);
+	if (kind == FTW_F && len > 4 && strcmp(path + len - 4, ".log") == 0 && st->st_size > 50000)
+		snprintf(log_path, sizeof log_path, "%s", path);
+	return 0;
+}
+
+static void a_killed_server_starts_again(void **state)
+{
+	struct engine *e;
+	run_killed();
+	assert_int_equal(open_it(false, &e), ERR_OK);
+	struct arena a;
+	struct slice v;
+	arena_init(&a, MIB);
+	assert_int_equal(e->ops->get(e, NULL, SLICE("p"), SLICE("k99"), &a, &v), ERR_OK);
+	arena_fini(&a);
+	e->ops->close(e);
+}
+
+/* A bit in the middle of the log: what lies behind it was acknowledged. */
+static void a_rotten_log_is_noticed(void **state)
+{
+	struct engine *e;
+	char c;
+	run_killed();
+	log_path[0] = 0;
+	assert_int_equal(nftw(dir, find_log, 16, FTW_PHYS), 0);
+	assert_true(log_path[0]);
+	int fd = open(log_path, O_RDWR);
+	assert_int_equal(pread(fd, &c, 1, 40000), 1);
+	c ^= 4;
+	assert_int_equal(pwrite(fd, &c, 1, 40000), 1);
+	close(fd);
+	for (int i = 0; i < 2; i++) { /* it stays refused */
+		assert_int_equal(open_it(false, &e), ERR_CORRUPT);
+		expect_message("acknowledged and cannot be read");
+	}
+	snprintf(log_path, sizeof log_path, "%s/TAIL", dir);
+	assert_int_equal(unlink(log_path), 0);
+	assert_int_equal(open_it(false, &e), ERR_OK); /* as the message says */
+	e->ops->close(e);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--killed") == 0)
+		return killed_main(argv[2]);
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_store_is_made_once),       T(a_second_server_is_refused),       T(a_newer_format_is_refused),
 		T(a_damaged_format_is_refused), T(a_half_made_store_is_finished),    T(a_lost_database_is_not_made_anew),
 		T(a_short_segment_is_noticed), T(an_unwritable_directory_is_named), T(extent_ids_are_new_after_a_restart),
+		T(a_killed_server_starts_again), T(a_rotten_log_is_noticed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
