@@ -72,33 +72,43 @@ static enum err sweep_old_epochs(struct sweep *s)
 	return ERR_OK;
 }
 
-/* Expired messages at the head of the ready lane, past those that never expire or are indexed. */
+/* One page of the ready lane from *at on. *ret_stop: a message was met that is not yet to go, and so are all behind it. */
+static enum err sweep_ready_page(struct sweep *s, size_t limit, uint64_t *at, bool *ret_stop)
+{
+	struct row_key from, until;
+	row_key_ready(&from, s->head.epoch, *at);
+	row_key_ready(&until, s->head.epoch, s->head.next_sequence);
+	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = limit };
+	struct rows rows;
+	TRY(txn_scan(s->txn, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct message m;
+		TRY(message_decode(&rows.row[i], &m));
+		if (txn_is_dry(s->txn) && !s->hint_ready)
+			s->hint_ready = m.sequence;
+		*ret_stop = message_mortal(&m) && !m.indexed && !message_expired(&m, s->now);
+		if (*ret_stop)
+			return ERR_OK;
+		if (message_expired(&m, s->now))
+			TRY(sweep_drop(s, &m));
+		*at = m.sequence + 1;
+	}
+	*ret_stop = !rows.more;
+	return ERR_OK;
+}
+
+/* Expired messages at the head of the ready lane, past those that never expire or are indexed. The first page is small: mostly
+ * the first message says that there is nothing to do. */
 static enum err sweep_ready(struct sweep *s)
 {
 	uint64_t begin = s->head.ready_head > s->row.ready ? s->head.ready_head : s->row.ready;
 	if (s->hint_ready > begin)
 		begin = s->hint_ready;
-	if (s->head.count == s->head.timed)
-		return ERR_OK;
-	struct row_key from, until;
-	row_key_ready(&from, s->head.epoch, begin);
-	row_key_ready(&until, s->head.epoch, s->head.next_sequence);
-	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = SWEEP_ROWS };
-	struct rows rows;
-	TRY(txn_scan(s->txn, &spec, &rows));
 	uint64_t at = begin;
-	for (size_t i = 0; i < rows.count; i++) {
-		struct message m;
-		TRY(message_decode(&rows.row[i], &m));
-		if (i == 0)
-			s->hint_ready = m.sequence;
-		if (message_mortal(&m) && !m.indexed && !message_expired(&m, s->now))
-			break;
-		if (message_mortal(&m) && message_expired(&m, s->now))
-			TRY(sweep_drop(s, &m));
-		at = m.sequence + 1;
-		s->more = s->more || (rows.more && i + 1 == rows.count);
-	}
+	bool stop = s->head.count == s->head.timed;
+	for (size_t limit = 4; !stop && limit <= SWEEP_ROWS; limit *= 4)
+		TRY(sweep_ready_page(s, limit, &at, &stop));
+	s->more = s->more || !stop;
 	if (at > begin) {
 		s->row.ready = at;
 		s->changed = true;

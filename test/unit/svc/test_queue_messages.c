@@ -622,6 +622,29 @@ static void test_positions_follow(void **state)
 	assert_int_equal(get(b, 32, 5).found, 2);
 }
 
+/* A queue that only waits costs a few commits, then none: each catch-up of the positions waits longer than the last. */
+static void test_idle_queue_settles(void **state)
+{
+	struct bench b;
+	struct mem_counts before, middle, end;
+	bench_open(&b, NULL);
+	put(&b, "far", 3 * 86400, 5 * 86400);
+	put(&b, "never got", 0, 6 * 86400);
+	engine_mem_counts(b.engine, &before);
+	for (int i = 0; i < 2 * 3600; i++) {
+		wait_s(&b, 10);
+		sweep_all(&b);
+		arena_reset(&b.arena);
+		if (i == 3600)
+			engine_mem_counts(b.engine, &middle);
+	}
+	engine_mem_counts(b.engine, &end);
+	assert_true(middle.commits - before.commits < 150);
+	assert_true(end.commits - middle.commits < 15);
+	assert_int_equal(count(&b), 2);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -639,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_receipt_bytes),
 		cmocka_unit_test(test_golden_rows),
 		cmocka_unit_test_setup_teardown(test_positions_follow, setup, teardown),
+		cmocka_unit_test(test_idle_queue_settles),
 		cmocka_unit_test(test_model),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
