@@ -9,7 +9,9 @@ import { keyPath, newTable } from '../lib/table.mjs';
 
 let server;
 before(async () => {
-	server = await startServer();
+	// ZAFFRE_TEST_MUTANT=n runs these on a server that breaks a promise (store/mutant.h): they must fail then.
+	const mutant = process.env.ZAFFRE_TEST_MUTANT;
+	server = await startServer({ flags: mutant ? ['--mutant', mutant] : [] });
 });
 after(() => server.remove());
 
