@@ -175,13 +175,14 @@ static void entry_insert(struct shard *s, uint64_t hash, struct slice partition,
 }
 
 bool cache_find(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct arena *arena,
-		struct slice *ret, enum err *ret_err)
+		struct slice *ret, enum err *ret_err, uint64_t *ret_ticket)
 {
 	struct shard *s = shard_of(c, hash);
 	pthread_mutex_lock(&s->lock);
 	struct entry *e = entry_find(s, hash, partition, key);
 	if (!e) {
 		s->misses++;
+		*ret_ticket = s->ends;
 		pthread_mutex_unlock(&s->lock);
 		return false;
 	}
@@ -197,15 +198,6 @@ bool cache_find(struct cache *c, uint64_t hash, struct slice partition, struct s
 	pthread_mutex_unlock(&s->lock);
 	*ret_err = err;
 	return true;
-}
-
-uint64_t cache_ticket(struct cache *c, uint64_t hash)
-{
-	struct shard *s = shard_of(c, hash);
-	pthread_mutex_lock(&s->lock);
-	uint64_t ticket = s->ends;
-	pthread_mutex_unlock(&s->lock);
-	return ticket;
 }
 
 static size_t flux_find(const struct shard *s, uint64_t hash)

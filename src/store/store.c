@@ -200,9 +200,9 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 	}
 	uint64_t hash = cache_hash(partition, key);
 	enum err err;
-	if (cache_find(s->cache, hash, partition, key, arena, ret, &err))
+	uint64_t ticket;
+	if (cache_find(s->cache, hash, partition, key, arena, ret, &err, &ticket))
 		return err;
-	uint64_t ticket = cache_ticket(s->cache, hash);
 	err = s->engine->ops->get(s->engine, NULL, partition, key, arena, &record);
 	struct slice payload = SLICE_NONE;
 	if (err == ERR_OK)

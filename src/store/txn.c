@@ -5,7 +5,11 @@
 
 #include <assert.h>
 
-enum { TXN_FIRST_WRITES = 8, TXN_LINEAR_WRITES = 8 };
+enum {
+	TXN_FIRST_WRITES = 8,
+	TXN_LINEAR_WRITES = 8,
+	TXN_CACHE_VALUE_BYTES = 4096, /* of what only writers read, no more than this is worth a copy */
+};
 
 void txn_init(struct txn *t, struct store *s, enum txn_mode mode, struct slice partition, struct arena *arena,
 	      uint64_t now_ticks)
@@ -207,23 +211,36 @@ static enum err ensure_snapshot(struct txn *t)
 	return e->ops->snapshot_take(e, &t->snapshot);
 }
 
-static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
+static enum err group_get_engine(struct txn *t, struct slice key, struct slice *ret)
 {
 	struct store *s = t->store;
 	const struct engine_ops *ops = s->engine->ops;
-	/* The store is the only writer and the group has not touched the key: a cached record is the committed one. */
-	if (s->cache && !ops->may_be_unknown) {
-		uint64_t hash = cache_hash(t->partition, key);
-		enum err err;
-		if (committer_may_use_cache(s, hash) && cache_find(s->cache, hash, t->partition, key, t->arena, ret, &err))
-			return err;
-	}
 	struct slice record;
 	if (store_mutant(s) == MUTANT_JUDGE_BEFORE_GROUP || store_mutant(s) == MUTANT_OUT_OF_ORDER)
 		TRY(ops->get(s->engine, NULL, t->partition, key, t->arena, &record));
 	else
 		TRY(ops->group_get(t->group, t->partition, key, t->arena, &record));
 	return record_unwrap(t->partition, key, record, ret);
+}
+
+static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
+{
+	struct store *s = t->store;
+	uint64_t hash, ticket;
+	enum err err;
+	if (!s->cache || s->engine->ops->may_be_unknown)
+		return group_get_engine(t, key, ret);
+	/* The store is the only writer. While the group has not touched the key, a cached record is the committed one, and the
+	 * committed one may be cached: what every commit asks for (the meta record, a counter) is read once. */
+	hash = cache_hash(t->partition, key);
+	if (!committer_may_use_cache(s, hash))
+		return group_get_engine(t, key, ret);
+	if (cache_find(s->cache, hash, t->partition, key, t->arena, ret, &err, &ticket))
+		return err;
+	TRY(group_get_engine(t, key, ret));
+	if (ret->len <= TXN_CACHE_VALUE_BYTES)
+		cache_fill(s->cache, hash, t->partition, key, *ret, ticket);
+	return ERR_OK;
 }
 
 enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)

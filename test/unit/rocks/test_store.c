@@ -19,6 +19,7 @@
 #include <ftw.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define P SLICE("account\x01" "a")
@@ -31,16 +32,23 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-static struct store *open_store(unsigned mutant)
+static struct store *open_with(unsigned mutant, uint64_t reserve_bytes)
 {
 	struct engine *e;
 	struct store *s;
 	struct buf message;
 	buf_init(&message, 4096);
-	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &e, &message), ERR_OK);
+	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true, .reserve_bytes = reserve_bytes }, &e,
+					   &message),
+			 ERR_OK);
 	buf_fini(&message);
 	assert_int_equal(store_open(e, &(struct store_options){ .clock = &fake, .mutant = mutant }, &s), ERR_OK);
 	return s;
+}
+
+static struct store *open_store(unsigned mutant)
+{
+	return open_with(mutant, 0);
 }
 
 static int setup(void **state)
@@ -276,6 +284,45 @@ static void retired_space_comes_back(void **state)
 	store_close(s);
 }
 
+/* ---- a full disk ---- */
+
+static uint64_t disk_free(void)
+{
+	struct statvfs v;
+	assert_int_equal(statvfs(dir, &v), 0);
+	return (uint64_t)v.f_bavail * v.f_frsize;
+}
+
+/* A reserve larger than what is free: the disk counts as full. */
+static void a_full_disk_takes_deletes(void **state)
+{
+	struct store *s = open_store(0);
+	put(s, SLICE("a"), SLICE("1"));
+	put(s, SLICE("b"), SLICE("1"));
+	store_close(s);
+	s = open_with(0, disk_free() + GIB);
+	struct call c = { .key = SLICE("a"), .value = SLICE("2") };
+	assert_int_equal(write_wait(s, &c), ERR_NO_SPACE);
+	struct payload_writer *w;
+	assert_int_equal(payload_writer_new(s, 100000, &w), ERR_OK);
+	static char bytes[100000];
+	assert_int_equal(payload_append(w, slice_make(bytes, sizeof bytes)), ERR_NO_SPACE);
+	payload_writer_free(w);
+	struct arena a;
+	struct slice v;
+	arena_init(&a, MIB);
+	assert_int_equal(store_get(s, P, SLICE("a"), &a, &v), ERR_OK);
+	assert_true(slice_eq(v, SLICE("1"))); /* nothing of it happened, and reads go on */
+	struct call d = { .key = SLICE("b") };
+	assert_int_equal(write_wait(s, &d), ERR_OK);
+	assert_int_equal(store_get(s, P, SLICE("b"), &a, &v), ERR_NOT_FOUND);
+	arena_fini(&a);
+	store_close(s);
+	s = open_store(0);
+	put(s, SLICE("a"), SLICE("3"));
+	store_close(s);
+}
+
 /* ---- the cache ---- */
 
 struct race {
@@ -372,7 +419,7 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(time_is_its_own_and_never_back), T(payloads_of_every_shape), T(parts_of_an_extent),
-		T(retired_space_comes_back),       T(reads_never_go_back),     T(a_stale_cache_is_seen),
+		T(retired_space_comes_back),       T(a_full_disk_takes_deletes), T(reads_never_go_back),     T(a_stale_cache_is_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
