@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starting and stopping: listeners, loop threads, workers. Connections are accepted on loop 0 and handed to the loop that has
- * the fewest.
+ * Starting and stopping: listeners, loop threads, workers. Connections are accepted on loop 0 and handed to the loop
+ * that has the fewest.
  *
- * Stopping goes in three steps, so that no connection is handed to a loop that is gone: loop 0 closes the listeners; then
- * every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop ends when it has
- * neither connections nor exchanges left, so a commit that is under way always finds its loop. */
-#include "rest/copy_job.h"
+ * Stopping goes in three steps, so that no connection is handed to a loop that is gone: loop 0 closes the listeners;
+ * then every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop
+ * ends when it has neither connections nor exchanges left, so a commit that is under way always finds its loop. */
 #include "rest/server.h"
+#include "rest/copy_job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
@@ -16,6 +17,7 @@
 
 #include "io/listen.h"
 #include "rest/conn_int.h"
+#include "wire/xml.h"
 
 enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOOPS_MAX = 64, LOG_BUF_LIMIT = 1024 * 1024 };
 
@@ -181,7 +183,8 @@ static void drain_timed_out(struct io_timer *t)
 static void drain_begin(struct io_task *t)
 {
 	struct rest_loop *rl = io_container_of(t, struct rest_loop, drain_task);
-	uint64_t drain_ms = rl->server->config.timeouts.drain_ms ? rl->server->config.timeouts.drain_ms : LIMIT_DRAIN_MS;
+	uint64_t drain_ms =
+		rl->server->config.timeouts.drain_ms ? rl->server->config.timeouts.drain_ms : LIMIT_DRAIN_MS;
 	rl->draining = true;
 	io_timer_init(&rl->drain_timer, drain_timed_out);
 	io_timer_set(rl->loop, &rl->drain_timer, io_loop_now_ms(rl->loop) + drain_ms);
@@ -260,18 +263,22 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 static enum err start_threads(struct rest_server *s)
 {
 	unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned loops = s->config.loops ? s->config.loops : cores, workers = s->config.workers ? s->config.workers : cores;
+	unsigned loops = s->config.loops ? s->config.loops : cores,
+		 workers = s->config.workers ? s->config.workers : cores;
 	if (loops > LOOPS_MAX)
 		loops = LOOPS_MAX;
+	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;
 	TRY(io_pool_new(workers, &s->workers));
 	TRY(copy_jobs_new(s->store, &s->copies));
-	s->loops = calloc(loops, sizeof *s->loops);
+	s->loops = calloc(loops, sizeof(struct rest_loop *));
 	if (!s->loops)
 		return ERR_NO_MEMORY;
-	for (; s->loop_count < loops; s->loop_count++)
-		TRY(loop_new(s, (unsigned)s->loop_count, &s->loops[s->loop_count]));
+	for (unsigned i = 0; i < loops; i++) {
+		TRY(loop_new(s, i, &s->loops[i]));
+		s->loop_count++;
+	}
 	for (size_t i = 0; i < s->listener_count; i++)
 		TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
 	for (size_t i = 0; i < loops; i++) {
@@ -315,6 +322,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->account_count = config->account_count;
 	for (size_t i = 0; i < s->account_count; i++)
 		auth_account_prepare(&s->accounts[i]);
+	xml_init();		  /* before the threads that parse */
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	enum err e = open_log(s, ret_message);
@@ -323,7 +331,8 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	if (e == ERR_OK) {
 		e = start_threads(s);
 		if (e != ERR_OK)
-			buf_printf(ret_message, "cannot start the server's threads: out of memory, threads or descriptors");
+			buf_printf(ret_message,
+				   "cannot start the server's threads: out of memory, threads or descriptors");
 	}
 	if (e == ERR_OK) {
 		*ret = s;
