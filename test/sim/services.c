@@ -575,6 +575,23 @@ static void finish(struct sim *s, struct client *c)
 	}
 }
 
+/* The queue's sweep must leave every message alone that somebody can still ask for. */
+static void sweep(struct sim *s, struct store *store, bool all)
+{
+	struct arena arena;
+	bool more = true;
+	arena_init(&arena, 16 * MIB);
+	for (int round = 0; more && round < 3; round++)
+		if (queue_sweep(store, partition_of(QUEUE_SLOT), &arena, &more) != ERR_OK)
+			break; /* refused by trouble: another round comes */
+	arena_fini(&arena);
+}
+
+static void background(struct sim *s)
+{
+	sim_housekeep(s, sweep, false);
+}
+
 static enum err audit(struct txn *t, void *arg)
 {
 	struct sim_audit *a = arg;
@@ -609,4 +626,5 @@ const struct sim_service sim_services = {
 	.check_bytes = check_bytes,
 	.record = record,
 	.audit = audit,
+	.background = background,
 };
