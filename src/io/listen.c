@@ -17,29 +17,26 @@ static void listen_explain(struct buf *message, const char *host, uint16_t port,
 {
 	switch (error) {
 	case EADDRINUSE:
-		buf_printf(message, "port %u on %s is in use: stop the program that has it, or choose another port", port, host);
+		buf_printf(message, "port %u on %s is in use: stop the program that has it, or choose another port",
+			   port, host);
 		break;
 	case EACCES:
 		buf_printf(message, "no permission to listen on %s port %u: choose a port above 1023", host, port);
 		break;
 	case EADDRNOTAVAIL:
-		buf_printf(message, "%s is not an address of this machine: choose one that is (127.0.0.1, 0.0.0.0, ...)", host);
+		buf_printf(message,
+			   "%s is not an address of this machine: choose one that is (127.0.0.1, 0.0.0.0, ...)", host);
 		break;
 	default:
 		buf_printf(message, "cannot listen on %s port %u: %s", host, port, strerror(error));
 	}
 }
 
-static uint16_t address_port(const struct sockaddr_storage *a)
-{
-	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
-					      : ((const struct sockaddr_in *)a)->sin_port);
-}
-
 enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct buf *ret_message)
 {
 	char service[8];
-	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *list = NULL;
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE },
+			*list = NULL;
 	snprintf(service, sizeof service, "%u", port);
 	int rc = getaddrinfo(host, service, &hints, &list);
 	if (rc != 0) {
@@ -48,7 +45,7 @@ enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_p
 	}
 	int one = 1, error = 0;
 	int fd = socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage bound;
+	struct sockaddr_in6 bound = { 0 }; /* its port stands where an IPv4 address has it */
 	socklen_t bound_len = sizeof bound;
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
 	    bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0 ||
@@ -62,7 +59,7 @@ enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_p
 		return ERR_IO;
 	}
 	*ret_fd = fd;
-	*ret_port = address_port(&bound);
+	*ret_port = ntohs(bound.sin6_port);
 	return ERR_OK;
 }
 

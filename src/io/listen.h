@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listening sockets. One per address, accepted on one loop and handed out to the least busy: with SO_REUSEPORT the kernel
- * deals a few connections out unevenly, and a second server could take the port unnoticed. */
+ * Listening sockets. One per address, accepted on one loop and handed out to the least busy: with SO_REUSEPORT the
+ * kernel deals a few connections out unevenly, and a second server could take the port unnoticed. */
 #ifndef IO_LISTEN_H
 #define IO_LISTEN_H
 
@@ -10,11 +10,13 @@
 enum { IO_ADDRESS_TEXT_BYTES = 46 }; /* longest IPv6 text and NUL */
 
 /* A non-blocking listening socket; *ret_port is the real port. On failure *ret_message says what to do. */
-enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct buf *ret_message) MUST_CHECK;
+enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
+		   struct buf *ret_message) MUST_CHECK;
 
 enum io_accept { IO_ACCEPTED, IO_ACCEPT_NONE, IO_ACCEPT_EXHAUSTED };
-/* Takes one connection: non-blocking, TCP_NODELAY; `ret_address` gets the peer's numeric text. EXHAUSTED: no descriptors or
- * memory; one connection was taken and closed if that was possible (reserve_fd), so that the backlog drains. */
+/* Takes one connection: non-blocking, TCP_NODELAY; `ret_address` gets the peer's numeric text. EXHAUSTED: no
+ * descriptors or memory; one connection was taken and closed if that was possible (reserve_fd), so that the backlog
+ * drains. */
 enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_address[IO_ADDRESS_TEXT_BYTES]);
 /* A descriptor kept for the moment when there is none left; -1 if there is none already. */
 int io_reserve_fd(void);

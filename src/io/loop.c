@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mailbox and sleep: the loop says `asleep` and then looks into the mailbox once more before epoll_wait; a poster pushes
- * and then asks whether it is asleep. Both orders are sequentially consistent, so one of the two sees the other and a post
- * is never slept over. */
+ * The mailbox and sleep: the loop says `asleep` and then looks into the mailbox once more before epoll_wait; a poster
+ * pushes and then asks whether it is asleep. Both orders are sequentially consistent, so one of the two sees the other
+ * and a post is never slept over. */
 #include "io/loop.h"
 
 #include <errno.h>
@@ -17,6 +17,8 @@
 
 enum { LOOP_EVENTS = 256 };
 
+/* What other threads write has cache lines of its own. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct io_loop {
 	int epoll_fd;
 	int wake_fd;
@@ -27,7 +29,8 @@ struct io_loop {
 	struct io_task *deferred_first, **deferred_last;
 	_Alignas(64) _Atomic(struct io_task *) mailbox; /* newest first */
 	atomic_bool asleep;
-	atomic_uint posting; /* threads inside io_loop_post: their task may have run while they still look at the loop */
+	atomic_uint
+		posting; /* threads inside io_loop_post: their task may have run while they still look at the loop */
 	struct io_source wake_source;
 	_Alignas(64) struct wheel wheel;
 	struct epoll_event events[LOOP_EVENTS];

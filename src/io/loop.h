@@ -5,11 +5,11 @@
  * (while it does not run). Sources are edge-triggered and registered once: readiness is remembered by the owner of the
  * source, so a request costs no epoll_ctl.
  *
- * Timers are lazy: moving a deadline later only stores a number; the wheel notices when the old slot comes up. A keep-alive
- * connection therefore pays nothing for its timeout per request. Precision is WHEEL_TICK_MS, never early.
+ * Timers are lazy: moving a deadline later only stores a number; the wheel notices when the old slot comes up. A
+ * keep-alive connection therefore pays nothing for its timeout per request. Precision is WHEEL_TICK_MS, never early.
  *
- * The mailbox is a lock-free stack taken whole; only the post that finds the loop asleep writes the eventfd, so a commit
- * group of hundreds wakes the loop once. */
+ * The mailbox is a lock-free stack taken whole; only the post that finds the loop asleep writes the eventfd, so a
+ * commit group of hundreds wakes the loop once. */
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
 
@@ -38,7 +38,7 @@ struct io_task {
 struct io_timer {
 	struct io_timer *next, *prev; /* in a slot; NULL when not armed */
 	uint64_t deadline_ms;
-	uint64_t slot_tick;           /* where it is linked */
+	uint64_t slot_tick; /* where it is linked */
 	void (*fired)(struct io_timer *);
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A bounded pool of worker threads for work that may block: disk writes of large bodies, copies. A piece of work runs on a
- * worker and then `done` runs on the loop it came from. Submitting to a full queue fails; nothing waits. Any thread. */
+ * A bounded pool of worker threads for work that may block: disk writes of large bodies, copies. A piece of work runs
+ * on a worker and then `done` runs on the loop it came from. Submitting to a full queue fails; nothing waits. Any
+ * thread. */
 #ifndef IO_POOL_H
 #define IO_POOL_H
 
@@ -12,7 +13,7 @@ struct io_pool;
 struct io_work { /* embedded in its owner; not submitted again before done ran */
 	struct io_task task;
 	struct io_loop *home;
-	void (*run)(struct io_work *);  /* on a worker */
+	void (*run)(struct io_work *);	/* on a worker */
 	void (*done)(struct io_work *); /* on home */
 };
 

@@ -88,7 +88,8 @@ ssize_t io_stream_writev(struct io_stream *s, const struct iovec *iov, int count
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)count };
 	ssize_t n;
 	do
-		n = count == 1 ? send(s->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL) : sendmsg(s->fd, &m, MSG_NOSIGNAL);
+		n = count == 1 ? send(s->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL)
+			       : sendmsg(s->fd, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	/* A send of more than nothing never returns nothing. */
 	return stream_result(n);

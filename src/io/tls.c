@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TLS streams and their context. OpenSSL reads and writes the socket itself (SSL_set_fd): no copy through memory BIOs. */
+ * TLS streams and their context. OpenSSL reads and writes the socket itself (SSL_set_fd): no copy through memory BIOs.
+ */
 #include "io/tls.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls *
 	SSL_CTX_set_options(t->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION |
 					    SSL_OP_IGNORE_UNEXPECTED_EOF);
 	/* Idle connections give their buffers back; a write may be retried from another place and end early. */
-	SSL_CTX_set_mode(t->ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_mode(t->ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+					 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	if (SSL_CTX_use_certificate_chain_file(t->ctx, cert_file) != 1) {
 		tls_explain(ret_message, "cannot use the certificate", cert_file);
 		goto fail;

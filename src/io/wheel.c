@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Invariant: an armed timer is linked in slot slot_tick % WHEEL_SLOTS with tick <= slot_tick < tick + WHEEL_SLOTS, and
- * slot_tick is not later than its deadline needs (it may be earlier: the deadline was moved later, or is beyond the ring). */
+ * slot_tick is not later than its deadline needs (it may be earlier: the deadline was moved later, or is beyond the
+ * ring). */
 #include "io/wheel.h"
 
 #include <assert.h>

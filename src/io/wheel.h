@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The timer wheel of a loop: slots of WHEEL_TICK_MS on a ring, each a doubly linked list. A timer further away than the ring
- * waits in the last slot and is linked again when that comes up. Set and clear are O(1). One thread. */
+ * The timer wheel of a loop: slots of WHEEL_TICK_MS on a ring, each a doubly linked list. A timer further away than the
+ * ring waits in the last slot and is linked again when that comes up. Set and clear are O(1). One thread. */
 #ifndef IO_WHEEL_H
 #define IO_WHEEL_H
 
@@ -9,9 +9,9 @@
 enum { WHEEL_SLOTS = 2048, WHEEL_TICK_MS = 64 };
 
 struct wheel {
-	uint64_t tick;                       /* slots before this one are empty */
-	size_t count;                        /* armed timers */
-	uint64_t busy[WHEEL_SLOTS / 64];     /* slots that hold something */
+	uint64_t tick;			 /* slots before this one are empty */
+	size_t count;			 /* armed timers */
+	uint64_t busy[WHEEL_SLOTS / 64]; /* slots that hold something */
 	struct io_timer *slots[WHEEL_SLOTS];
 };
 

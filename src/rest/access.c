@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come from
- * its record, read through the cache and only when they are asked for. */
+ * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
+ * from its record, read through the cache and only when they are asked for. */
 #include "base/log.h"
 #include "rest/exchange_int.h"
 #include "rest/op.h"
@@ -8,8 +8,11 @@
 
 static char resource_kind_of(enum service s)
 {
-	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER, [SERVICE_QUEUE] = RESOURCE_QUEUE,
-				      [SERVICE_TABLE] = RESOURCE_TABLE, [SERVICE_FILE] = RESOURCE_SHARE, [SERVICE_WEB] = RESOURCE_CONTAINER };
+	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER,
+				      [SERVICE_QUEUE] = RESOURCE_QUEUE,
+				      [SERVICE_TABLE] = RESOURCE_TABLE,
+				      [SERVICE_FILE] = RESOURCE_SHARE,
+				      [SERVICE_WEB] = RESOURCE_CONTAINER };
 	return kinds[s];
 }
 
@@ -108,7 +111,8 @@ enum err access_check(struct request *r)
 		if (slice_is_set(failure.detail))
 			fault_add(r, "AuthenticationErrorDetail", failure.detail);
 		if (r->server->config.debug_signatures && slice_is_set(failure.string_to_sign))
-			log_info("refused %s: string to sign was \"%.*s\"", err_name(e), SLICE_FMT(failure.string_to_sign));
+			log_info("refused %s: string to sign was \"%.*s\"", err_name(e),
+				 SLICE_FMT(failure.string_to_sign));
 		return e;
 	}
 	if (r->identity.kind == AUTH_ANONYMOUS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One JSON line per request, gathered per loop and written once per turn. Never a signature: the query is written again from
- * its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at all. */
+ * One JSON line per request, gathered per loop and written once per turn. Never a signature: the query is written again
+ * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
+ * all. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -56,8 +57,9 @@ static void put_path(struct buf *b, const struct request *r)
 static const char *auth_name(enum auth_kind k)
 {
 	static const char *const names[] = {
-		[AUTH_ANONYMOUS] = "anonymous",     [AUTH_SHARED_KEY] = "key",           [AUTH_ACCOUNT_SAS] = "account-sas",
-		[AUTH_SERVICE_SAS] = "service-sas", [AUTH_DELEGATION_SAS] = "delegation", [AUTH_BEARER] = "bearer",
+		[AUTH_ANONYMOUS] = "anonymous",	      [AUTH_SHARED_KEY] = "key",
+		[AUTH_ACCOUNT_SAS] = "account-sas",   [AUTH_SERVICE_SAS] = "service-sas",
+		[AUTH_DELEGATION_SAS] = "delegation", [AUTH_BEARER] = "bearer",
 	};
 	return names[k];
 }

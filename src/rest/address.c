@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a request points: account (host or path), resource, protocol version, ids. Names are decoded here once; whether they
- * are good names is for the service to say. */
+ * Where a request points: account (host or path), resource, protocol version, ids. Names are decoded here once; whether
+ * they are good names is for the service to say. */
 #include <ctype.h>
 
 #include "rest/exchange_int.h"
@@ -234,7 +234,8 @@ static enum err split_resource(struct request *r)
 	}
 }
 
-/* A web address names a path in $web and nothing else: no version, no parameters. The account is the host's, or the first. */
+/* A web address names a path in $web and nothing else: no version, no parameters. The account is the host's, or the
+ * first. */
 static enum err find_website(struct request *r)
 {
 	struct slice host = r->head->host, label = slice_first(host, slice_find_byte(host, '.'));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sink of a request's body: memory for documents, the payload (hashed on the way) for data.
  *
- * A payload that stays in memory is hashed and appended on the loop. A longer one goes through two buffers: the loop fills
- * one while a worker hashes and writes the other; when both are full the socket is not read, so a fast sender waits in its
- * own TCP window. The worker that takes the last piece also ends the payload, because sealing may block.
+ * A payload that stays in memory is hashed and appended on the loop. A longer one goes through two buffers: the loop
+ * fills one while a worker hashes and writes the other; when both are full the socket is not read, so a fast sender
+ * waits in its own TCP window. The worker that takes the last piece also ends the payload, because sealing may block.
  *
- * States: began -> (fill, flush)* -> ended -> finished, or error. While `working`, the writer, the hashes and `busy` belong to
- * the worker and ex->pending counts it. */
+ * States: began -> (fill, flush)* -> ended -> finished, or error. While `working`, the writer, the hashes and `busy`
+ * belong to the worker and ex->pending counts it. */
 #include <assert.h>
 
 #include "rest/exchange_int.h"
@@ -31,7 +31,8 @@ enum err body_begin(struct exchange *ex)
 	hash_md5_init(&k->md5);
 	if (!is_stream(ex))
 		return ERR_OK;
-	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0, &k->writer));
+	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0,
+			       &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
 	return ERR_OK;
@@ -132,8 +133,8 @@ static bool stays_inline(struct exchange *ex, size_t bytes)
 	return !k->working && payload_writer_stays_in_memory(k->writer, bytes);
 }
 
-/* Small bodies of known length get what they need from the arena, others a whole buffer of the pool, or a small one of their
- * own when very many are on their way. */
+/* Small bodies of known length get what they need from the arena, others a whole buffer of the pool, or a small one of
+ * their own when very many are on their way. */
 static bool fill_ensure(struct exchange *ex)
 {
 	struct body_buffer *b = &sink_of(ex)->fill;
@@ -145,7 +146,9 @@ static bool fill_ensure(struct exchange *ex)
 	} else if (ex->rl->live_buffers < LIMIT_LOOP_BUFFERS) {
 		*b = (struct body_buffer){ .ptr = buffer_get(ex->rl), .cap = BODY_BUFFER_BYTES, .from = BUFFER_POOL };
 	} else {
-		*b = (struct body_buffer){ .ptr = malloc(BODY_BUFFER_SMALL_BYTES), .cap = BODY_BUFFER_SMALL_BYTES, .from = BUFFER_HEAP };
+		*b = (struct body_buffer){ .ptr = malloc(BODY_BUFFER_SMALL_BYTES),
+					   .cap = BODY_BUFFER_SMALL_BYTES,
+					   .from = BUFFER_HEAP };
 	}
 	return b->ptr != NULL;
 }

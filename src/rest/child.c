@@ -10,8 +10,9 @@ static enum http_method method_of(struct slice text)
 	static const struct {
 		const char *text;
 		enum http_method method;
-	} methods[] = { { "GET", HTTP_GET },       { "HEAD", HTTP_HEAD },       { "PUT", HTTP_PUT },     { "POST", HTTP_POST },
-			{ "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS }, { "MERGE", HTTP_MERGE }, { "PATCH", HTTP_PATCH } };
+	} methods[] = { { "GET", HTTP_GET },	 { "HEAD", HTTP_HEAD },	    { "PUT", HTTP_PUT },
+			{ "POST", HTTP_POST },	 { "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS },
+			{ "MERGE", HTTP_MERGE }, { "PATCH", HTTP_PATCH } };
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
 		if (slice_eq(text, slice_str(methods[i].text)))
 			return methods[i].method;

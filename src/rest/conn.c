@@ -3,15 +3,16 @@
  *
  *   IDLE -> HEAD -> (BODY) -> (BUSY) -> WRITE -> (DRAIN) -> IDLE ...          WRITE -> LINGER -> closed
  *
- * IDLE holds no exchange and no buffer. HEAD gathers the head; BODY feeds the sink; BUSY waits for the driver; WRITE sends; DRAIN
- * throws away a small rest of a body nobody wanted; LINGER lets the peer read the last answer before the close.
- * conn_pump runs the machine until it has to wait; readiness is remembered in readable and writable (edges come once).
+ * IDLE holds no exchange and no buffer. HEAD gathers the head; BODY feeds the sink; BUSY waits for the driver; WRITE
+ * sends; DRAIN throws away a small rest of a body nobody wanted; LINGER lets the peer read the last answer before the
+ * close. conn_pump runs the machine until it has to wait; readiness is remembered in readable and writable (edges come
+ * once).
  *
- * Head slices point into ex->in, so `in` is frozen from the end of the head until the answer is out: body bytes that did not
- * come with the head are read elsewhere, never more than the body has.
+ * Head slices point into ex->in, so `in` is frozen from the end of the head until the answer is out: body bytes that
+ * did not come with the head are read elsewhere, never more than the body has.
  *
- * A peer that ends its side (half-close) still gets its answer. A peer that resets loses its exchange; what is pending in the
- * store or with a worker ends first, then the exchange goes (orphans). */
+ * A peer that ends its side (half-close) still gets its answer. A peer that resets loses its exchange; what is pending
+ * in the store or with a worker ends first, then the exchange goes (orphans). */
 #include <assert.h>
 #include <sys/epoll.h>
 
@@ -263,10 +264,12 @@ static void conn_continue(struct conn *c)
 {
 	static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct exchange *ex = c->ex;
-	if (!ex->head.expect_continue || ex->framing.ended || ex->framing.in_pos < ex->in.len || ex->head.minor_version == 0)
+	if (!ex->head.expect_continue || ex->framing.ended || ex->framing.in_pos < ex->in.len ||
+	    ex->head.minor_version == 0)
 		return;
 	struct iovec iov = { (void *)(uintptr_t)text, sizeof text - 1 };
-	/* Everything before is sent, so these few bytes always fit; if not, the peer does not read and is not worth waiting for. */
+	/* Everything before is sent, so these few bytes always fit; if not, the peer does not read and is not worth
+	 * waiting for. */
 	if (io_stream_writev(&c->stream, &iov, 1) != (ssize_t)sizeof text - 1)
 		conn_close(c);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the REST room: the connection. Small, because ten thousand of them may sit idle; all that a request needs is in its
- * exchange. Belongs to its loop's thread once adopted. */
+ * Inside the REST room: the connection. Small, because ten thousand of them may sit idle; all that a request needs is
+ * in its exchange. Belongs to its loop's thread once adopted. */
 #ifndef REST_CONN_INT_H
 #define REST_CONN_INT_H
 
@@ -25,7 +25,7 @@ struct conn {
 	bool task_queued;
 	bool idle_since_request; /* the deadline of idleness is set */
 	unsigned turn_requests;
-	uint64_t window_bytes;   /* of the body, when its window began */
+	uint64_t window_bytes; /* of the body, when its window began */
 	size_t lingered_bytes;
 	uint8_t address_len;
 	char address[IO_ADDRESS_TEXT_BYTES];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a request as request.h tells it, without a socket: a connection (conn.c) or a batch gives it a head and a body
- * and gets an answer. Whatever waits (a commit, a worker, parts of a batch) parks the exchange and comes back to its loop. */
+ * The life of a request as request.h tells it, without a socket: a connection (conn.c) or a batch gives it a head and a
+ * body and gets an answer. Whatever waits (a commit, a worker, parts of a batch) parks the exchange and comes back to
+ * its loop. */
 #include "rest/driver.h"
 
 #include <assert.h>
@@ -219,7 +220,8 @@ static enum err precheck(struct request *r)
 
 static bool is_health(const struct request *r)
 {
-	return (r->head->method == HTTP_GET || r->head->method == HTTP_HEAD) && slice_eq(r->head->path, SLICE("/health"));
+	return (r->head->method == HTTP_GET || r->head->method == HTTP_HEAD) &&
+	       slice_eq(r->head->path, SLICE("/health"));
 }
 
 static enum driver_state answer_health(struct exchange *ex)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Errors as the services write them: XML with a byte order mark for Blob, Queue, File and the XML operations of Table, OData
- * JSON for the rest of Table. A HEAD and a 304 carry the code in a header only.
- * What a handler put into the answer is dropped, except the headers of a 304 (ETag and the like). */
+ * Errors as the services write them: XML with a byte order mark for Blob, Queue, File and the XML operations of Table,
+ * OData JSON for the rest of Table. A HEAD and a 304 carry the code in a header only. What a handler put into the
+ * answer is dropped, except the headers of a 304 (ETag and the like). */
 #include "rest/exchange_int.h"
 #include "rest/op.h"
 #include "wire/date.h"
@@ -156,7 +156,8 @@ void error_format(struct exchange *ex)
 	if (access) {
 		response_header(r, "Content-Type", SLICE("application/json"));
 	} else {
-		response_header(r, "Content-Type", SLICE("application/json; odata=minimalmetadata; streaming=true; charset=utf-8"));
+		response_header(r, "Content-Type",
+				SLICE("application/json; odata=minimalmetadata; streaming=true; charset=utf-8"));
 		response_header(r, "X-Content-Type-Options", SLICE("nosniff"));
 	}
 }

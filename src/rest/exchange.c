@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges and buffers are recycled per loop, newest first, so that a busy loop works in the same warm memory for every
- * connection. What grew large is given back. */
+ * Exchanges and buffers are recycled per loop, newest first, so that a busy loop works in the same warm memory for
+ * every connection. What grew large is given back. */
 #include "rest/exchange_int.h"
 
 #include <assert.h>
@@ -140,9 +140,9 @@ void exchange_put(struct exchange *ex)
 
 char *buffer_get(struct rest_loop *rl)
 {
-	char *b = rl->free_buffers;
+	char *b = (char *)rl->free_buffers;
 	if (b) {
-		memcpy(&rl->free_buffers, b, sizeof b);
+		rl->free_buffers = rl->free_buffers->next;
 		rl->free_buffer_count--;
 	} else {
 		b = malloc(BODY_BUFFER_BYTES);
@@ -159,8 +159,9 @@ void buffer_put(struct rest_loop *rl, char *b)
 		free(b);
 		return;
 	}
-	memcpy(b, &rl->free_buffers, sizeof b);
-	rl->free_buffers = b;
+	struct free_buffer *f = (struct free_buffer *)(void *)b;
+	f->next = rl->free_buffers;
+	rl->free_buffers = f;
 	rl->free_buffer_count++;
 }
 
@@ -172,8 +173,8 @@ void exchange_pool_fini(struct rest_loop *rl)
 		exchange_free(ex);
 	}
 	while (rl->free_buffers) {
-		char *b = rl->free_buffers;
-		memcpy(&rl->free_buffers, b, sizeof b);
-		free(b);
+		struct free_buffer *f = rl->free_buffers;
+		rl->free_buffers = f->next;
+		free(f);
 	}
 }

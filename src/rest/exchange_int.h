@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the REST room: an exchange is a request with all that carries it, from the bytes of its head to the last byte of its
- * answer. Exchanges are recycled by their loop: an idle connection holds none.
+ * Inside the REST room: an exchange is a request with all that carries it, from the bytes of its head to the last byte
+ * of its answer. Exchanges are recycled by their loop: an idle connection holds none.
  *
- * Who may touch one: the loop's thread, except that (a) between store_write and the wake task the committer uses job and the
- * arena, and (b) between submit and done a worker uses what the work names. `pending` counts those; an exchange whose
- * connection is gone is freed when it comes to 0. */
+ * Who may touch one: the loop's thread, except that (a) between store_write and the wake task the committer uses job
+ * and the arena, and (b) between submit and done a worker uses what the work names. `pending` counts those; an exchange
+ * whose connection is gone is freed when it comes to 0. */
 #ifndef REST_EXCHANGE_INT_H
 #define REST_EXCHANGE_INT_H
 
@@ -43,13 +43,13 @@ struct body_sink {
 	struct hash_md5 md5;
 	uint64_t crc64;
 	uint64_t received_bytes;
-	struct buf memory;        /* BODY_MEMORY that did not come in one piece */
-	struct body_buffer fill;  /* being filled by the loop */
-	struct body_buffer busy;  /* being hashed and written by a worker */
+	struct buf memory;	 /* BODY_MEMORY that did not come in one piece */
+	struct body_buffer fill; /* being filled by the loop */
+	struct body_buffer busy; /* being hashed and written by a worker */
 	bool working;
-	bool last;                /* the work at hand ends the payload */
-	bool ended;               /* everything was received */
-	bool finished;            /* req.payload is complete and owned */
+	bool last;     /* the work at hand ends the payload */
+	bool ended;    /* everything was received */
+	bool finished; /* req.payload is complete and owned */
 	enum err error;
 	enum err work_error;
 	struct io_work work;
@@ -58,11 +58,11 @@ struct body_sink {
 /* How the body lies in the byte stream (conn.c). */
 struct framing {
 	bool chunked, ended;
-	uint64_t left_bytes;      /* of a Content-Length */
+	uint64_t left_bytes; /* of a Content-Length */
 	struct http_chunked chunk;
-	struct slice data;        /* decoded bytes of a chunk that the sink had no room for yet */
-	size_t in_pos;            /* next byte of `in` */
-	size_t raw_pos;           /* next byte of `raw` */
+	struct slice data; /* decoded bytes of a chunk that the sink had no room for yet */
+	size_t in_pos;	   /* next byte of `in` */
+	size_t raw_pos;	   /* next byte of `raw` */
 };
 
 struct exchange {
@@ -70,36 +70,36 @@ struct exchange {
 	struct http_head head;
 	struct arena arena;
 	struct rest_loop *rl;
-	struct conn *conn;            /* NULL: a part of a batch, or the peer is gone */
+	struct conn *conn;					/* NULL: a part of a batch, or the peer is gone */
 	void (*advanced)(struct exchange *, enum driver_state); /* after it was parked; loop thread */
 	unsigned pending;
-	enum err error;               /* what the answer says */
+	enum err error; /* what the answer says */
 	struct store_job job;
-	bool write_uncertain;         /* a commit may have published the payload */
-	bool write_done;              /* a commit did */
+	bool write_uncertain; /* a commit may have published the payload */
+	bool write_done;      /* a commit did */
 	struct io_task wake;
-	enum err async_error;         /* result of what was pending */
-	struct io_work work;          /* STEP_WORK */
+	enum err async_error; /* result of what was pending */
+	struct io_work work;  /* STEP_WORK */
 	struct body_sink sink;
 	struct exchange *children, *next_child;
 	bool (*child_allowed)(const struct op *);
-	bool close_after;             /* Connection: close */
-	bool skip_body;               /* HEAD, 204, 304 */
-	bool continued;               /* 100 Continue was sent */
-	bool broken_framing;          /* where the next request begins is not known */
+	bool close_after;    /* Connection: close */
+	bool skip_body;	     /* HEAD, 204, 304 */
+	bool continued;	     /* 100 Continue was sent */
+	bool broken_framing; /* where the next request begins is not known */
 
-	struct buf in;                /* from the first byte of the head on; frozen while the request runs */
+	struct buf in; /* from the first byte of the head on; frozen while the request runs */
 	size_t scanned_bytes;
-	struct buf raw;               /* chunked bodies that did not fit `in` */
+	struct buf raw; /* chunked bodies that did not fit `in` */
 	struct framing framing;
-	struct buf out;               /* the head of the answer */
+	struct buf out; /* the head of the answer */
 	size_t out_pos;
-	struct slice body_rest;       /* of the answer, from memory */
-	size_t run_index;             /* next byte of the answer's runs */
+	struct slice body_rest; /* of the answer, from memory */
+	size_t run_index;	/* next byte of the answer's runs */
 	uint64_t run_pos;
-	char *piece;                  /* bytes of runs on their way out, from the loop's pool */
+	char *piece; /* bytes of runs on their way out, from the loop's pool */
 	size_t piece_pos, piece_len;
-	uint64_t bytes_in, bytes_out; /* bodies, for the log */
+	uint64_t bytes_in, bytes_out;	     /* bodies, for the log */
 	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
 	struct exchange *next_free;
 };
@@ -109,6 +109,11 @@ static inline struct exchange *exchange_of(struct request *r)
 	return (struct exchange *)r;
 }
 
+/* A buffer of the pool while nobody uses it. */
+struct free_buffer {
+	struct free_buffer *next;
+};
+
 /* One per loop thread. */
 struct rest_loop {
 	struct rest_server *server;
@@ -116,15 +121,15 @@ struct rest_loop {
 	pthread_t thread;
 	bool started;
 	unsigned index;
-	struct rng rng;        /* of the system: ids that must not be guessed */
-	struct rng id_rng;     /* seeded: request ids, which need only be unique */
+	struct rng rng;	   /* of the system: ids that must not be guessed */
+	struct rng id_rng; /* seeded: request ids, which need only be unique */
 	uint64_t date_second;
-	char date[32];         /* RFC 1123, of date_second */
+	char date[32]; /* RFC 1123, of date_second */
 	struct buf log;
 	bool log_failed;
 	struct exchange *free_exchanges;
 	size_t free_exchange_count, live_exchanges;
-	char *free_buffers;    /* BODY_BUFFER_BYTES each, linked through their first bytes */
+	struct free_buffer *free_buffers; /* BODY_BUFFER_BYTES each */
 	size_t free_buffer_count, live_buffers;
 	struct conn *conns;
 	atomic_size_t conn_count;
@@ -142,8 +147,8 @@ static inline void stat_add(atomic_uint_least64_t *counter, uint64_t n)
 
 /* exchange.c */
 struct exchange *exchange_get(struct rest_loop *); /* NULL: no memory */
-void exchange_put(struct exchange *);              /* ends the request and recycles it; pending must be 0 */
-void exchange_reset(struct exchange *);            /* ends the request, ready for the next on the same connection */
+void exchange_put(struct exchange *);		   /* ends the request and recycles it; pending must be 0 */
+void exchange_reset(struct exchange *);		   /* ends the request, ready for the next on the same connection */
 char *buffer_get(struct rest_loop *);
 void buffer_put(struct rest_loop *, char *);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heads of answers, and the shorthands handlers use for headers and faults. Built by copying prepared pieces: no printf on
- * the way of an ordinary answer. */
+ * Heads of answers, and the shorthands handlers use for headers and faults. Built by copying prepared pieces: no printf
+ * on the way of an ordinary answer. */
 #include <assert.h>
 
 #include "rest/exchange_int.h"
@@ -9,23 +9,23 @@
 void response_header(struct request *r, const char *name, struct slice value)
 {
 	struct buf *b = &r->response.headers;
-	size_t name_len = strlen(name);
-	char *p = buf_reserve(b, name_len + value.len + 4);
+	struct slice n = slice_make(name, strlen(name));
+	char *p = buf_reserve(b, n.len + value.len + 4);
 	if (!p)
 		return;
-	memcpy(p, name, name_len);
-	p += name_len;
+	memcpy(p, n.ptr, n.len);
+	p += n.len;
 	*p++ = ':';
 	*p++ = ' ';
-	/* A stored value can never end the header: what came in by a header had no control bytes, what came in by XML or a
-	 * SAS may have. */
+	/* A stored value can never end the header: what came in by a header had no control bytes, what came in by XML
+	 * or a SAS may have. */
 	for (size_t i = 0; i < value.len; i++) {
 		unsigned char c = (unsigned char)value.ptr[i];
 		*p++ = c < 0x20 || c == 0x7f ? ' ' : (char)c;
 	}
 	*p++ = '\r';
 	*p++ = '\n';
-	b->len += name_len + value.len + 4;
+	b->len += n.len + value.len + 4;
 }
 
 static size_t format_u64(uint64_t v, char dst[20])

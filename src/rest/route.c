@@ -6,16 +6,28 @@
 
 #include "rest/exchange_int.h"
 
-#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title) \
+#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title)      \
 	extern const struct handler handler_##name_ __attribute__((weak));
 #include "rest/ops.def"
 #undef OP
 
 static const struct op ops[] = {
-#define OP(id_, service_, methods_, level_, restype_, comp_, selector_, sas_, account_sas_, srt_, anon_, body_, name_, title_) \
-	{ .id = #id_, .service = SERVICE_##service_, .methods = methods_, .level = LEVEL_##level_, .restype = restype_, \
-	  .comp = comp_, .selector = selector_, .sas = sas_, .account_sas = account_sas_, .resource_type = srt_, \
-	  .anon = ANON_##anon_, .body = BODY_##body_, .handler = &handler_##name_, .title = title_ },
+#define OP(id_, service_, methods_, level_, restype_, comp_, selector_, sas_, account_sas_, srt_, anon_, body_, name_, \
+	   title_)                                                                                                     \
+	{ .id = #id_,                                                                                                  \
+	  .service = SERVICE_##service_,                                                                               \
+	  .methods = methods_,                                                                                         \
+	  .level = LEVEL_##level_,                                                                                     \
+	  .restype = restype_,                                                                                         \
+	  .comp = comp_,                                                                                               \
+	  .selector = selector_,                                                                                       \
+	  .sas = sas_,                                                                                                 \
+	  .account_sas = account_sas_,                                                                                 \
+	  .resource_type = srt_,                                                                                       \
+	  .anon = ANON_##anon_,                                                                                        \
+	  .body = BODY_##body_,                                                                                        \
+	  .handler = &handler_##name_,                                                                                 \
+	  .title = title_ },
 #include "rest/ops.def"
 #undef OP
 };

@@ -22,38 +22,38 @@ struct rest_loop;
 struct rest_listener_state;
 
 struct rest_listener {
-	const char *host;     /* numeric address or name; NULL = 127.0.0.1 */
-	uint16_t port;        /* 0 = the system picks one: rest_server_port tells which */
+	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
+	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
 	enum service service;
-	struct io_tls *tls;   /* NULL = plain HTTP */
+	struct io_tls *tls; /* NULL = plain HTTP */
 };
 
 /* 0 = the value of base/limits.h. Tests shorten them; nothing else should. */
 struct rest_timeouts {
-	uint64_t head_ms;       /* a request's head must be complete */
-	uint64_t body_idle_ms;  /* also the window of the least body rate */
-	uint64_t idle_ms;       /* keep-alive without a request */
+	uint64_t head_ms;	/* a request's head must be complete */
+	uint64_t body_idle_ms;	/* also the window of the least body rate */
+	uint64_t idle_ms;	/* keep-alive without a request */
 	uint64_t write_idle_ms; /* a peer that does not read */
-	uint64_t drain_ms;      /* rest_server_stop: in-flight requests may end within this */
+	uint64_t drain_ms;	/* rest_server_stop: in-flight requests may end within this */
 };
 
 struct rest_config {
 	struct store *store;
-	struct clock *clock;                  /* NULL = the store's */
+	struct clock *clock; /* NULL = the store's */
 	const struct rest_listener *listeners;
 	size_t listener_count;
-	struct auth_account *accounts;        /* prepared by rest_server_start, released by rest_server_stop */
+	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
-	const char *challenge_authority;      /* authorization_uri of the 401 challenge; NULL = the public cloud's */
-	unsigned loops;                       /* 0 = one per core */
-	unsigned workers;                     /* 0 = as many as cores, at least 2 */
-	const char *access_log;               /* NULL = none, "-" = stdout, else a file that is appended to */
-	bool development;                     /* shown in /health; no rule of the protocol depends on it */
-	bool versioning;                      /* blob versioning, for every account */
-	uint32_t container_retention_days;    /* deleted containers can be restored for so long; 0 = not at all */
-	bool public_access_off;               /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
-	bool debug_signatures;                /* log strings to sign of refused requests (never keys or signatures) */
+	const char *challenge_authority;	 /* authorization_uri of the 401 challenge; NULL = the public cloud's */
+	unsigned loops;				 /* 0 = one per core */
+	unsigned workers;			 /* 0 = as many as cores, at least 2 */
+	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
+	bool development;			 /* shown in /health; no rule of the protocol depends on it */
+	bool versioning;			 /* blob versioning, for every account */
+	uint32_t container_retention_days;	 /* deleted containers can be restored for so long; 0 = not at all */
+	bool public_access_off; /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
+	bool debug_signatures;	/* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;
 };
 
@@ -73,14 +73,16 @@ struct rest_server {
 	struct rest_listener_state *listeners;
 	size_t listener_count;
 	int access_log_fd;
-	atomic_uint_least64_t cors_state[REST_CORS_ACCOUNTS * 4]; /* rest/cors.c: what is remembered per account and service */
-	atomic_uint_least64_t accepted; /* written by loop 0 */
+	atomic_uint_least64_t
+		cors_state[REST_CORS_ACCOUNTS * 4]; /* rest/cors.c: what is remembered per account and service */
+	atomic_uint_least64_t accepted;		    /* written by loop 0 */
 };
 
-/* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad address). */
+/* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad
+ * address). */
 enum err rest_server_start(const struct rest_config *, struct rest_server **ret, struct buf *ret_message) MUST_CHECK;
-/* Stops accepting, lets requests end within drain_ms, then closes what is left; returns when all threads ended. The store
- * must still be open. Accepts NULL. */
+/* Stops accepting, lets requests end within drain_ms, then closes what is left; returns when all threads ended. The
+ * store must still be open. Accepts NULL. */
 void rest_server_stop(struct rest_server *);
 /* The port listener i (order of the configuration) really has. */
 uint16_t rest_server_port(const struct rest_server *, size_t i);
@@ -88,8 +90,8 @@ uint16_t rest_server_port(const struct rest_server *, size_t i);
 const struct auth_account *rest_server_account(const struct rest_server *, struct slice name);
 
 struct rest_stats {
-	uint64_t connections;  /* open now */
-	uint64_t accepted;     /* since the start */
+	uint64_t connections; /* open now */
+	uint64_t accepted;    /* since the start */
 	uint64_t requests;
 	uint64_t responses_2xx, responses_3xx, responses_4xx, responses_5xx;
 	uint64_t body_bytes_in, body_bytes_out;

@@ -2,14 +2,15 @@
  * Listening sockets: messages that say what to do, accepting, running out of descriptors. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "io/listen.h"
@@ -41,7 +42,9 @@ static void messages_say_what_to_do(void **state)
 
 static int connect_to(uint16_t port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
 	return fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A whole server on the in-memory engine, with small handlers of its own in place of the services', and a raw client.
- * The handlers: Put Blob keeps the payload (extents or inline) in one record and answers its hashes; Get Blob streams it;
- * Set Blob Tags wants a document of at most 1000 bytes and answers it; Delete Blob counts on a worker. */
+ * The handlers: Put Blob keeps the payload (extents or inline) in one record and answers its hashes; Get Blob streams
+ * it; Set Blob Tags wants a document of at most 1000 bytes and answers it; Delete Blob counts on a worker. */
 #ifndef TEST_REST_HARNESS_H
 #define TEST_REST_HARNESS_H
 
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "base/bytes.h"
@@ -34,8 +35,8 @@
 
 struct test_blob {
 	struct slice key;
-	struct payload *payload;      /* put */
-	struct slice record;          /* get */
+	struct payload *payload; /* put */
+	struct slice record;	 /* get */
 	bool old;
 };
 
@@ -246,7 +247,8 @@ static inline void harness_sas(const char *permissions)
 	char text[256], sig[64];
 	unsigned char mac[HASH_SHA256_BYTES];
 	struct hash_hmac_key key;
-	int n = snprintf(text, sizeof text, TEST_ACCOUNT "\n%s\nbqt\nsco\n\n2099-01-01T00:00:00Z\n\n\n2021-06-08\n\n", permissions);
+	int n = snprintf(text, sizeof text, TEST_ACCOUNT "\n%s\nbqt\nsco\n\n2099-01-01T00:00:00Z\n\n\n2021-06-08\n\n",
+			 permissions);
 	hash_hmac_key_init(&key, H.account.key[0]);
 	hash_hmac(&key, slice_make(text, (size_t)n), mac);
 	struct buf b;
@@ -262,7 +264,8 @@ static inline void harness_sas(const char *permissions)
 	}
 	sig[len] = 0;
 	buf_fini(&b);
-	snprintf(H.sas, sizeof H.sas, "sv=2021-06-08&ss=bqt&srt=sco&sp=%s&se=2099-01-01T00:00:00Z&sig=%s", permissions, sig);
+	snprintf(H.sas, sizeof H.sas, "sv=2021-06-08&ss=bqt&srt=sco&sp=%s&se=2099-01-01T00:00:00Z&sig=%s", permissions,
+		 sig);
 }
 
 static inline void harness_start(const struct rest_timeouts *timeouts, const char *access_log, unsigned loops)
@@ -273,11 +276,19 @@ static inline void harness_start(const struct rest_timeouts *timeouts, const cha
 	buf_init(&message, 4096);
 	assert_int_equal(engine_mem_open(NULL, &H.engine), ERR_OK);
 	assert_int_equal(store_open(H.engine, &options, &H.store), ERR_OK);
-	H.account = (struct auth_account){ .name = SLICE(TEST_ACCOUNT), .key = { SLICE("0123456789abcdef0123456789abcdef"), SLICE_NONE } };
-	struct rest_listener listeners[] = { { NULL, 0, SERVICE_BLOB, NULL }, { NULL, 0, SERVICE_QUEUE, NULL },
+	H.account = (struct auth_account){ .name = SLICE(TEST_ACCOUNT),
+					   .key = { SLICE("0123456789abcdef0123456789abcdef"), SLICE_NONE } };
+	struct rest_listener listeners[] = { { NULL, 0, SERVICE_BLOB, NULL },
+					     { NULL, 0, SERVICE_QUEUE, NULL },
 					     { NULL, 0, SERVICE_TABLE, NULL } };
-	struct rest_config config = { .store = H.store, .listeners = listeners, .listener_count = 3, .accounts = &H.account,
-				      .account_count = 1, .loops = loops, .workers = 2, .access_log = access_log };
+	struct rest_config config = { .store = H.store,
+				      .listeners = listeners,
+				      .listener_count = 3,
+				      .accounts = &H.account,
+				      .account_count = 1,
+				      .loops = loops,
+				      .workers = 2,
+				      .access_log = access_log };
 	if (timeouts)
 		config.timeouts = *timeouts;
 	enum err e = rest_server_start(&config, &H.server, &message);
@@ -300,7 +311,9 @@ static inline void harness_stop(void)
 static inline int client_connect_to(uint16_t port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval limit = { .tv_sec = 20 };
 	assert_true(fd >= 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -337,7 +350,7 @@ static inline void client_sendf(int fd, const char *format, ...)
 }
 
 struct answer {
-	int status;       /* 0: closed without an answer, -1: nothing within the time */
+	int status; /* 0: closed without an answer, -1: nothing within the time */
 	char head[8192];
 	char *body;
 	size_t body_len;

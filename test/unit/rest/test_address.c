@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "rest/exchange_int.h"
@@ -13,7 +14,8 @@ static struct auth_account accounts[] = { { .name = SLICE("acct") }, { .name = S
 static struct rest_server server = { .accounts = accounts, .account_count = 2 };
 static struct exchange ex;
 
-static enum err look(enum service service, const char *method, const char *target, const char *host, const char *headers)
+static enum err look(enum service service, const char *method, const char *target, const char *host,
+		     const char *headers)
 {
 	static char text[8192];
 	size_t scanned = 0;
@@ -49,7 +51,8 @@ static void resources_of_every_service(void **state)
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/?restype=container", "c", "", "/c/", LEVEL_CONTAINER },
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/a/b/c", "c", "a/b/c", "/c/a/b/c", LEVEL_OBJECT },
-		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/a%2Fb%20c%5Cd", "c", "a/b c\\d", "/c/a%2Fb%20c%5Cd", LEVEL_OBJECT },
+		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/a%2Fb%20c%5Cd", "c", "a/b c\\d", "/c/a%2Fb%20c%5Cd",
+		  LEVEL_OBJECT },
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/a+b", "c", "a+b", "/c/a+b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/c/b/", "c", "b/", "/c/b/", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct/name", "$root", "name", "/name", LEVEL_OBJECT },
@@ -71,10 +74,10 @@ static void resources_of_every_service(void **state)
 		{ SERVICE_TABLE, "127.0.0.1", "/acct/t", "t", "", "/t", LEVEL_TABLE },
 		{ SERVICE_TABLE, "127.0.0.1", "/acct/t()", "t", "", "/t()", LEVEL_TABLE },
 		{ SERVICE_TABLE, "127.0.0.1", "/acct/$batch", "", "", "/$batch", LEVEL_BATCH },
-		{ SERVICE_TABLE, "127.0.0.1", "/acct/t(PartitionKey='a',RowKey='b')", "t", "PartitionKey='a',RowKey='b'",
-		  "/t(PartitionKey='a',RowKey='b')", LEVEL_ENTITY },
-		{ SERVICE_TABLE, "127.0.0.1", "/acct/t(PartitionKey='%28)',RowKey='''')", "t", "PartitionKey='()',RowKey=''''",
-		  "/t(PartitionKey='%28)',RowKey='''')", LEVEL_ENTITY },
+		{ SERVICE_TABLE, "127.0.0.1", "/acct/t(PartitionKey='a',RowKey='b')", "t",
+		  "PartitionKey='a',RowKey='b'", "/t(PartitionKey='a',RowKey='b')", LEVEL_ENTITY },
+		{ SERVICE_TABLE, "127.0.0.1", "/acct/t(PartitionKey='%28)',RowKey='''')", "t",
+		  "PartitionKey='()',RowKey=''''", "/t(PartitionKey='%28)',RowKey='''')", LEVEL_ENTITY },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		enum err e = look(rows[i].service, "GET", rows[i].target, rows[i].host, "");
@@ -85,8 +88,10 @@ static void resources_of_every_service(void **state)
 		expect_slice(ex.req.object, rows[i].object);
 		expect_slice(ex.req.raw_resource_path, rows[i].raw);
 		assert_int_equal(ex.req.level, rows[i].level);
-		assert_int_equal(ex.req.path_style, strncmp(rows[i].host, "acct", 4) != 0 || !strchr(rows[i].host, '.'));
-		assert_int_equal(ex.req.secondary, strstr(rows[i].host, "-secondary") || strstr(rows[i].target, "-secondary"));
+		assert_int_equal(ex.req.path_style,
+				 strncmp(rows[i].host, "acct", 4) != 0 || !strchr(rows[i].host, '.'));
+		assert_int_equal(ex.req.secondary,
+				 strstr(rows[i].host, "-secondary") || strstr(rows[i].target, "-secondary"));
 	}
 }
 
@@ -142,7 +147,8 @@ static void versions(void **state)
 		{ SERVICE_TABLE, "", "Authorization: SharedKey a:b\r\n", ERR_MISSING_REQUIRED_HEADER, 0 },
 		{ SERVICE_BLOB, "?sig=x&sv=2019-02-02", "", ERR_OK, 20190202 },
 		{ SERVICE_BLOB, "?sig=x&sv=2019-02-02", "x-ms-version: 2021-06-08\r\n", ERR_OK, 20210608 },
-		{ SERVICE_BLOB, "?sig=x&sv=2019-02-02&api-version=2020-02-10", "x-ms-version: 2021-06-08\r\n", ERR_OK, 20200210 },
+		{ SERVICE_BLOB, "?sig=x&sv=2019-02-02&api-version=2020-02-10", "x-ms-version: 2021-06-08\r\n", ERR_OK,
+		  20200210 },
 		{ SERVICE_BLOB, "?sig=x&sv=2019-02-02&api-version=nonsense", "", ERR_INVALID_QUERY_PARAMETER_VALUE, 0 },
 		{ SERVICE_BLOB, "?api-version=nonsense", "", ERR_OK, 20090919 },
 	};
@@ -189,8 +195,10 @@ static void routes(void **state)
 		{ SERVICE_BLOB, "HEAD", "/acct/c/b", "", "BLOB_GET_PROPERTIES", 0 },
 		{ SERVICE_BLOB, "PUT", "/acct/c/b", "", "BLOB_PUT", 0 },
 		{ SERVICE_BLOB, "PUT", "/acct/c/b", "x-ms-copy-source: u\r\n", "BLOB_COPY", 0 },
-		{ SERVICE_BLOB, "PUT", "/acct/c/b", "x-ms-copy-source: u\r\nx-ms-requires-sync: true\r\n", "BLOB_COPY_SYNC", 0 },
-		{ SERVICE_BLOB, "PUT", "/acct/c/b", "x-ms-copy-source: u\r\nx-ms-blob-type: BlockBlob\r\n", "BLOB_PUT_FROM_URL", 0 },
+		{ SERVICE_BLOB, "PUT", "/acct/c/b", "x-ms-copy-source: u\r\nx-ms-requires-sync: true\r\n",
+		  "BLOB_COPY_SYNC", 0 },
+		{ SERVICE_BLOB, "PUT", "/acct/c/b", "x-ms-copy-source: u\r\nx-ms-blob-type: BlockBlob\r\n",
+		  "BLOB_PUT_FROM_URL", 0 },
 		{ SERVICE_BLOB, "PUT", "/acct/c/b?comp=block&blockid=x", "", "BLOB_PUT_BLOCK", 0 },
 		{ SERVICE_BLOB, "PUT", "/acct/c/b?comp=BlockList", "", "BLOB_PUT_BLOCK_LIST", 0 },
 		{ SERVICE_BLOB, "OPTIONS", "/acct/c/b", "", "BLOB_PREFLIGHT", 0 },
@@ -201,7 +209,8 @@ static void routes(void **state)
 		{ SERVICE_TABLE, "POST", "/acct/t", "", "ENTITY_INSERT", 0 },
 		{ SERVICE_TABLE, "PUT", "/acct/t(PartitionKey='a',RowKey='b')", "", "ENTITY_INSERT_OR_REPLACE", 0 },
 		{ SERVICE_TABLE, "PUT", "/acct/t(PartitionKey='a',RowKey='b')", "If-Match: *\r\n", "ENTITY_UPDATE", 0 },
-		{ SERVICE_TABLE, "MERGE", "/acct/t(PartitionKey='a',RowKey='b')", "If-Match: *\r\n", "ENTITY_MERGE", 0 },
+		{ SERVICE_TABLE, "MERGE", "/acct/t(PartitionKey='a',RowKey='b')", "If-Match: *\r\n", "ENTITY_MERGE",
+		  0 },
 		{ SERVICE_TABLE, "GET", "/acct/t?comp=acl", "", "TABLE_GET_ACL", 0 },
 		{ SERVICE_TABLE, "POST", "/acct/$batch", "", "TABLE_BATCH", 0 },
 		{ SERVICE_BLOB, "GET", "/acct", "", NULL, ERR_INVALID_QUERY_PARAMETER_VALUE },
@@ -214,14 +223,16 @@ static void routes(void **state)
 		{ SERVICE_TABLE, "DELETE", "/acct/t", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		assert_int_equal(look(rows[i].service, rows[i].method, rows[i].target, "127.0.0.1", rows[i].headers), ERR_OK);
+		assert_int_equal(look(rows[i].service, rows[i].method, rows[i].target, "127.0.0.1", rows[i].headers),
+				 ERR_OK);
 		const struct op *op = op_find(&ex.req);
 		if (!rows[i].id) {
 			if (op)
 				fail_msg("%s %s: %s", rows[i].method, rows[i].target, op->id);
 			assert_int_equal(route_error(&ex.req), rows[i].error);
 		} else if (!op || strcmp(op->id, rows[i].id) != 0) {
-			fail_msg("%s %s: %s, want %s", rows[i].method, rows[i].target, op ? op->id : "none", rows[i].id);
+			fail_msg("%s %s: %s, want %s", rows[i].method, rows[i].target, op ? op->id : "none",
+				 rows[i].id);
 		}
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Connections over real sockets: framing, pipelining, bodies of every size and way of arriving, refusals, timeouts, drain. */
+ * Connections over real sockets: framing, pipelining, bodies of every size and way of arriving, refusals, timeouts,
+ * drain. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -65,14 +66,15 @@ static void health_answers_on_every_port_without_an_account(void **state)
 
 static void bodies_of_every_size_come_back_whole(void **state)
 {
-	static const size_t sizes[] = { 0, 1, 4096, 15000, 16384, 20000, 32767, 32768, 32769, 65536, 262144, 1048575, 1048576,
-					1048577, 3000000, 4194304, 4194305, 9000000 };
+	static const size_t sizes[] = { 0,     1,      4096,	15000,	 16384,	  20000,   32767,   32768,   32769,
+					65536, 262144, 1048575, 1048576, 1048577, 3000000, 4194304, 4194305, 9000000 };
 	int fd = client_connect();
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		unsigned char *bytes = pattern(sizes[i], (unsigned)i);
 		char name[32];
 		snprintf(name, sizeof name, "size-%zu", sizes[i]);
-		client_sendf(fd, "PUT /acct/c/%s?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", name, H.sas, sizes[i]);
+		client_sendf(fd, "PUT /acct/c/%s?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", name, H.sas,
+			     sizes[i]);
 		client_send(fd, bytes, sizes[i]);
 		client_receive(fd, false, &A);
 		assert_int_equal(A.status, 201);
@@ -91,7 +93,8 @@ static void chunked_bodies_come_back_whole(void **state)
 		unsigned char *bytes = pattern(sizes[i], (unsigned)i + 50);
 		char name[32];
 		snprintf(name, sizeof name, "chunked-%zu", sizes[i]);
-		client_sendf(fd, "PUT /acct/c/%s?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", name, H.sas);
+		client_sendf(fd, "PUT /acct/c/%s?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", name,
+			     H.sas);
 		for (size_t at = 0, n = 1; at < sizes[i]; at += n) {
 			n = n * 7 % 90001 + 1;
 			if (n > sizes[i] - at)
@@ -117,7 +120,8 @@ static void a_body_split_at_every_byte_of_a_small_request(void **state)
 {
 	char request[1024];
 	int n = snprintf(request, sizeof request,
-			 "PUT /acct/c/blob?comp=tags&%s HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world", H.sas);
+			 "PUT /acct/c/blob?comp=tags&%s HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world",
+			 H.sas);
 	int fd = client_connect();
 	for (int split = 1; split < n; split += 3) {
 		client_send(fd, request, (size_t)split);
@@ -141,15 +145,19 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	for (int i = 0; i < COUNT; i++) {
 		switch (i % 3) { /* at once, by a worker, by the committer */
 		case 0:
-			len += (size_t)snprintf(all + len, sizeof all - len,
-						"PUT /acct/c/b?comp=tags&%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n%03d", H.sas, i);
+			len += (size_t)snprintf(
+				all + len, sizeof all - len,
+				"PUT /acct/c/b?comp=tags&%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n%03d",
+				H.sas, i);
 			break;
 		case 1:
-			len += (size_t)snprintf(all + len, sizeof all - len, "DELETE /acct/c/b?%s HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
+			len += (size_t)snprintf(all + len, sizeof all - len,
+						"DELETE /acct/c/b?%s HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
 			break;
 		case 2:
-			len += (size_t)snprintf(all + len, sizeof all - len,
-						"PUT /acct/c/pipe-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", i, H.sas);
+			len += (size_t)snprintf(
+				all + len, sizeof all - len,
+				"PUT /acct/c/pipe-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", i, H.sas);
 		}
 	}
 	client_send(fd, all, len);
@@ -167,7 +175,10 @@ static void pipelined_requests_are_answered_in_order(void **state)
 static void continue_only_when_the_request_has_a_chance(void **state)
 {
 	int fd = client_connect();
-	client_sendf(fd, "PUT /acct/c/expect?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n", H.sas);
+	client_sendf(
+		fd,
+		"PUT /acct/c/expect?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n",
+		H.sas);
 	client_receive(fd, false, &A);
 	assert_int_equal(A.status, 100);
 	unsigned char *bytes = pattern(100000, 3);
@@ -177,7 +188,10 @@ static void continue_only_when_the_request_has_a_chance(void **state)
 	expect_md5(bytes, 100000);
 	free(bytes);
 	/* The blob is there now: the dry run refuses before the body. */
-	client_sendf(fd, "PUT /acct/c/expect?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n", H.sas);
+	client_sendf(
+		fd,
+		"PUT /acct/c/expect?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n",
+		H.sas);
 	client_receive(fd, false, &A);
 	expect_error(409, "BlobAlreadyExists");
 	assert_true(A.close);
@@ -186,7 +200,8 @@ static void continue_only_when_the_request_has_a_chance(void **state)
 	/* Not allowed to write: refused before the body, too. */
 	fd = client_connect();
 	harness_sas("r");
-	client_sendf(fd, "PUT /acct/c/e2?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n", H.sas);
+	client_sendf(fd, "PUT /acct/c/e2?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+		     H.sas);
 	client_receive(fd, false, &A);
 	expect_error(403, "AuthorizationPermissionMismatch");
 	harness_sas("rwdlact");
@@ -225,7 +240,10 @@ static void refused_body_is_drained_if_small_and_closes_if_large(void **state)
 static void operation_without_a_body_ignores_a_small_one(void **state)
 {
 	int fd = client_connect();
-	client_sendf(fd, "DELETE /acct/c/b?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhelloGET /health HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
+	client_sendf(fd,
+		     "DELETE /acct/c/b?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhelloGET /health "
+		     "HTTP/1.1\r\nHost: x\r\n\r\n",
+		     H.sas);
 	client_receive(fd, false, &A);
 	assert_int_equal(A.status, 202);
 	client_receive(fd, false, &A);
@@ -265,10 +283,13 @@ static void what_cannot_be_framed_is_400_and_close(void **state)
 
 static void bad_chunk_is_400_and_close(void **state)
 {
-	static const char *const chunks[] = { "zz\r\n", "-1\r\n", "5\r\nhelloX", "fffffffffffffffff\r\n", "5\nhello\n" };
+	static const char *const chunks[] = { "zz\r\n", "-1\r\n", "5\r\nhelloX", "fffffffffffffffff\r\n",
+					      "5\nhello\n" };
 	for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
 		int fd = client_connect();
-		client_sendf(fd, "PUT /acct/c/b?comp=tags&%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%s", H.sas, chunks[i]);
+		client_sendf(fd,
+			     "PUT /acct/c/b?comp=tags&%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%s",
+			     H.sas, chunks[i]);
 		client_receive(fd, false, &A);
 		assert_int_equal(A.status, 400);
 		assert_true(A.close);
@@ -309,7 +330,8 @@ static void peers_that_vanish_leave_nothing_behind(void **state)
 	for (int i = 0; i < 40; i++) {
 		int fd = client_connect();
 		struct linger l = { 1, 0 };
-		client_sendf(fd, "PUT /acct/c/gone-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n", i, H.sas);
+		client_sendf(fd, "PUT /acct/c/gone-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n", i,
+			     H.sas);
 		client_send(fd, bytes, (size_t)i * 75000); /* also nothing, also nearly all */
 		if (i % 2)
 			setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l); /* a reset, not an end */
@@ -318,7 +340,8 @@ static void peers_that_vanish_leave_nothing_behind(void **state)
 	for (int i = 0; i < 40; i++) { /* and while the commit is under way */
 		int fd = client_connect();
 		struct linger l = { 1, 0 };
-		client_sendf(fd, "PUT /acct/c/late-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n", i, H.sas);
+		client_sendf(fd, "PUT /acct/c/late-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n", i,
+			     H.sas);
 		client_send(fd, bytes, 40000);
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l);
 		close(fd);
@@ -417,8 +440,12 @@ static void parts_of_a_batch_run_side_by_side(void **state)
 	atomic_store(&test_worked, 0);
 	for (int i = 0; i < 100; i++)
 		len += (size_t)snprintf(body + len, sizeof body - len, "DELETE /acct/c/part%d?%s\n", i, H.sas);
-	len += (size_t)snprintf(body + len, sizeof body - len, "DELETE /acct/c/unsigned\nGET /acct/c/b?%s\nDELETE /nobody/c/b\n", H.sas);
-	client_sendf(fd, "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\nContent-Length: %zu\r\n\r\n%s", H.sas, len, body);
+	len += (size_t)snprintf(body + len, sizeof body - len,
+				"DELETE /acct/c/unsigned\nGET /acct/c/b?%s\nDELETE /nobody/c/b\n", H.sas);
+	client_sendf(fd,
+		     "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\nContent-Length: "
+		     "%zu\r\n\r\n%s",
+		     H.sas, len, body);
 	client_receive(fd, false, &A);
 	assert_int_equal(A.status, 202);
 	int counts[600] = { 0 };
@@ -433,7 +460,10 @@ static void parts_of_a_batch_run_side_by_side(void **state)
 	for (int i = 0; i < 20; i++) {
 		int gone = client_connect();
 		struct linger l = { 1, 0 };
-		client_sendf(gone, "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\nContent-Length: %zu\r\n\r\n%s", H.sas, len, body);
+		client_sendf(gone,
+			     "POST /acct?comp=batch&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: "
+			     "2021-06-08\r\nContent-Length: %zu\r\n\r\n%s",
+			     H.sas, len, body);
 		setsockopt(gone, SOL_SOCKET, SO_LINGER, &l, sizeof l);
 		close(gone);
 	}
@@ -450,8 +480,11 @@ static void table_errors_are_json_and_xml_by_operation(void **state)
 	client_receive(fd, false, &A);
 	assert_int_equal(A.status, 405);
 	assert_null(answer_header(&A, "x-ms-error-code"));
-	assert_string_equal(answer_header(&A, "Content-Type"), "application/json; odata=minimalmetadata; streaming=true; charset=utf-8");
-	assert_memory_equal(A.body, "{\"odata.error\":{\"code\":\"UnsupportedHttpVerb\",\"message\":{\"lang\":\"en-US\",\"value\":\"", 78);
+	assert_string_equal(answer_header(&A, "Content-Type"),
+			    "application/json; odata=minimalmetadata; streaming=true; charset=utf-8");
+	assert_memory_equal(
+		A.body,
+		"{\"odata.error\":{\"code\":\"UnsupportedHttpVerb\",\"message\":{\"lang\":\"en-US\",\"value\":\"", 78);
 	assert_non_null(strstr(A.body, "\\nRequestId:"));
 	client_sendf(fd, "GET /acct/t HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n");
 	client_receive(fd, false, &A);
@@ -521,7 +554,9 @@ static int stop_plain(void **state)
 
 static int start_impatient(void **state)
 {
-	struct rest_timeouts t = { .head_ms = 200, .body_idle_ms = 300, .idle_ms = 400, .write_idle_ms = 300, .drain_ms = 1000 };
+	struct rest_timeouts t = {
+		.head_ms = 200, .body_idle_ms = 300, .idle_ms = 400, .write_idle_ms = 300, .drain_ms = 1000
+	};
 	harness_start(&t, NULL, 1);
 	return 0;
 }
@@ -532,7 +567,8 @@ static void slow_heads_bodies_readers_and_idlers_are_closed(void **state)
 	int idle = client_connect(), head = client_connect(), body = client_connect(), chunked = client_connect();
 	client_sendf(head, "GET /health HTTP/1.1\r\nHo");
 	client_sendf(body, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc", H.sas);
-	client_sendf(chunked, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", H.sas);
+	client_sendf(chunked, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+		     H.sas);
 	/* Dribbling does not help a head. */
 	for (int i = 0; i < 3; i++) {
 		usleep(50000);
@@ -638,7 +674,10 @@ static void access_log_has_one_line_per_request_and_no_signature(void **state)
 	assert_true(log >= 0);
 	harness_start(NULL, path, 1);
 	int fd = client_connect();
-	client_sendf(fd, "PUT /acct/c/logged?%s HTTP/1.1\r\nHost: x\r\nx-ms-client-request-id: id-1\r\nContent-Length: 2\r\n\r\nhi", H.sas);
+	client_sendf(fd,
+		     "PUT /acct/c/logged?%s HTTP/1.1\r\nHost: x\r\nx-ms-client-request-id: id-1\r\nContent-Length: "
+		     "2\r\n\r\nhi",
+		     H.sas);
 	client_receive(fd, false, &A);
 	client_sendf(fd, "GET /acct/c/\"?s%%69g=SECRET HTTP/1.1\r\nHost: x\r\n\r\n");
 	client_receive(fd, false, &A);
