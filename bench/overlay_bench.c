@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The overlay of a group: our skip list and a plain write batch, against RocksDB's write batch with index. The work is what
- * the committer does for one transaction (CPU time): read a record that is not in the group, one that is, and put one of 300 bytes.
- *   overlay_bench DIR */
+ * The overlay of a group: our skip list and a plain write batch, against RocksDB's write batch with index. The work is
+ * what the committer does for one transaction (CPU time): read a record that is not in the group, one that is, and put
+ * one of 300 bytes. overlay_bench DIR */
 #include "base/rng.h"
 #include "engine/rocks/overlay.h"
 
@@ -44,9 +44,10 @@ static void own(rocksdb_t *db, rocksdb_readoptions_t *read, struct overlay *o, r
 		}
 		last = rng_below(r, KEYS);
 		size_t len = make_key(key, last);
-		struct overlay_node *n = overlay_node_new(o, slice_make(key, PARTITION_BYTES),
-							  slice_make(key + PARTITION_BYTES + 1, len - PARTITION_BYTES - 1),
-							  slice_make(value, VALUE_BYTES));
+		struct overlay_node *n =
+			overlay_node_new(o, slice_make(key, PARTITION_BYTES),
+					 slice_make(key + PARTITION_BYTES + 1, len - PARTITION_BYTES - 1),
+					 slice_make(value, VALUE_BYTES));
 		overlay_insert(o, n);
 		rocksdb_writebatch_put(b, key, len, value, VALUE_BYTES);
 	}
@@ -104,8 +105,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < GROUPS; i++)
 			indexed(db, read, wi, &r);
 		uint64_t c = cpu_ns();
-		printf("a transaction: own overlay %.2f us, write batch with index %.2f us\n", (double)(b - a) / GROUPS / GROUP / 1e3,
-		       (double)(c - b) / GROUPS / GROUP / 1e3);
+		printf("a transaction: own overlay %.2f us, write batch with index %.2f us\n",
+		       (double)(b - a) / GROUPS / GROUP / 1e3, (double)(c - b) / GROUPS / GROUP / 1e3);
 	}
 	rocksdb_close(db);
 	return 0;

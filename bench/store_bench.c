@@ -19,7 +19,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PARTITION SLICE("bench\x01" "c\x80\x80\x80\x80\x80\x80\x80\x80\x80\x81")
+#define PARTITION                                                                                                      \
+	SLICE("bench\x01"                                                                                              \
+	      "c\x80\x80\x80\x80\x80\x80\x80\x80\x80\x81")
 enum { JOBS_MAX = 4096, LATENCY_SLOTS = 100000 };
 
 static struct store *store;
@@ -151,8 +153,9 @@ static void start_jobs(size_t outstanding, int kind)
 		arena_init(&j->arena, 64 * MIB);
 		rng_init_seed(&j->rng, i + 1);
 		j->kind = (__typeof__(j->kind))kind;
-		j->job = (struct store_job){ .partition = PARTITION, .apply = apply, .call = j, .arena = &j->arena, .done = done,
-					     .owner = j };
+		j->job = (struct store_job){
+			.partition = PARTITION, .apply = apply, .call = j, .arena = &j->arena, .done = done, .owner = j
+		};
 	}
 	for (size_t i = 0; i < outstanding; i++)
 		submit(&jobs[i]);
@@ -195,7 +198,8 @@ static void report(const char *what, size_t outstanding, double seconds, double 
 	for (size_t i = 0; i < outstanding; i++)
 		total += jobs[i].count;
 	store_stats(store, &s);
-	printf("%s outstanding %zu: %.0f/s, %.1f a group, p50 %u us, p99 %u us, cpu %.1f us each, %.2f bytes written per byte\n",
+	printf("%s outstanding %zu: %.0f/s, %.1f a group, p50 %u us, p99 %u us, cpu %.1f us each, %.2f bytes written "
+	       "per byte\n",
 	       what, outstanding, (double)total / seconds, (double)total / (double)(s.groups - before->groups),
 	       percentile(total, 0.5), percentile(total, 0.99), cpu * 1e6 / (double)total,
 	       (double)(s.engine.bytes_written - before->engine.bytes_written) / (double)(total * value_bytes));
@@ -264,7 +268,8 @@ static void *payload_main(void *arg)
 		w.ready = false;
 		pthread_mutex_unlock(&w.lock);
 		uint64_t us = (base_monotonic_ns() - j->started_ns) / 1000;
-		__atomic_fetch_add(&latency[us / 10 < LATENCY_SLOTS ? us / 10 : LATENCY_SLOTS - 1], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&latency[us / 10 < LATENCY_SLOTS ? us / 10 : LATENCY_SLOTS - 1], 1,
+				   __ATOMIC_RELAXED);
 		payload_fini(&j->payload);
 		arena_reset(&j->arena);
 		j->count++;
@@ -343,10 +348,12 @@ static void run_gets(const char *mode, size_t threads, unsigned seconds)
 	double took = (double)(base_monotonic_ns() - start) / 1e9;
 	struct store_stats s;
 	store_stats(store, &s);
-	printf("get %s, %llu hot of %llu, threads %zu: %.0f/s, cpu %.2f us each, cache hits %.1f%%, resident %.1f MiB\n", mode,
-	       (unsigned long long)hot_count, (unsigned long long)key_count, threads, (double)total / took,
+	printf("get %s, %llu hot of %llu, threads %zu: %.0f/s, cpu %.2f us each, cache hits %.1f%%, resident %.1f "
+	       "MiB\n",
+	       mode, (unsigned long long)hot_count, (unsigned long long)key_count, threads, (double)total / took,
 	       (cpu_seconds() - cpu) * 1e6 / (double)total,
-	       s.cache_hits + s.cache_misses ? 100.0 * (double)s.cache_hits / (double)(s.cache_hits + s.cache_misses) : 0.0,
+	       s.cache_hits + s.cache_misses ? 100.0 * (double)s.cache_hits / (double)(s.cache_hits + s.cache_misses)
+					     : 0.0,
 	       (double)resident_kib() / 1024);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shards by hash; in each a chained table and one ring of entries for second-chance eviction. A shard's lock is held for
- * a lookup and a copy, never over an engine call.
- * Invariant: a key in the shard's flux list has no entry. */
+ * Shards by hash; in each a chained table and one ring of entries for second-chance eviction. A shard's lock is held
+ * for a lookup and a copy, never over an engine call. Invariant: a key in the shard's flux list has no entry. */
 #include "store/cache.h"
 
 #include <assert.h>
@@ -10,13 +9,13 @@
 
 enum {
 	CACHE_SHARDS = 16,
-	CACHE_BUCKETS = 1024,    /* per shard: 8 MiB of 500-byte records are 1,000 a shard */
-	CACHE_FLUX_MAX = 64,     /* more keys of one group in one shard: the whole shard counts as in flux */
-	CACHE_ENTRY_SHARE = 8,   /* an entry is at most this part of its shard */
+	CACHE_BUCKETS = 1024,  /* per shard: 8 MiB of 500-byte records are 1,000 a shard */
+	CACHE_FLUX_MAX = 64,   /* more keys of one group in one shard: the whole shard counts as in flux */
+	CACHE_ENTRY_SHARE = 8, /* an entry is at most this part of its shard */
 };
 
 struct entry {
-	struct entry *next;          /* in the bucket */
+	struct entry *next;	     /* in the bucket */
 	struct entry *newer, *older; /* in the ring */
 	uint64_t hash;
 	uint32_t partition_len, key_len, value_len;
@@ -30,9 +29,9 @@ struct shard {
 	struct entry *bucket[CACHE_BUCKETS];
 	struct entry *hand; /* the oldest; the ring goes on through newer */
 	size_t bytes, limit_bytes;
-	uint64_t ends; /* flux ends seen: the ticket */
+	uint64_t ends;			/* flux ends seen: the ticket */
 	size_t flux_count, flux_listed; /* begun and not ended; of these in the list */
-	bool flux_overflow;             /* more than the list holds: every key counts as in flux */
+	bool flux_overflow;		/* more than the list holds: every key counts as in flux */
 	struct {
 		uint64_t hash;
 		bool was_hot;
@@ -213,7 +212,8 @@ static bool in_flux(const struct shard *s, uint64_t hash)
 	return s->flux_overflow || flux_find(s, hash) < s->flux_listed;
 }
 
-void cache_fill(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct slice value, uint64_t ticket)
+void cache_fill(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct slice value,
+		uint64_t ticket)
 {
 	struct shard *s = shard_of(c, hash);
 	pthread_mutex_lock(&s->lock);
@@ -239,7 +239,8 @@ void cache_flux_begin(struct cache *c, uint64_t hash, struct slice partition, st
 	pthread_mutex_unlock(&s->lock);
 }
 
-void cache_flux_end(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct slice value, bool keep)
+void cache_flux_end(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct slice value,
+		    bool keep)
 {
 	struct shard *s = shard_of(c, hash);
 	bool hot = false;

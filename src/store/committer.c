@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The committer: one thread that turns queued jobs into groups. A group: each job's apply runs over the engine's group (it
- * sees what the jobs before it wrote), its write set is accepted, one commit makes all of them durable, then every done is
- * called, in order. An apply that failed is answered after the commit as well: its answer may rest on writes of the group.
+ * The committer: one thread that turns queued jobs into groups. A group: each job's apply runs over the engine's group
+ * (it sees what the jobs before it wrote), its write set is accepted, one commit makes all of them durable, then every
+ * done is called, in order. An apply that failed is answered after the commit as well: its answer may rest on writes of
+ * the group.
  *
  *   DONE      answered with their own results
  *   CONFLICT  nothing happened: each job runs again, alone, at most LIMIT_APPLY_RETRIES times
  *   UNKNOWN   the stamp of the partition tells (stamp.c): happened = DONE, did not = as CONFLICT
- *   NO_SPACE  nothing happened: each job runs again, alone (a delete may fit where its neighbour did not), and keeps that
- *   FAILED    nothing is acknowledged any more: every job from now on gets ERR_STOPPED
+ *   NO_SPACE  nothing happened: each job runs again, alone (a delete may fit where its neighbour did not), and keeps
+ * that FAILED    nothing is acknowledged any more: every job from now on gets ERR_STOPPED
  *
  * Where outcomes can be unknown a group holds jobs of one partition only, so that one stamp answers for all of it. */
 #include "base/bytes.h"
@@ -142,8 +143,8 @@ static void flux_end(struct store *s, bool committed)
 			if (!has_key(w))
 				continue;
 			struct slice value = w->kind == WRITE_PUT ? record_payload(w->value) : SLICE_NONE;
-			cache_flux_end(s->cache, cache_hash(m->job->partition, w->key), m->job->partition, w->key, value,
-				       committed);
+			cache_flux_end(s->cache, cache_hash(m->job->partition, w->key), m->job->partition, w->key,
+				       value, committed);
 		}
 	}
 }
@@ -192,7 +193,8 @@ static void fill_group(struct store *s, struct engine_group *g, uint64_t group_t
 	unsigned mutant = store_mutant(s);
 	struct slice partition = s->pending_first->partition;
 	while (s->pending_first && s->member_count < LIMIT_GROUP_TXNS && bytes < LIMIT_GROUP_BYTES) {
-		if (s->member_count && (alone || (ops->may_be_unknown && !slice_eq(s->pending_first->partition, partition))))
+		if (s->member_count &&
+		    (alone || (ops->may_be_unknown && !slice_eq(s->pending_first->partition, partition))))
 			break;
 		struct member *m = &s->members[s->member_count];
 		*m = (struct member){ .job = pop_pending(s) };
@@ -209,7 +211,8 @@ static void fill_group(struct store *s, struct engine_group *g, uint64_t group_t
 		s->member_count++;
 		if (!s->pending_first && !alone) {
 			take_pushed(s);
-			/* No transaction's time lies before it was asked for: what a get hides is hidden for all of its timeout. */
+			/* No transaction's time lies before it was asked for: what a get hides is hidden for all of its
+			 * timeout. */
 			group_ticks = clock_now(s->clock);
 		}
 	}
@@ -245,7 +248,8 @@ static enum err accept_clock(struct store *s, struct engine_group *g, char *reco
 	for (int i = 0; i < 8; i++)
 		payload[i] = (char)(ticks >> (8 * i));
 	record_wrap(KEY_PARTITION_STORE, CLOCK_KEY, slice_make(payload, sizeof payload), record);
-	struct write w = { .kind = WRITE_PUT, .key = CLOCK_KEY,
+	struct write w = { .kind = WRITE_PUT,
+			   .key = CLOCK_KEY,
 			   .value = slice_make(record, sizeof payload + RECORD_OVERHEAD_BYTES) };
 	return s->engine->ops->group_accept(g, KEY_PARTITION_STORE, &w, 1);
 }
@@ -300,10 +304,11 @@ static enum err resolve(struct store *s, struct slice partition, uint64_t counte
 			result = ERR_OK;
 			continue;
 		}
-		/* Not there: bump the stamp, so that the lost commit meets a changed guard should it still be on its way. The
-		 * bump carries the previous number: it must not look like the commit that is asked about. */
+		/* Not there: bump the stamp, so that the lost commit meets a changed guard should it still be on its
+		 * way. The bump carries the previous number: it must not look like the commit that is asked about. */
 		stamp_set(&stamp, s->instance, counter - 1, next_ticks(s, 0));
-		if (stamp_write(&stamp, partition, &scratch, &w) != ERR_OK || ops->group_accept(g, partition, &w, 1) != ERR_OK) {
+		if (stamp_write(&stamp, partition, &scratch, &w) != ERR_OK ||
+		    ops->group_accept(g, partition, &w, 1) != ERR_OK) {
 			ops->group_abort(g);
 			continue;
 		}

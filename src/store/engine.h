@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The contract between the store and an engine. Nothing above src/store knows which engine runs.
  *
- * Data model. A partition is an ordered map from key to value, named by its id (account first, store/key.h). Keys are 1 to
- * LIMIT_KEY_BYTES bytes without NUL; values are never empty and at most LIMIT_VALUE_BYTES. Order is by unsigned bytes.
+ * Data model. A partition is an ordered map from key to value, named by its id (account first, store/key.h). Keys are 1
+ * to LIMIT_KEY_BYTES bytes without NUL; values are never empty and at most LIMIT_VALUE_BYTES. Order is by unsigned
+ * bytes.
  *
- * Snapshots. get and scan see one committed state, chosen when the snapshot was taken (snapshot == NULL: the newest state,
- * for each call on its own). Any thread; a snapshot may be used by one thread at a time.
+ * Snapshots. get and scan see one committed state, chosen when the snapshot was taken (snapshot == NULL: the newest
+ * state, for each call on its own). Any thread; a snapshot may be used by one thread at a time.
  *
- * Groups. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan see
- * the committed state plus every write set already accepted into this group (the overlay). group_accept adds one
- * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends the group:
- *   DONE      all of it is durable and visible to every later read
- *   CONFLICT  nothing of it happened; what was read through the group changed meanwhile: run the transactions again
- *   UNKNOWN   it may or may not have happened; the store resolves it by reading the partitions' version stamps
- *   FAILED    the engine cannot go on (a sync failed): nothing more may be acknowledged; the process says why and exits
- *   NO_SPACE  nothing of it happened, the disk is full; later groups may work again
- * The store opens one group at a time, from its committer thread. Optimistic engines (mem, rados) record what group_get and
- * group_scan read, and check it at commit; rocks has one writer and never answers CONFLICT or UNKNOWN.
+ * Groups. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan
+ * see the committed state plus every write set already accepted into this group (the overlay). group_accept adds one
+ * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends the
+ * group: DONE      all of it is durable and visible to every later read CONFLICT  nothing of it happened; what was read
+ * through the group changed meanwhile: run the transactions again UNKNOWN   it may or may not have happened; the store
+ * resolves it by reading the partitions' version stamps FAILED    the engine cannot go on (a sync failed): nothing more
+ * may be acknowledged; the process says why and exits NO_SPACE  nothing of it happened, the disk is full; later groups
+ * may work again The store opens one group at a time, from its committer thread. Optimistic engines (mem, rados) record
+ * what group_get and group_scan read, and check it at commit; rocks has one writer and never answers CONFLICT or
+ * UNKNOWN.
  *
- * Extents. An immutable run of 1..LIMIT_EXTENT_BYTES payload bytes. begin/append/seal write it: sealed bytes are readable
- * by their ref at once but survive a crash only after a group that published the ref answered DONE (which makes them
- * durable before the records that name them). Unpublished extents are reclaimed: by abandon, or after a restart.
- * A retired extent is reclaimed some time after the commit, never while a pin taken before that commit is held.
- * Every read verifies checksums that also bind the extent's id: ERR_CORRUPT, never wrong bytes.
- * A writer is used by one thread at a time; different writers run in parallel. append and read may block on the disk.
+ * Extents. An immutable run of 1..LIMIT_EXTENT_BYTES payload bytes. begin/append/seal write it: sealed bytes are
+ * readable by their ref at once but survive a crash only after a group that published the ref answered DONE (which
+ * makes them durable before the records that name them). Unpublished extents are reclaimed: by abandon, or after a
+ * restart. A retired extent is reclaimed some time after the commit, never while a pin taken before that commit is
+ * held. Every read verifies checksums that also bind the extent's id: ERR_CORRUPT, never wrong bytes. A writer is used
+ * by one thread at a time; different writers run in parallel. append and read may block on the disk.
  *
  * Memory. Values and rows are copied into the arena given (ERR_NO_MEMORY past its limit).
  */
@@ -50,7 +51,8 @@ struct rows {
 };
 
 /* One page of a scan: keys in [from, until), until absent = to the partition's end. Stops at limit_rows (0 = the most
- * allowed) or when LIMIT_SCAN_BYTES are gathered, with at least one row if there is one. keys_only leaves values absent. */
+ * allowed) or when LIMIT_SCAN_BYTES are gathered, with at least one row if there is one. keys_only leaves values
+ * absent. */
 struct scan_spec {
 	struct slice from;
 	struct slice until;
@@ -59,15 +61,15 @@ struct scan_spec {
 };
 
 struct extent_ref {
-	uint64_t id;    /* never reused; bound into the checksums */
+	uint64_t id;	/* never reused; bound into the checksums */
 	uint64_t place; /* the engine's own: where it lies */
 	uint32_t length_bytes;
 };
 
 struct write {
 	enum write_kind { WRITE_PUT, WRITE_DEL, WRITE_PUBLISH, WRITE_RETIRE } kind;
-	struct slice key;   /* PUT, DEL */
-	struct slice value; /* PUT */
+	struct slice key;	  /* PUT, DEL */
+	struct slice value;	  /* PUT */
 	struct extent_ref extent; /* PUBLISH, RETIRE */
 };
 
@@ -78,9 +80,9 @@ struct engine {
 };
 
 struct engine_stats {
-	uint64_t extent_bytes_live;   /* published and not yet reclaimed */
-	uint64_t extent_bytes_free;   /* recyclable space in files that exist */
-	uint64_t retired_waiting;     /* extents retired and not yet reclaimed */
+	uint64_t extent_bytes_live; /* published and not yet reclaimed */
+	uint64_t extent_bytes_free; /* recyclable space in files that exist */
+	uint64_t retired_waiting;   /* extents retired and not yet reclaimed */
 	uint64_t syncs;
 	uint64_t bytes_written;
 };
@@ -88,8 +90,8 @@ struct engine_stats {
 struct engine_ops {
 	const char *name;
 	/* Others write too: group_commit can answer CONFLICT and UNKNOWN. Then the store reads and rewrites a stamp row
-	 * (KEY_STAMP) in every partition a group touches, so an unknown outcome can be resolved by reading it back. False
-	 * (rocks) costs nothing: the store is the only writer. */
+	 * (KEY_STAMP) in every partition a group touches, so an unknown outcome can be resolved by reading it back.
+	 * False (rocks) costs nothing: the store is the only writer. */
 	bool may_be_unknown;
 	void (*close)(struct engine *); /* clean shutdown; NULL is not accepted */
 
@@ -107,24 +109,26 @@ struct engine_ops {
 			       struct rows *ret_rows);
 	enum err (*group_accept)(struct engine_group *, struct slice partition, const struct write *, size_t count);
 	enum outcome (*group_commit)(struct engine_group *); /* frees the group, whatever the outcome */
-	void (*group_abort)(struct engine_group *);          /* accepts NULL */
+	void (*group_abort)(struct engine_group *);	     /* accepts NULL */
 
 	enum err (*extent_begin)(struct engine *, uint32_t length_hint, struct extent_writer **ret);
 	enum err (*extent_append)(struct extent_writer *, struct slice bytes);
 	enum err (*extent_seal)(struct extent_writer *, struct extent_ref *ret); /* frees the writer, also on error */
-	void (*extent_abandon)(struct engine *, const struct extent_ref *);      /* sealed, and will never be published */
-	void (*extent_writer_free)(struct extent_writer *);                      /* not sealed; accepts NULL */
-	enum err (*extent_read)(struct engine *, const struct extent_ref *, uint32_t offset, uint32_t length, void *dst);
-	uint64_t (*pin)(struct engine *);           /* extents alive now stay readable until unpin */
+	void (*extent_abandon)(struct engine *, const struct extent_ref *); /* sealed, and will never be published */
+	void (*extent_writer_free)(struct extent_writer *);		    /* not sealed; accepts NULL */
+	enum err (*extent_read)(struct engine *, const struct extent_ref *, uint32_t offset, uint32_t length,
+				void *dst);
+	uint64_t (*pin)(struct engine *); /* extents alive now stay readable until unpin */
 	void (*unpin)(struct engine *, uint64_t pin);
 
-	/* Removes every key of a partition in the background-friendly way; the partition is already unreachable. Extents it
-	 * names must have been retired before. */
+	/* Removes every key of a partition in the background-friendly way; the partition is already unreachable.
+	 * Extents it names must have been retired before. */
 	enum err (*drop_partition)(struct engine *, struct slice partition);
 	/* Partition ids in order, from `from` (inclusive, may be empty), at most `limit`: for reapers and scrub. */
-	enum err (*list_partitions)(struct engine *, struct slice from, size_t limit, struct arena *, struct slice **ret,
-				    size_t *ret_count);
-	/* One bounded round of reclaim; *ret_more says whether another would find work. Called from one background thread. */
+	enum err (*list_partitions)(struct engine *, struct slice from, size_t limit, struct arena *,
+				    struct slice **ret, size_t *ret_count);
+	/* One bounded round of reclaim; *ret_more says whether another would find work. Called from one background
+	 * thread. */
 	enum err (*reclaim)(struct engine *, bool *ret_more);
 	void (*stats)(struct engine *, struct engine_stats *ret);
 };

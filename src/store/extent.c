@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Payloads: in memory while they fit a record, else a run of extents of LIMIT_EXTENT_BYTES, each begun when its first byte
- * arrives. A payload whose announced length does not fit a record never touches the memory buffer. */
+ * Payloads: in memory while they fit a record, else a run of extents of LIMIT_EXTENT_BYTES, each begun when its first
+ * byte arrives. A payload whose announced length does not fit a record never touches the memory buffer. */
 #include "store/extent.h"
 
 #include "base/bytes.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Payload bytes outside records. A payload of up to PAYLOAD_INLINE_BYTES stays in memory and goes into the record; a longer
- * one becomes a list of extents, written as the bytes arrive. payload_writer hides which. Hashing is the caller's.
- * Threads: a writer is used by one thread at a time. append may block on the disk once the payload left memory. */
+ * Payload bytes outside records. A payload of up to PAYLOAD_INLINE_BYTES stays in memory and goes into the record; a
+ * longer one becomes a list of extents, written as the bytes arrive. payload_writer hides which. Hashing is the
+ * caller's. Threads: a writer is used by one thread at a time. append may block on the disk once the payload left
+ * memory. */
 #ifndef STORE_EXTENT_H
 #define STORE_EXTENT_H
 
@@ -15,8 +16,8 @@ struct extent_ref extent_ref_decode(struct cursor *);
 
 struct payload {
 	uint64_t length_bytes;
-	struct slice inline_bytes;       /* set if it fits a record; owned by the payload */
-	struct extent_ref *extents;      /* else these, in order; owned by the payload */
+	struct slice inline_bytes;  /* set if it fits a record; owned by the payload */
+	struct extent_ref *extents; /* else these, in order; owned by the payload */
 	size_t extent_count;
 };
 
@@ -30,8 +31,8 @@ enum err payload_append(struct payload_writer *, struct slice bytes) MUST_CHECK;
 /* Ends the writer (also on error). The payload's inline bytes and extent list live until payload_fini. */
 enum err payload_finish(struct payload_writer *, struct payload *ret) MUST_CHECK;
 void payload_writer_free(struct payload_writer *); /* gives up; accepts NULL */
-/* Gives the extents back: no commit published them, or ever will. Not after a write that was answered ERR_UNKNOWN: it may have
- * happened. (After ERR_STOPPED the engine itself keeps them until a restart has told.) */
+/* Gives the extents back: no commit published them, or ever will. Not after a write that was answered ERR_UNKNOWN: it
+ * may have happened. (After ERR_STOPPED the engine itself keeps them until a restart has told.) */
 void payload_abandon(struct store *, struct payload *);
 /* Frees memory. Call payload_abandon first if no commit published the extents. Accepts a zeroed payload. */
 void payload_fini(struct payload *);

@@ -15,8 +15,8 @@
 #include "base/slice.h"
 
 #define KEY_META SLICE("\x01m")
-/* Right after it: the id of the last commit that touched the partition, on engines that may answer UNKNOWN. The store's own;
- * transactions neither see nor write it. */
+/* Right after it: the id of the last commit that touched the partition, on engines that may answer UNKNOWN. The store's
+ * own; transactions neither see nor write it. */
 #define KEY_STAMP SLICE("\x01n")
 /* The store's own partition (no account has an empty name): clock mark, count of opens. */
 #define KEY_PARTITION_STORE SLICE("\x01store")

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ways to break a promise on purpose, so that the proofs can show they would notice (test/sim, test/crash). Chosen by
- * store_options.mutant; 0 breaks nothing. Built only with ZAFFRE_MUTANTS; without it store_mutant() is a constant 0 and the
- * branches vanish. */
+ * store_options.mutant; 0 breaks nothing. Built only with ZAFFRE_MUTANTS; without it store_mutant() is a constant 0 and
+ * the branches vanish. */
 #ifndef STORE_MUTANT_H
 #define STORE_MUTANT_H
 
 enum mutant {
 	MUTANT_NONE = 0,
-	MUTANT_ACK_BEFORE_SYNC = 1,   /* done is called before group_commit */
-	MUTANT_OUT_OF_ORDER = 2,      /* write sets of a group are accepted in reverse order of their applies */
+	MUTANT_ACK_BEFORE_SYNC = 1,    /* done is called before group_commit */
+	MUTANT_OUT_OF_ORDER = 2,       /* write sets of a group are accepted in reverse order of their applies */
 	MUTANT_JUDGE_BEFORE_GROUP = 3, /* applies read the committed state, not the overlay */
-	MUTANT_STALE_OVERLAY = 4,     /* applies do not see the write set accepted just before theirs */
-	MUTANT_STALE_CACHE = 5,       /* committed keys stay in the cache of hot records */
+	MUTANT_STALE_OVERLAY = 4,      /* applies do not see the write set accepted just before theirs */
+	MUTANT_STALE_CACHE = 5,	       /* committed keys stay in the cache of hot records */
 	MUTANT_COUNT
 };
 

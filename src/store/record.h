@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the engine stores for a key: one version byte, the payload, and a CRC-32C (little-endian) over partition, key, version
- * and payload. A record that lands under another key, or of which a bit flipped, is ERR_CORRUPT and never a wrong value.
- * Threads: pure functions. */
+ * What the engine stores for a key: one version byte, the payload, and a CRC-32C (little-endian) over partition, key,
+ * version and payload. A record that lands under another key, or of which a bit flipped, is ERR_CORRUPT and never a
+ * wrong value. Threads: pure functions. */
 #ifndef STORE_RECORD_H
 #define STORE_RECORD_H
 
@@ -10,7 +10,11 @@
 #include "base/limits.h"
 #include "base/slice.h"
 
-enum { RECORD_VERSION = 1, RECORD_OVERHEAD_BYTES = 5, RECORD_PAYLOAD_MAX_BYTES = LIMIT_VALUE_BYTES - RECORD_OVERHEAD_BYTES };
+enum {
+	RECORD_VERSION = 1,
+	RECORD_OVERHEAD_BYTES = 5,
+	RECORD_PAYLOAD_MAX_BYTES = LIMIT_VALUE_BYTES - RECORD_OVERHEAD_BYTES
+};
 
 /* dst has payload.len + RECORD_OVERHEAD_BYTES bytes. */
 void record_wrap(struct slice partition, struct slice key, struct slice payload, char *dst);

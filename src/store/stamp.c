@@ -76,7 +76,8 @@ enum err stamp_write(const struct stamp *s, struct slice partition, struct arena
 	char *record = buf_ok(&b) ? arena_alloc(arena, b.len + RECORD_OVERHEAD_BYTES) : NULL;
 	if (record) {
 		record_wrap(partition, KEY_STAMP, buf_slice(&b), record);
-		*ret = (struct write){ .kind = WRITE_PUT, .key = KEY_STAMP,
+		*ret = (struct write){ .kind = WRITE_PUT,
+				       .key = KEY_STAMP,
 				       .value = slice_make(record, b.len + RECORD_OVERHEAD_BYTES) };
 	}
 	buf_fini(&b);

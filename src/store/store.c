@@ -216,8 +216,11 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 
 void store_stats(struct store *s, struct store_stats *ret)
 {
-	*ret = (struct store_stats){ .groups = s->groups, .txns = s->txns, .applies = s->applies,
-				     .conflicts = s->conflicts, .unknowns = s->unknowns };
+	*ret = (struct store_stats){ .groups = s->groups,
+				     .txns = s->txns,
+				     .applies = s->applies,
+				     .conflicts = s->conflicts,
+				     .unknowns = s->unknowns };
 	size_t bytes;
 	if (s->cache)
 		cache_stats(s->cache, &ret->cache_hits, &ret->cache_misses, &bytes);

@@ -2,11 +2,12 @@
  * The store: transactions over partitions. Services see this header, key.h and extent.h, and nothing below.
  *
  * An apply function is straight-line C over one partition: it may get, scan, put and delete, reads time by txn_now, and
- * nothing else; it may run several times (a dry run before the body, a re-run after a conflict), so it must not keep state
- * outside its call that a second run could trip over: reset your outputs at its start. On error nothing it put remains.
+ * nothing else; it may run several times (a dry run before the body, a re-run after a conflict), so it must not keep
+ * state outside its call that a second run could trip over: reset your outputs at its start. On error nothing it put
+ * remains.
  *
- * Records. txn_put wraps each value with a format version and a CRC that covers partition and key too; txn_get and txn_scan
- * verify and unwrap it (ERR_CORRUPT on damage). Services see only their payload.
+ * Records. txn_put wraps each value with a format version and a CRC that covers partition and key too; txn_get and
+ * txn_scan verify and unwrap it (ERR_CORRUPT on damage). Services see only their payload.
  *
  * store_read runs apply here and now on one snapshot; puts are accepted and thrown away (that is the dry run).
  * store_write queues; the committer runs apply over the overlay of its group, makes the group durable with one sync and
@@ -24,12 +25,12 @@ struct txn;
 enum err txn_get(struct txn *, struct slice key, struct slice *ret_value) MUST_CHECK; /* ERR_NOT_FOUND is a value */
 enum err txn_scan(struct txn *, const struct scan_spec *, struct rows *ret_rows) MUST_CHECK;
 enum err txn_put(struct txn *, struct slice key, struct slice value) MUST_CHECK; /* copies both */
-enum err txn_del(struct txn *, struct slice key) MUST_CHECK;                     /* absent is fine */
+enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fine */
 /* The extent is named by a record put in this transaction, or no longer named by any. */
 enum err txn_publish(struct txn *, const struct extent_ref *) MUST_CHECK;
 enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;
-/* The store's time for this run, in ticks: never runs backwards, not across restarts either. In store_write every run gets a
- * tick of its own (later than every committed one), so an ETag made of it is never given twice. */
+/* The store's time for this run, in ticks: never runs backwards, not across restarts either. In store_write every run
+ * gets a tick of its own (later than every committed one), so an ETag made of it is never given twice. */
 uint64_t txn_now(const struct txn *);
 struct arena *txn_arena(const struct txn *);
 /* True in store_read: nothing will be committed. */
@@ -39,14 +40,14 @@ typedef enum err apply_fn(struct txn *, void *call);
 
 struct store_options {
 	struct clock *clock;
-	bool cache_off;              /* tests */
-	size_t cache_bytes;          /* hot records; 0 = default (none on engines where others write too) */
-	unsigned mutant;             /* proofs only: which promise to break (store/mutant.h), 0 = none */
-	bool manual;                 /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
+	bool cache_off;	    /* tests */
+	size_t cache_bytes; /* hot records; 0 = default (none on engines where others write too) */
+	unsigned mutant;    /* proofs only: which promise to break (store/mutant.h), 0 = none */
+	bool manual;	    /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
 };
 
-/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer, and a thread that reclaims
- * retired extents in bounded rounds. */
+/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer, and a thread that
+ * reclaims retired extents in bounded rounds. */
 enum err store_open(struct engine *, const struct store_options *, struct store **ret) MUST_CHECK;
 /* Finishes what is queued, then stops; done of everything queued was called. Accepts NULL. */
 void store_close(struct store *);
@@ -57,17 +58,19 @@ struct clock *store_clock(struct store *);
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for applies that only txn_get: each get may be answered by the cache of hot records. Every get is
  * linearizable by itself, but two of them need not show the same instant. */
-enum err store_read_points(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
+enum err store_read_points(struct store *, struct slice partition, apply_fn *, void *call,
+			   struct arena *arena) MUST_CHECK;
 /* A single record of any partition through the cache. */
-enum err store_get(struct store *, struct slice partition, struct slice key, struct arena *, struct slice *ret) MUST_CHECK;
+enum err store_get(struct store *, struct slice partition, struct slice key, struct arena *,
+		   struct slice *ret) MUST_CHECK;
 
 struct store_job {
 	struct slice partition; /* all of these outlive the job */
 	apply_fn *apply;
 	void *call;
-	struct arena *arena;    /* lent to the committer until done */
+	struct arena *arena; /* lent to the committer until done */
 	void (*done)(struct store_job *, enum err result);
-	void *owner;            /* for done */
+	void *owner; /* for done */
 	/* private to the store */
 	struct store_job *next;
 	unsigned attempts;

@@ -32,7 +32,8 @@ struct txn {
 	size_t count, cap;
 	size_t extent_count; /* of count: published and retired */
 	size_t write_bytes;
-	uint32_t *index; /* open addressing over writes[], once there are more than a few; 0 = empty, else position + 1 */
+	uint32_t *
+		index; /* open addressing over writes[], once there are more than a few; 0 = empty, else position + 1 */
 	size_t index_cap;
 };
 
@@ -68,7 +69,7 @@ struct store {
 	struct member members[LIMIT_GROUP_TXNS];
 	size_t member_count;
 	size_t alone_count; /* so many pending jobs run in groups of one: their group did not happen */
-	uint64_t *written; /* WRITTEN_SLOTS hashes, 0 = free */
+	uint64_t *written;  /* WRITTEN_SLOTS hashes, 0 = free */
 	size_t written_count;
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A transaction: what apply sees. It keeps its own write set (in the arena, wrapped as records); reads see that first, then
- * the snapshot, the cache or the committer's group. The write set holds each key once. */
+ * A transaction: what apply sees. It keeps its own write set (in the arena, wrapped as records); reads see that first,
+ * then the snapshot, the cache or the committer's group. The write set holds each key once. */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -230,8 +230,8 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 	enum err err;
 	if (!s->cache || s->engine->ops->may_be_unknown)
 		return group_get_engine(t, key, ret);
-	/* The store is the only writer. While the group has not touched the key, a cached record is the committed one, and the
-	 * committed one may be cached: what every commit asks for (the meta record, a counter) is read once. */
+	/* The store is the only writer. While the group has not touched the key, a cached record is the committed one,
+	 * and the committed one may be cached: what every commit asks for (the meta record, a counter) is read once. */
 	hash = cache_hash(t->partition, key);
 	if (!committer_may_use_cache(s, hash))
 		return group_get_engine(t, key, ret);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups: accepted writes go into one write batch and into the overlay; commit makes the extents durable, then the batch, with
- * one sync each.
+ * Groups: accepted writes go into one write batch and into the overlay; commit makes the extents durable, then the
+ * batch, with one sync each.
  *
- * A full disk: below the reserve only groups that give space back are taken, so RocksDB itself never meets ENOSPC in its log
- * as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing": FAILED.
- * The reserve holds the write buffers on their way to table files, and the tables a compaction may have to write before it
- * can remove what it read: without it deleted rows could not be cleared away. */
+ * A full disk: below the reserve only groups that give space back are taken, so RocksDB itself never meets ENOSPC in
+ * its log as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing":
+ * FAILED. The reserve holds the write buffers on their way to table files, and the tables a compaction may have to
+ * write before it can remove what it read: without it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment.h"
 
@@ -77,8 +77,8 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 	return rocks_get(g->rocks, g->rocks->read, full, arena, ret_value);
 }
 
-enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec, struct arena *arena,
-			  struct rows *ret_rows)
+enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec,
+			  struct arena *arena, struct rows *ret_rows)
 {
 	return rocks_scan(g->rocks, NULL, &g->overlay, partition, spec, arena, ret_rows);
 }
@@ -156,7 +156,8 @@ uint64_t rocks_reserve(struct rocks *r)
 	uint64_t now = base_monotonic_ns(), tables;
 	if (now - atomic_load_explicit(&r->compaction_looked_ns, memory_order_relaxed) > LOOK_EVERY_NS &&
 	    rocksdb_property_int(r->db, "rocksdb.total-sst-files-size", &tables) == 0) {
-		atomic_store_explicit(&r->compaction_bytes, tables < COMPACTION_MAX_BYTES ? tables : COMPACTION_MAX_BYTES,
+		atomic_store_explicit(&r->compaction_bytes,
+				      tables < COMPACTION_MAX_BYTES ? tables : COMPACTION_MAX_BYTES,
 				      memory_order_relaxed);
 		atomic_store_explicit(&r->compaction_looked_ns, now, memory_order_relaxed);
 	}
@@ -192,7 +193,8 @@ static bool may_commit(struct rocks *r, const struct engine_group *g)
 void rocks_put_bitmap(struct rocks *r, rocksdb_writebatch_t *batch, uint32_t region)
 {
 	char key[6] = { 0, 'b', (char)(region >> 24), (char)(region >> 16), (char)(region >> 8), (char)region };
-	rocksdb_writebatch_put(batch, key, sizeof key, (const char *)segment_published(r->segments, region), SEGMENT_BITMAP_BYTES);
+	rocksdb_writebatch_put(batch, key, sizeof key, (const char *)segment_published(r->segments, region),
+			       SEGMENT_BITMAP_BYTES);
 }
 
 /* Published bits of all changed regions into the batch, each region once. */

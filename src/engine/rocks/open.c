@@ -18,21 +18,21 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define FORMAT_READY "zaffre 1\n"
 
 /* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
-#define WRITE_BUFFER_BYTES (8 * MIB)
+#define WRITE_BUFFER_BYTES     (8 * MIB)
 #define WRITE_BUFFER_MIN_BYTES (1 * MIB)
-#define WRITE_BUFFERS 4
-#define LEVEL0_FILES 6
-#define BLOCK_CACHE_BYTES (16 * MIB)
-#define BLOCK_BYTES (8 * KIB)
-#define INDEX_RESTART 8 /* keys share long prefixes: a third of the memory, the same speed */
-#define TABLE_FILE_BYTES (32 * MIB)
-#define LEVEL_BASE_BYTES (128 * MIB)
-#define BLOOM_BITS_PER_KEY 10
-#define OPEN_TABLES 512 /* descriptors belong to connections first */
-#define RECYCLED_LOGS 4
-#define RESERVE_BYTES (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
+#define WRITE_BUFFERS	       4
+#define LEVEL0_FILES	       6
+#define BLOCK_CACHE_BYTES      (16 * MIB)
+#define BLOCK_BYTES	       (8 * KIB)
+#define INDEX_RESTART	       8 /* keys share long prefixes: a third of the memory, the same speed */
+#define TABLE_FILE_BYTES       (32 * MIB)
+#define LEVEL_BASE_BYTES       (128 * MIB)
+#define BLOOM_BITS_PER_KEY     10
+#define OPEN_TABLES	       512 /* descriptors belong to connections first */
+#define RECYCLED_LOGS	       4
+#define RESERVE_BYTES	       (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
 /* On a small disk buffers and reserve are these parts of it. */
-#define DISK_PER_BUFFER 32
+#define DISK_PER_BUFFER	 32
 #define DISK_PER_RESERVE 8
 
 struct opening {
@@ -127,7 +127,8 @@ static enum err check_format(struct opening *o)
 	int fd = openat(o->r->dir_fd, "FORMAT", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (fstatat(o->r->dir_fd, "db", &st, 0) == 0 || fstatat(o->r->dir_fd, "segments", &st, 0) == 0) {
-			buf_printf(o->message, "'%s' holds a store but its FORMAT file is missing; restore it from a backup",
+			buf_printf(o->message,
+				   "'%s' holds a store but its FORMAT file is missing; restore it from a backup",
 				   o->options->dir);
 			return ERR_CORRUPT;
 		}
@@ -142,14 +143,16 @@ static enum err check_format(struct opening *o)
 		return refuse_errno(o, "read FORMAT");
 	ssize_t n = read(fd, text, sizeof text - 1);
 	close(fd);
-	struct slice rest = slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
+	struct slice rest =
+		slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
 	uint64_t version;
 	if (!slice_eq(slice_cut(&rest, ' '), SLICE("zaffre")) || !slice_to_u64(slice_cut(&rest, ' '), &version)) {
 		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->options->dir);
 		return ERR_CORRUPT;
 	}
 	if (version > FORMAT_VERSION) {
-		buf_printf(o->message, "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
+		buf_printf(o->message,
+			   "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
 			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
@@ -164,7 +167,8 @@ static void set_options(struct opening *o)
 	r->cache = rocksdb_cache_create_lru(cache);
 	r->table = rocksdb_block_based_options_create();
 	rocksdb_block_based_options_set_block_cache(r->table, r->cache);
-	rocksdb_block_based_options_set_filter_policy(r->table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
+	rocksdb_block_based_options_set_filter_policy(r->table,
+						      rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
 	rocksdb_block_based_options_set_whole_key_filtering(r->table, 1);
 	rocksdb_block_based_options_set_format_version(r->table, 5);
 	rocksdb_block_based_options_set_block_size(r->table, BLOCK_BYTES);
@@ -312,7 +316,9 @@ static enum err restore_bitmaps(struct opening *o)
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
 	if (err != ERR_OK)
-		buf_printf(o->message, "segment files in '%s' are missing or shorter than they were; restore the directory from a backup",
+		buf_printf(o->message,
+			   "segment files in '%s' are missing or shorter than they were; restore the directory from a "
+			   "backup",
 			   o->options->dir);
 	return err;
 }
@@ -321,8 +327,10 @@ static enum err open_segments(struct opening *o)
 {
 	uint64_t opens = 0;
 	TRY(count_opening(o, &opens));
-	enum err err = segments_open(&(struct segments_options){ .dir_fd = o->r->dir_fd, .buffered = o->options->buffered,
-								 .first_id = opens << EXTENT_ID_SHIFT, .may_grow = may_grow,
+	enum err err = segments_open(&(struct segments_options){ .dir_fd = o->r->dir_fd,
+								 .buffered = o->options->buffered,
+								 .first_id = opens << EXTENT_ID_SHIFT,
+								 .may_grow = may_grow,
 								 .arg = o->r },
 				     &o->r->segments);
 	if (err != ERR_OK) {
@@ -348,7 +356,8 @@ static enum err check_tail(struct opening *o)
 	}
 	if (r->commit_number < remembered) {
 		buf_printf(o->message,
-			   "the log in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; restore the "
+			   "the log in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; "
+			   "restore the "
 			   "directory from a backup, or remove the file TAIL there to go on without them",
 			   o->options->dir, (unsigned long long)(remembered - r->commit_number));
 		return ERR_CORRUPT;
@@ -398,7 +407,8 @@ void rocks_close(struct engine *e)
 	struct rocks *r = rocks_of(e);
 	if (r->db) {
 		if (!atomic_load(&r->failed) && r->segments)
-			(void)rocks_flush(r); /* so that the next start has no log to replay; if it fails, the log is there */
+			(void)rocks_flush(
+				r); /* so that the next start has no log to replay; if it fails, the log is there */
 		rocksdb_close(r->db);
 	}
 	segments_close(r->segments);

@@ -30,8 +30,7 @@ static int pick_height(struct overlay *o)
 	return height;
 }
 
-struct overlay_node *overlay_node_new(struct overlay *o, struct slice first, struct slice second,
-				      struct slice value)
+struct overlay_node *overlay_node_new(struct overlay *o, struct slice first, struct slice second, struct slice value)
 {
 	int height = pick_height(o);
 	size_t links = (size_t)height * sizeof(struct overlay_node *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a group has accepted and not yet committed, in key order: a skip list over full keys. Later writes of a key replace
- * earlier ones. It owns copies of keys and values. One thread. */
+ * What a group has accepted and not yet committed, in key order: a skip list over full keys. Later writes of a key
+ * replace earlier ones. It owns copies of keys and values. One thread. */
 #ifndef ENGINE_ROCKS_OVERLAY_H
 #define ENGINE_ROCKS_OVERLAY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Retired extents. A commit that retires one writes a row under the next sequence number; a reader's pin remembers the newest
- * number that was committed when it was taken. Everything retired at or before the oldest pin can be seen by nobody: reclaim
- * deletes its row and clears its published bits in one batch, and then gives the blocks back.
- * That batch is not synced: if a crash loses it, the row is still there and is worked again; blocks reused meanwhile are
+ * Retired extents. A commit that retires one writes a row under the next sequence number; a reader's pin remembers the
+ * newest number that was committed when it was taken. Everything retired at or before the oldest pin can be seen by
+ * nobody: reclaim deletes its row and clears its published bits in one batch, and then gives the blocks back. That
+ * batch is not synced: if a crash loses it, the row is still there and is worked again; blocks reused meanwhile are
  * published by a later batch of the same log, so never without it. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum { RECLAIM_ROWS = 256, DEAD_KEY_BYTES = 10, DEAD_VALUE_BYTES = 20, COUNT_ROWS_MAX = 100000 };
-#define COMPACT_SOON_NS (UINT64_C(500) * 1000 * 1000)          /* something was deleted since */
+#define COMPACT_SOON_NS	 (UINT64_C(500) * 1000 * 1000)	      /* something was deleted since */
 #define COMPACT_AGAIN_NS (UINT64_C(600) * 1000 * 1000 * 1000) /* nothing that is known of */
 
 static void dead_key(char key[DEAD_KEY_BYTES], uint64_t sequence)
@@ -125,7 +125,8 @@ static enum err read_dead(struct rocks *r, uint64_t until, struct dead *ret, siz
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
 	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
-	for (rocksdb_iter_seek(it, from, sizeof from); n < RECLAIM_ROWS && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+	for (rocksdb_iter_seek(it, from, sizeof from); n < RECLAIM_ROWS && rocksdb_iter_valid(it);
+	     rocksdb_iter_next(it)) {
 		size_t key_len, value_len;
 		const char *key = rocksdb_iter_key(it, &key_len);
 		const char *value = rocksdb_iter_value(it, &value_len);
@@ -225,7 +226,8 @@ enum err rocks_reclaim_open(struct rocks *r)
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
 	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
-	for (rocksdb_iter_seek(it, from, sizeof from); count < COUNT_ROWS_MAX && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+	for (rocksdb_iter_seek(it, from, sizeof from); count < COUNT_ROWS_MAX && rocksdb_iter_valid(it);
+	     rocksdb_iter_next(it)) {
 		size_t len;
 		last = dead_sequence(rocksdb_iter_key(it, &len));
 		if (count++ == 0)

@@ -31,7 +31,8 @@ enum err rocks_error(char *text)
 	return err;
 }
 
-enum err rocks_get(struct rocks *r, rocksdb_readoptions_t *read, struct slice full_key, struct arena *arena, struct slice *ret)
+enum err rocks_get(struct rocks *r, rocksdb_readoptions_t *read, struct slice full_key, struct arena *arena,
+		   struct slice *ret)
 {
 	char *error = NULL;
 	rocksdb_pinnableslice_t *p = rocksdb_get_pinned(r->db, read, full_key.ptr, full_key.len, &error);
@@ -94,8 +95,9 @@ static enum err scan_add(struct scan *s, struct slice full_key, struct slice val
 	memcpy(copy, key.ptr, key.len);
 	if (value_len)
 		memcpy(copy + key.len, value.ptr, value_len);
-	s->rows.row[s->rows.count++] = (struct row){
-		slice_make(copy, key.len), s->keys_only ? SLICE_NONE : slice_make(copy + key.len, value_len) };
+	s->rows.row[s->rows.count++] =
+		(struct row){ slice_make(copy, key.len),
+			      s->keys_only ? SLICE_NONE : slice_make(copy + key.len, value_len) };
 	s->bytes += key.len + value_len;
 	return ERR_OK;
 }
@@ -139,8 +141,8 @@ static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, const struct 
 	}
 }
 
-enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct overlay *overlay, struct slice partition,
-		    const struct scan_spec *spec, struct arena *arena, struct rows *ret)
+enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct overlay *overlay,
+		    struct slice partition, const struct scan_spec *spec, struct arena *arena, struct rows *ret)
 {
 	struct full_key from, until;
 	full_key_make(&from, partition, spec->from);
@@ -207,8 +209,8 @@ static enum err op_get(struct engine *e, struct engine_snapshot *s, struct slice
 	return rocks_get(r, s ? s->read : r->read, slice_make(k.bytes, k.len), arena, ret_value);
 }
 
-static enum err op_scan(struct engine *e, struct engine_snapshot *s, struct slice partition, const struct scan_spec *spec,
-			struct arena *arena, struct rows *ret_rows)
+static enum err op_scan(struct engine *e, struct engine_snapshot *s, struct slice partition,
+			const struct scan_spec *spec, struct arena *arena, struct rows *ret_rows)
 {
 	return rocks_scan(rocks_of(e), s ? s->snapshot : NULL, NULL, partition, spec, arena, ret_rows);
 }
@@ -221,8 +223,9 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	struct rows rows;
 	struct full_key from, until;
 	arena_init(&arena, 4 * MIB);
-	enum err err = rocks_scan(r, NULL, NULL, partition, &(struct scan_spec){ .limit_rows = DROP_SMALL_ROWS, .keys_only = true },
-				  &arena, &rows);
+	enum err err =
+		rocks_scan(r, NULL, NULL, partition,
+			   &(struct scan_spec){ .limit_rows = DROP_SMALL_ROWS, .keys_only = true }, &arena, &rows);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	if (err == ERR_OK && !rows.more) {
 		for (size_t i = 0; i < rows.count; i++) {
@@ -246,8 +249,8 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	return err;
 }
 
-static enum err list_into(rocksdb_iterator_t *it, struct slice from, size_t limit, struct arena *arena, struct slice *list,
-			  size_t *ret_count)
+static enum err list_into(rocksdb_iterator_t *it, struct slice from, size_t limit, struct arena *arena,
+			  struct slice *list, size_t *ret_count)
 {
 	size_t n = 0;
 	struct full_key at;
@@ -272,8 +275,8 @@ static enum err list_into(rocksdb_iterator_t *it, struct slice from, size_t limi
 	return rocks_error(error);
 }
 
-static enum err op_list_partitions(struct engine *e, struct slice from, size_t limit, struct arena *arena, struct slice **ret,
-				   size_t *ret_count)
+static enum err op_list_partitions(struct engine *e, struct slice from, size_t limit, struct arena *arena,
+				   struct slice **ret, size_t *ret_count)
 {
 	struct rocks *r = rocks_of(e);
 	size_t count;
@@ -296,8 +299,8 @@ static enum err op_extent_begin(struct engine *e, uint32_t length_hint, struct e
 	return atomic_load(&r->failed) ? ERR_STOPPED : segment_writer_new(r->segments, length_hint, ret);
 }
 
-/* After a failed commit nothing is given back: the batch that published it may be on the disk all the same, and its blocks
- * must not be written again before a restart has told. */
+/* After a failed commit nothing is given back: the batch that published it may be on the disk all the same, and its
+ * blocks must not be written again before a restart has told. */
 static void op_extent_abandon(struct engine *e, const struct extent_ref *extent)
 {
 	struct rocks *r = rocks_of(e);
@@ -305,7 +308,8 @@ static void op_extent_abandon(struct engine *e, const struct extent_ref *extent)
 		segment_release(r->segments, extent);
 }
 
-static enum err op_extent_read(struct engine *e, const struct extent_ref *extent, uint32_t offset, uint32_t length, void *dst)
+static enum err op_extent_read(struct engine *e, const struct extent_ref *extent, uint32_t offset, uint32_t length,
+			       void *dst)
 {
 	return segment_read(rocks_of(e)->segments, extent, offset, length, dst);
 }
@@ -313,7 +317,9 @@ static enum err op_extent_read(struct engine *e, const struct extent_ref *extent
 static void op_stats(struct engine *e, struct engine_stats *ret)
 {
 	struct rocks *r = rocks_of(e);
-	*ret = (struct engine_stats){ .retired_waiting = r->retired_waiting, .syncs = r->syncs, .bytes_written = r->bytes_written };
+	*ret = (struct engine_stats){ .retired_waiting = r->retired_waiting,
+				      .syncs = r->syncs,
+				      .bytes_written = r->bytes_written };
 	segment_stats(r->segments, ret);
 }
 

@@ -63,30 +63,30 @@ struct rocks {
 	rocksdb_writeoptions_t *write_sync, *write_lazy;
 	struct segments *segments;
 	int dir_fd, lock_fd;
-	uint64_t reserve_bytes;             /* see group.c */
+	uint64_t reserve_bytes;		       /* see group.c */
 	atomic_uint_fast64_t compaction_bytes; /* room a compaction may need, looked up now and then */
 	atomic_uint_fast64_t compaction_looked_ns;
 	struct engine_group group;
 	atomic_bool failed;
 
-	/* Held from the change of published bits to the end of the batch that stores them: their rows follow each other in
-	 * the order of the changes. Committer and reclaimer. */
+	/* Held from the change of published bits to the end of the batch that stores them: their rows follow each other
+	 * in the order of the changes. Committer and reclaimer. */
 	pthread_mutex_t publish_lock;
 
 	pthread_mutex_t pin_lock;
 	struct pin_bucket *pins;
 	size_t pin_count, pin_cap;
-	uint64_t retire_next;               /* the committer's */
+	uint64_t retire_next;		     /* the committer's */
 	atomic_uint_fast64_t retire_durable; /* every retire up to here is committed */
-	uint64_t reclaim_from;              /* the reclaimer's: no row before this */
+	uint64_t reclaim_from;		     /* the reclaimer's: no row before this */
 	atomic_uint_fast64_t retired_waiting;
 	atomic_uint_fast64_t syncs, bytes_written;
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;
 	uint64_t commit_number; /* the committer's: of the last group */
-	uint64_t *tail;         /* mapped: the last one synced, and its complement */
-	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
+	uint64_t *tail;		/* mapped: the last one synced, and its complement */
+	uint64_t compacted_ns;	/* the reclaimer's: when it last did so */
 };
 
 static inline struct rocks *rocks_of(struct engine *e)
@@ -100,9 +100,10 @@ void full_key_make(struct full_key *, struct slice partition, struct slice key);
 enum err rocks_flush(struct rocks *);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
-enum err rocks_get(struct rocks *, rocksdb_readoptions_t *, struct slice full_key, struct arena *, struct slice *ret)
-	MUST_CHECK;
-/* Scans full keys [from, until) of the database merged with the overlay (NULL: none). skip: bytes of partition and NUL. */
+enum err rocks_get(struct rocks *, rocksdb_readoptions_t *, struct slice full_key, struct arena *,
+		   struct slice *ret) MUST_CHECK;
+/* Scans full keys [from, until) of the database merged with the overlay (NULL: none). skip: bytes of partition and NUL.
+ */
 enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct overlay *, struct slice partition,
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 

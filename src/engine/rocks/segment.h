@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Extents on disk. Files of 1 GiB under segments/ are cut into regions of 64 MiB, a region into blocks of 4 KiB. An extent
- * is a run of blocks of one region: its bytes, then a CRC-32C for each 64 KiB of them (little-endian, seeded with extent
- * id and chunk number), then zeros to the end of the block. place = region << 32 | first block.
+ * Extents on disk. Files of 1 GiB under segments/ are cut into regions of 64 MiB, a region into blocks of 4 KiB. An
+ * extent is a run of blocks of one region: its bytes, then a CRC-32C for each 64 KiB of them (little-endian, seeded
+ * with extent id and chunk number), then zeros to the end of the block. place = region << 32 | first block.
  *
- * Two bitmaps for each region: `used` (in memory: reserved by a writer, sealed or published) and `published` (also a row in
- * the database, written in the batch that publishes or reclaims). After a crash only what is published is used again.
- * Space is reused as soon as it is released; files never shrink and bytes never move.
+ * Two bitmaps for each region: `used` (in memory: reserved by a writer, sealed or published) and `published` (also a
+ * row in the database, written in the batch that publishes or reclaims). After a crash only what is published is used
+ * again. Space is reused as soon as it is released; files never shrink and bytes never move.
  *
  * Threads: writers and readers from any; the published_* calls under the caller's publish lock. */
 #ifndef ENGINE_ROCKS_SEGMENT_H
@@ -24,9 +24,9 @@ enum {
 struct segments;
 
 struct segments_options {
-	int dir_fd;           /* of the store; borrowed */
-	bool buffered;        /* no O_DIRECT */
-	uint64_t first_id;    /* ids count up from here */
+	int dir_fd;	   /* of the store; borrowed */
+	bool buffered;	   /* no O_DIRECT */
+	uint64_t first_id; /* ids count up from here */
 	/* True if the disk may grow by so many bytes. */
 	bool (*may_grow)(void *arg, uint64_t bytes);
 	void *arg;

@@ -12,7 +12,7 @@ enum {
 	REGION_WORDS = SEGMENT_REGION_BLOCKS / 64,
 	FILES_MAX = 65536,
 	REGIONS_MAX = FILES_MAX * SEGMENT_FILE_REGIONS, /* 64 TiB */
-	POOL_MAX = 8,                                   /* write buffers kept for the next writer */
+	POOL_MAX = 8,					/* write buffers kept for the next writer */
 };
 
 struct region {
@@ -21,13 +21,13 @@ struct region {
 	size_t grown_blocks; /* the file has this much of the region */
 	size_t free_blocks;  /* of these, not used */
 	size_t cursor;
-	size_t no_run_of;    /* no run of so many free blocks was found since the last release */
+	size_t no_run_of; /* no run of so many free blocks was found since the last release */
 };
 
 struct segment_file {
-	int fd;        /* through the page cache: reads */
-	int direct_fd; /* writes; -1: not on this file system */
-	atomic_uint_fast64_t writes;        /* counted when a write has ended */
+	int fd;				    /* through the page cache: reads */
+	int direct_fd;			    /* writes; -1: not on this file system */
+	atomic_uint_fast64_t writes;	    /* counted when a write has ended */
 	atomic_uint_fast64_t writes_synced; /* so many of them are durable */
 };
 

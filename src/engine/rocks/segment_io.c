@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes of extents: writers fill a reused, aligned buffer and write it past the page cache; readers go through it and verify
- * whole chunks. */
+ * Bytes of extents: writers fill a reused, aligned buffer and write it past the page cache; readers go through it and
+ * verify whole chunks. */
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "engine/rocks/segment_int.h"
@@ -13,7 +13,7 @@
 
 enum {
 	CHUNKS_MAX = LIMIT_EXTENT_BYTES / SEGMENT_CHUNK_BYTES,
-	FLUSH_BYTES = 1024 * 1024, /* one write; larger ones were not faster */
+	FLUSH_BYTES = 1024 * 1024,			  /* one write; larger ones were not faster */
 	BUFFER_BYTES = FLUSH_BYTES + SEGMENT_BLOCK_BYTES, /* the last flush may carry the checksums too */
 };
 
@@ -21,7 +21,7 @@ struct extent_writer {
 	struct segments *segments;
 	uint64_t id;
 	uint64_t place;
-	size_t blocks;        /* reserved */
+	size_t blocks; /* reserved */
 	uint32_t length_bytes;
 	uint32_t flushed_bytes;
 	uint32_t chunk_crc;
@@ -281,8 +281,10 @@ enum err segment_read(struct segments *s, const struct extent_ref *e, uint32_t o
 	char *out = dst;
 	uint32_t end = offset + length;
 	uint32_t last = (end - 1) / SEGMENT_CHUNK_BYTES;
-	struct reading r = { .extent = e, .fd = segment_file_of(s, segment_region(e))->fd,
-			     .base = segment_offset(e->place), .first_chunk = offset / SEGMENT_CHUNK_BYTES };
+	struct reading r = { .extent = e,
+			     .fd = segment_file_of(s, segment_region(e))->fd,
+			     .base = segment_offset(e->place),
+			     .first_chunk = offset / SEGMENT_CHUNK_BYTES };
 	uint32_t chunk = r.first_chunk;
 	if (!read_exact(r.fd, r.crc, 4 * (last - chunk + 1), r.base + e->length_bytes + 4 * (uint64_t)chunk))
 		return ERR_IO;

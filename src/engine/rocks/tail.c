@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Has the log lost its end? RocksDB replays its log up to the first record that does not verify: after a crash that is where
- * the unfinished write was, but a bit that rotted earlier looks the same, and what was acknowledged behind it would be gone
- * without a word. So every commit carries a number, stored with it, and a small mapped file (TAIL) remembers the number of the
- * last one that was synced. After a restart the store must have at least that one.
+ * Has the log lost its end? RocksDB replays its log up to the first record that does not verify: after a crash that is
+ * where the unfinished write was, but a bit that rotted earlier looks the same, and what was acknowledged behind it
+ * would be gone without a word. So every commit carries a number, stored with it, and a small mapped file (TAIL)
+ * remembers the number of the last one that was synced. After a restart the store must have at least that one.
  *
- * The file is written after the sync and is not synced itself: it can be behind (after a power cut), never ahead. After kill -9
- * it is exact. Two words, the number and its complement: anything else says nothing. */
+ * The file is written after the sync and is not synced itself: it can be behind (after a power cut), never ahead. After
+ * kill -9 it is exact. Two words, the number and its complement: anything else says nothing. */
 #include "engine/rocks/rocks_int.h"
 
 #include "base/bytes.h"
@@ -25,7 +25,8 @@ enum err rocks_tail_open(struct rocks *r, uint64_t *ret_remembered)
 		return ERR_IO;
 	off_t size = lseek(fd, 0, SEEK_END);
 	/* Its block exists from the start: a store to a mapped hole on a full disk would be a signal, not an error. */
-	if (size != TAIL_BYTES && (ftruncate(fd, 0) != 0 || pwrite(fd, zeros, TAIL_BYTES, 0) != TAIL_BYTES || fsync(fd) != 0)) {
+	if (size != TAIL_BYTES &&
+	    (ftruncate(fd, 0) != 0 || pwrite(fd, zeros, TAIL_BYTES, 0) != TAIL_BYTES || fsync(fd) != 0)) {
 		close(fd);
 		return ERR_IO;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a directory may do to a start: every refusal has its own error and a message that says what to do, and leaves the
- * store as it was. */
+ * What a directory may do to a start: every refusal has its own error and a message that says what to do, and leaves
+ * the store as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -317,10 +317,17 @@ int main(int argc, char **argv)
 		return killed_main(argv[2]);
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(a_store_is_made_once),       T(a_second_server_is_refused),       T(a_newer_format_is_refused),
-		T(a_damaged_format_is_refused), T(a_half_made_store_is_finished),    T(a_lost_database_is_not_made_anew),
-		T(a_short_segment_is_noticed), T(an_unwritable_directory_is_named), T(extent_ids_are_new_after_a_restart),
-		T(a_killed_server_starts_again), T(a_rotten_log_is_noticed),
+		T(a_store_is_made_once),
+		T(a_second_server_is_refused),
+		T(a_newer_format_is_refused),
+		T(a_damaged_format_is_refused),
+		T(a_half_made_store_is_finished),
+		T(a_lost_database_is_not_made_anew),
+		T(a_short_segment_is_noticed),
+		T(an_unwritable_directory_is_named),
+		T(extent_ids_are_new_after_a_restart),
+		T(a_killed_server_starts_again),
+		T(a_rotten_log_is_noticed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

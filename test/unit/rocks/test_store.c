@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The store on the rocks engine: payloads of every shape, the cache under racing readers, time over restarts, extents given
- * back. Each promise that has a mutant is also seen to fail with it. */
+ * The store on the rocks engine: payloads of every shape, the cache under racing readers, time over restarts, extents
+ * given back. Each promise that has a mutant is also seen to fail with it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define P SLICE("account\x01" "a")
+#define P                                                                                                              \
+	SLICE("account\x01"                                                                                            \
+	      "a")
 
 static char dir[64];
 static struct clock fake;
@@ -38,9 +40,10 @@ static struct store *open_with(unsigned mutant, uint64_t reserve_bytes)
 	struct store *s;
 	struct buf message;
 	buf_init(&message, 4096);
-	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true, .reserve_bytes = reserve_bytes }, &e,
-					   &message),
-			 ERR_OK);
+	assert_int_equal(
+		engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true, .reserve_bytes = reserve_bytes },
+				  &e, &message),
+		ERR_OK);
 	buf_fini(&message);
 	assert_int_equal(store_open(e, &(struct store_options){ .clock = &fake, .mutant = mutant }, &s), ERR_OK);
 	return s;
@@ -104,7 +107,9 @@ static enum err write_wait(struct store *s, struct call *c)
 	arena_init(&c->arena, 8 * MIB);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->wake, NULL);
-	c->job = (struct store_job){ .partition = P, .apply = apply_put, .call = c, .arena = &c->arena, .done = done, .owner = c };
+	c->job = (struct store_job){
+		.partition = P, .apply = apply_put, .call = c, .arena = &c->arena, .done = done, .owner = c
+	};
 	c->ready = false;
 	store_write(s, &c->job);
 	pthread_mutex_lock(&c->lock);
@@ -176,8 +181,20 @@ static void expect_payload(struct store *s, const struct payload *p, const char 
 
 static void payloads_of_every_shape(void **state)
 {
-	static const size_t sizes[] = { 0,       1,       4095,        PAYLOAD_INLINE_BYTES - 1, PAYLOAD_INLINE_BYTES,
-					PAYLOAD_INLINE_BYTES + 1, 65536, 65537, 1048576, 1048577, 4194303, 4194304, 4194305, 9000000 };
+	static const size_t sizes[] = { 0,
+					1,
+					4095,
+					PAYLOAD_INLINE_BYTES - 1,
+					PAYLOAD_INLINE_BYTES,
+					PAYLOAD_INLINE_BYTES + 1,
+					65536,
+					65537,
+					1048576,
+					1048577,
+					4194303,
+					4194304,
+					4194305,
+					9000000 };
 	struct store *s = open_store(0);
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		char *bytes = pattern(sizes[i], i);
@@ -189,8 +206,10 @@ static void payloads_of_every_shape(void **state)
 			struct payload p;
 			assert_int_equal(payload_writer_new(s, hints[h], &w), ERR_OK);
 			for (size_t at = 0; at < sizes[i]; at += step)
-				assert_int_equal(payload_append(w, slice_make(bytes + at, sizes[i] - at < step ? sizes[i] - at : step)),
-						 ERR_OK);
+				assert_int_equal(
+					payload_append(
+						w, slice_make(bytes + at, sizes[i] - at < step ? sizes[i] - at : step)),
+					ERR_OK);
 			assert_int_equal(payload_finish(w, &p), ERR_OK);
 			expect_payload(s, &p, bytes, sizes[i]);
 			payload_abandon(s, &p);
@@ -328,7 +347,7 @@ static void a_full_disk_takes_deletes(void **state)
 struct race {
 	struct store *store;
 	_Atomic uint64_t acknowledged; /* every read that begins now shows at least this */
-	_Atomic uint64_t shown;        /* and at least what a finished read has shown */
+	_Atomic uint64_t shown;	       /* and at least what a finished read has shown */
 	atomic_bool stop;
 	_Atomic uint64_t stale, reads;
 };
@@ -418,8 +437,9 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(time_is_its_own_and_never_back), T(payloads_of_every_shape), T(parts_of_an_extent),
-		T(retired_space_comes_back),       T(a_full_disk_takes_deletes), T(reads_never_go_back),     T(a_stale_cache_is_seen),
+		T(time_is_its_own_and_never_back), T(payloads_of_every_shape),	 T(parts_of_an_extent),
+		T(retired_space_comes_back),	   T(a_full_disk_takes_deletes), T(reads_never_go_back),
+		T(a_stale_cache_is_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,8 +171,12 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(filled_is_found),           T(a_hot_key_is_replaced_by_a_commit), T(twice_in_a_group_shows_the_last),
-		T(a_reader_that_read_before_cannot_fill), T(a_group_larger_than_the_list),      T(the_limit_holds),
+		T(filled_is_found),
+		T(a_hot_key_is_replaced_by_a_commit),
+		T(twice_in_a_group_shows_the_last),
+		T(a_reader_that_read_before_cannot_fill),
+		T(a_group_larger_than_the_list),
+		T(the_limit_holds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

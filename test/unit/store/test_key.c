@@ -74,7 +74,9 @@ static void prefix_end_carries(void **state)
 
 static void numbers_keep_order(void **state)
 {
-	static const uint64_t edge[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t edge[] = {
+		0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX
+	};
 	for (size_t i = 0; i < sizeof edge / sizeof edge[0]; i++) {
 		struct key a;
 		uint64_t back;
@@ -149,8 +151,8 @@ static void meta_comes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_keep_order),   cmocka_unit_test(an_open_string_is_a_prefix),
-		cmocka_unit_test(prefix_end_carries),   cmocka_unit_test(numbers_keep_order),
+		cmocka_unit_test(strings_keep_order),	 cmocka_unit_test(an_open_string_is_a_prefix),
+		cmocka_unit_test(prefix_end_carries),	 cmocka_unit_test(numbers_keep_order),
 		cmocka_unit_test(after_is_the_next_key), cmocka_unit_test(bad_keys_are_refused),
 		cmocka_unit_test(meta_comes_first),
 	};

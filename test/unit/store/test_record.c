@@ -26,7 +26,9 @@ static void round_trip(void **state)
 static void golden(void **state)
 {
 	char record[10];
-	record_wrap(SLICE("acct\x01" "a"), SLICE("kname\x01"), SLICE("value"), record);
+	record_wrap(SLICE("acct\x01"
+			  "a"),
+		    SLICE("kname\x01"), SLICE("value"), record);
 	static const unsigned char want[10] = { 1, 'v', 'a', 'l', 'u', 'e', 0x5c, 0x22, 0xec, 0x5e };
 	assert_memory_equal(record, want, sizeof want);
 }
@@ -38,11 +40,13 @@ static void damage_is_noticed(void **state)
 	record_wrap(SLICE("part"), SLICE("key"), SLICE("value"), record);
 	for (size_t bit = 0; bit < 8 * sizeof record; bit++) {
 		record[bit / 8] ^= (char)(1 << bit % 8);
-		assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, 10), &payload), ERR_CORRUPT);
+		assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, 10), &payload),
+				 ERR_CORRUPT);
 		record[bit / 8] ^= (char)(1 << bit % 8);
 	}
 	for (size_t len = 0; len < sizeof record; len++)
-		assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, len), &payload), ERR_CORRUPT);
+		assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, len), &payload),
+				 ERR_CORRUPT);
 	assert_int_equal(record_unwrap(SLICE("part"), SLICE("kez"), slice_make(record, 10), &payload), ERR_CORRUPT);
 	assert_int_equal(record_unwrap(SLICE("paru"), SLICE("key"), slice_make(record, 10), &payload), ERR_CORRUPT);
 	assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, 10), &payload), ERR_OK);
