@@ -156,6 +156,8 @@ static enum err message_decode_value(struct slice value, struct message *ret)
 	if (cursor_u8(&c) != ROW_VERSION)
 		return ERR_CORRUPT;
 	uint8_t flags = cursor_u8(&c);
+	if (flags & ~(FLAG_INDEXED | FLAG_TEXT_APART))
+		return ERR_CORRUPT;
 	ret->indexed = flags & FLAG_INDEXED;
 	ret->text_apart = flags & FLAG_TEXT_APART;
 	ret->change = cursor_u32(&c);
@@ -217,9 +219,24 @@ enum err expiry_decode(const struct row *row, struct expiry_row *ret)
 	if (!key_take_tag(&rest, 'x') || !key_take_u64(&rest, &epoch) || !key_take_u64(&rest, &ret->expires) ||
 	    !key_take_u64(&rest, &ret->sequence) || rest.len || cursor_u8(&c) != ROW_VERSION)
 		return ERR_CORRUPT;
-	ret->timed = cursor_u8(&c) == LANE_TIMED;
+	uint8_t lane = cursor_u8(&c);
+	ret->timed = lane == LANE_TIMED;
 	ret->visible = cursor_u64(&c);
-	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+	return cursor_done(&c) && (ret->timed || lane == LANE_READY) ? ERR_OK : ERR_CORRUPT;
+}
+
+void message_encode(struct buf *b, const struct message *m)
+{
+	bytes_put_u8(b, ROW_VERSION);
+	bytes_put_u8(b, (uint8_t)((m->indexed ? FLAG_INDEXED : 0) | (m->text_apart ? FLAG_TEXT_APART : 0)));
+	bytes_put_u32(b, m->change);
+	bytes_put_u32(b, m->dequeue_count);
+	bytes_put_u32(b, m->text_bytes);
+	bytes_put_u64(b, m->salt);
+	bytes_put_u64(b, m->inserted);
+	bytes_put_u64(b, m->expires);
+	if (!m->text_apart)
+		buf_put(b, m->text);
 }
 
 enum err message_save(struct txn *txn, uint32_t epoch, const struct message *m)
@@ -230,16 +247,7 @@ enum err message_save(struct txn *txn, uint32_t epoch, const struct message *m)
 		return ERR_NO_MEMORY;
 	struct row_key key;
 	struct buf b = buf_over(mem, bytes);
-	bytes_put_u8(&b, ROW_VERSION);
-	bytes_put_u8(&b, (uint8_t)((m->indexed ? FLAG_INDEXED : 0) | (m->text_apart ? FLAG_TEXT_APART : 0)));
-	bytes_put_u32(&b, m->change);
-	bytes_put_u32(&b, m->dequeue_count);
-	bytes_put_u32(&b, m->text_bytes);
-	bytes_put_u64(&b, m->salt);
-	bytes_put_u64(&b, m->inserted);
-	bytes_put_u64(&b, m->expires);
-	if (!m->text_apart)
-		buf_put(&b, m->text);
+	message_encode(&b, m);
 	assert(buf_ok(&b));
 	row_key_message(&key, epoch, m);
 	TRY(txn_put(txn, row_key_slice(&key), buf_slice(&b)));
@@ -360,10 +368,11 @@ bool queue_receipt_decode(struct slice bytes, struct queue_receipt *ret)
 	    receipt_sum((const unsigned char *)bytes.ptr) != (unsigned char)bytes.ptr[QUEUE_RECEIPT_BYTES - 1])
 		return false;
 	struct cursor c = cursor_make(slice_first(slice_from(bytes, 1), QUEUE_RECEIPT_BYTES - 2));
-	ret->timed = cursor_u8(&c) == LANE_TIMED;
+	uint8_t lane = cursor_u8(&c);
+	ret->timed = lane == LANE_TIMED;
 	ret->change = cursor_u32(&c);
 	ret->epoch = cursor_u32(&c);
 	ret->visible_ticks = cursor_u64(&c);
 	ret->sequence = cursor_u64(&c);
-	return cursor_done(&c);
+	return cursor_done(&c) && (ret->timed || lane == LANE_READY);
 }

@@ -27,6 +27,7 @@
 #ifndef SVC_QUEUE_ROWS_H
 #define SVC_QUEUE_ROWS_H
 
+#include "base/buf.h"
 #include "store/key.h"
 #include "svc/queue/queue.h"
 
@@ -101,6 +102,7 @@ void row_key_text(struct row_key *, uint32_t epoch, uint64_t sequence);
 void row_key_expiry(struct row_key *, uint32_t epoch, uint64_t expires, uint64_t sequence);
 void row_key_message(struct row_key *, uint32_t epoch, const struct message *);
 
+void message_encode(struct buf *, const struct message *); /* the value of its row */
 /* From a row of either lane; the text points into it. */
 enum err message_decode(const struct row *, struct message *ret) MUST_CHECK;
 enum err message_find(struct txn *, uint32_t epoch, bool timed, uint64_t visible, uint64_t sequence, struct message *ret) MUST_CHECK;
