@@ -339,7 +339,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 		return ERR_OK;
 	}
 	for (size_t i = 0; i < s->loop_count; i++)
-		if (s->loops[i]->started) {
+		if (s->loops[i] && s->loops[i]->started) {
 			io_loop_stop(s->loops[i]->loop);
 			pthread_join(s->loops[i]->thread, NULL);
 		}
