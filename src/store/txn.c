@@ -306,7 +306,7 @@ static enum err own_range(struct txn *t, const struct scan_spec *spec, struct wr
 		if (has_key(&t->writes[i]) && in_range(t->writes[i].key, spec))
 			own[n++] = &t->writes[i];
 	if (n > 1)
-		qsort(own, n, sizeof *own, compare_writes);
+		qsort(own, n, sizeof(struct write *), compare_writes);
 	*ret = own;
 	*ret_count = n;
 	return ERR_OK;

@@ -92,7 +92,8 @@ static enum err scan_add(struct scan *s, struct slice full_key, struct slice val
 	char *copy = arena_alloc(s->arena, key.len + value_len);
 	if (!copy)
 		return ERR_NO_MEMORY;
-	memcpy(copy, key.ptr, key.len);
+	if (key.len)
+		memcpy(copy, key.ptr, key.len);
 	if (value_len)
 		memcpy(copy + key.len, value.ptr, value_len);
 	s->rows.row[s->rows.count++] =

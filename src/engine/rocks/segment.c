@@ -156,8 +156,8 @@ enum err segments_open(const struct segments_options *o, struct segments **ret)
 	s->options = *o;
 	s->buffered = o->buffered;
 	s->next_id = o->first_id;
-	s->region = calloc(REGIONS_MAX, sizeof *s->region);
-	s->file = calloc(FILES_MAX, sizeof *s->file);
+	s->region = calloc(REGIONS_MAX, sizeof(struct region *));
+	s->file = calloc(FILES_MAX, sizeof(struct segment_file *));
 	s->dir_fd = -1;
 	enum err err = s->region && s->file ? ERR_OK : ERR_NO_MEMORY;
 	if (err == ERR_OK && mkdirat(o->dir_fd, "segments", 0700) != 0 && errno != EEXIST)
@@ -181,7 +181,7 @@ void segments_close(struct segments *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->region_count; i++)
+	for (size_t i = 0; s->region && i < s->region_count; i++)
 		free(s->region[i]);
 	for (size_t i = 0; s->file && i < FILES_MAX && s->file[i]; i++)
 		file_close(s->file[i]);
