@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entities as OData JSON: a request's object to a run of properties (svc/table/edm.h), a stored run to bytes of an answer.
- * Both go straight between text and record bytes, without a tree in between. */
+ * Entities as OData JSON: a request's object to a run of properties (svc/table/edm.h), a stored run to bytes of an
+ * answer. Both go straight between text and record bytes, without a tree in between. */
 #ifndef REST_ENTITY_JSON_H
 #define REST_ENTITY_JSON_H
 
@@ -10,7 +10,7 @@
 
 struct entity_body {
 	struct slice partition_key, row_key; /* absent if the object has none, or null */
-	struct slice properties;             /* the run */
+	struct slice properties;	     /* the run */
 };
 /* Reads, types and checks an entity; keys and total size are not judged here. */
 enum err entity_body_parse(struct slice text, struct arena *, struct entity_body *ret) MUST_CHECK;
@@ -20,10 +20,10 @@ enum odata_level { ODATA_NONE, ODATA_MINIMAL, ODATA_FULL };
 /* What writing entities of one table needs to know. */
 struct entity_writer {
 	enum odata_level level;
-	struct slice root;    /* service URL with a '/' at its end, fit to stand in JSON */
+	struct slice root; /* service URL with a '/' at its end, fit to stand in JSON */
 	struct slice account, table;
 	bool select_all;
-	size_t select_count;  /* names of $select, if not all; SELECT_MAX at most */
+	size_t select_count; /* names of $select, if not all; SELECT_MAX at most */
 	struct slice *select;
 };
 enum { SELECT_MAX = 255 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OData JSON of an entity to record bytes. Types come from name@odata.type members, which may stand before or behind the
- * value they speak of. */
+ * OData JSON of an entity to record bytes. Types come from name@odata.type members, which may stand before or behind
+ * the value they speak of. */
 #include "rest/entity_json.h"
 
 #include "base/rng.h"
@@ -64,7 +64,8 @@ static bool parse_integer(struct slice text, int64_t low, int64_t high, int64_t 
 	return slice_to_i64(text, ret) && *ret >= low && *ret <= high;
 }
 
-/* Without a type: true, false and strings are what they look like, numbers with a point or an exponent Double, others Int32. */
+/* Without a type: true, false and strings are what they look like, numbers with a point or an exponent Double, others
+ * Int32. */
 static enum edm_type natural_type(const struct json_member *m)
 {
 	if (m->kind == JSON_STRING)
@@ -111,7 +112,8 @@ static enum err value_of(const struct json_member *m, enum edm_type type, struct
 	case EDM_DOUBLE:
 		return parse_double(m->text, &v->number) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
 	case EDM_DATETIME:
-		return edm_datetime_parse(m->text, &v->ticks) && v->ticks >= EDM_DATETIME_MIN ? ERR_OK : ERR_INVALID_VALUE_TYPE;
+		return edm_datetime_parse(m->text, &v->ticks) && v->ticks >= EDM_DATETIME_MIN ? ERR_OK
+											      : ERR_INVALID_VALUE_TYPE;
 	case EDM_GUID: {
 		struct uuid *u = ARENA_NEW(arena, struct uuid);
 		if (!u)
@@ -186,7 +188,8 @@ enum err entity_body_parse(struct slice text, struct arena *arena, struct entity
 		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
 	if (o.count > MEMBERS_MAX)
 		return ERR_TOO_MANY_PROPERTIES;
-	/* Record bytes are never longer than the text but for a few bytes a property; encoding asks for some to spare. */
+	/* Record bytes are never longer than the text but for a few bytes a property; encoding asks for some to spare.
+	 */
 	size_t room = text.len + o.count * 32 + 64;
 	struct buf run = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
 	if (!run.ptr)

@@ -48,8 +48,8 @@ static char *put_escape(char *p, unsigned char c)
 	}
 }
 
-/* The first byte at or behind i that must be escaped. Eight at a time: a byte below 0x20, or equal to one of the two, makes
- * its high bit in one of three tests. */
+/* The first byte at or behind i that must be escaped. Eight at a time: a byte below 0x20, or equal to one of the two,
+ * makes its high bit in one of three tests. */
 static size_t find_escape(const char *s, size_t i, size_t len)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
@@ -108,8 +108,8 @@ static char *put_i64(char *p, int64_t v)
 	return p;
 }
 
-/* Numbers with at most six decimals, which most are: k / 10^6 is rounded once, so if that gives v back, the decimal k * 10^-6 reads
- * back as v, and with at most 15 digits no shorter one does. NULL: not such a number. */
+/* Numbers with at most six decimals, which most are: k / 10^6 is rounded once, so if that gives v back, the decimal k *
+ * 10^-6 reads back as v, and with at most 15 digits no shorter one does. NULL: not such a number. */
 static char *put_decimal(char *p, double v)
 {
 	const double scale = 1e6;

@@ -233,7 +233,8 @@ static enum err insert_format(struct request *req)
 	etag_header(req, c->write.ticks);
 	response_header(req, "Location", url);
 	if (c->prefer != PREFER_NOTHING)
-		response_header(req, "Preference-Applied", no_content ? SLICE("return-no-content") : SLICE("return-content"));
+		response_header(req, "Preference-Applied",
+				no_content ? SLICE("return-no-content") : SLICE("return-content"));
 	if (no_content) {
 		response_header(req, "DataServiceId", url);
 		table_empty_headers(req);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Query Entities. The filter becomes a plan of key ranges (svc/table/filter.h); entities are written to the body as they match.
+ * Query Entities. The filter becomes a plan of key ranges (svc/table/filter.h); entities are written to the body as
+ * they match.
  *
- * A page shows one snapshot, so a search cannot be cut into steps with a snapshot each. It first runs here, on the loop, for as
- * long as a loop may be kept; most queries end within that. One that does not is run again from its beginning on a worker,
- * up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
+ * A page shows one snapshot, so a search cannot be cut into steps with a snapshot each. It first runs here, on the
+ * loop, for as long as a loop may be kept; most queries end within that. One that does not is run again from its
+ * beginning on a worker, up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
 #include "rest/entity_ops.h"
 #include "rest/op.h"
 #include "rest/server.h"
@@ -56,8 +57,8 @@ static enum err run(struct request *req, uint64_t budget_ms)
 	BUF_PUT(b, "\"value\":[");
 	if (!buf_ok(b))
 		return ERR_NO_MEMORY;
-	/* One entity is one get, and the cache of hot records may have it. If it is of several rows that changed between their
-	 * gets (they do not fit together then), a snapshot tells. */
+	/* One entity is one get, and the cache of hot records may have it. If it is of several rows that changed
+	 * between their gets (they do not fit together then), a snapshot tells. */
 	enum err e = ERR_CORRUPT;
 	size_t head = b->len;
 	if (c->plan.count == 1 && c->plan.range[0].point && !slice_is_set(c->query.from))
@@ -168,8 +169,8 @@ static enum err query_format(struct request *req)
 {
 	struct query_call *c = req->call;
 	req->response.status = 200;
-	req->log_note = arena_printf(req->arena, "plan=%s ranges=%zu scanned=%llu matched=%zu", c->plan.name, c->plan.count,
-				     (unsigned long long)c->query.scanned, c->query.matched);
+	req->log_note = arena_printf(req->arena, "plan=%s ranges=%zu scanned=%llu matched=%zu", c->plan.name,
+				     c->plan.count, (unsigned long long)c->query.scanned, c->query.matched);
 	table_json_headers(req, c->writer.level);
 	if (c->query.more) {
 		struct slice pk = table_token_make(req->arena, c->query.next_partition_key);

@@ -2,9 +2,9 @@
  * Entity group transactions: POST /$batch. Either one change set, all of whose operations become one transaction
  * (svc/table/entity.h), or a single GET.
  *
- * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be it
- * its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and a
- * message that begins with its index. */
+ * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be
+ * it its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and
+ * a message that begins with its index. */
 #include "rest/entity_ops.h"
 #include "rest/op.h"
 #include "rest/server.h"
@@ -27,7 +27,7 @@ struct batch_call {
 	struct http_head *head; /* of the part being read */
 	struct slice partition;
 	enum err refused; /* an operation was refused before the store was asked: */
-	size_t failed;    /* this one */
+	size_t failed;	  /* this one */
 };
 
 /* ---- Addresses of parts ---- */
@@ -133,7 +133,8 @@ static enum err parse_changeset(struct request *req)
 	if (!c->op || !c->batch.write)
 		return ERR_NO_MEMORY;
 	if (count > BATCH_OPS_MAX) {
-		table_fault(req, ERR_INVALID_INPUT, "The batch request operation exceeds the maximum 100 changes per change set.");
+		table_fault(req, ERR_INVALID_INPUT,
+			    "The batch request operation exceeds the maximum 100 changes per change set.");
 		return refuse(c, BATCH_OPS_MAX, ERR_INVALID_INPUT);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -257,7 +258,8 @@ static void put_error(struct request *req, struct buf *b, size_t index, enum err
 	BUF_PUT(b, "}}}");
 }
 
-static void put_insert_answer(struct request *req, struct buf *b, const struct batch_op *op, const struct entity_write *w)
+static void put_insert_answer(struct request *req, struct buf *b, const struct batch_op *op,
+			      const struct entity_write *w)
 {
 	struct batch_call *c = req->call;
 	struct slice url = entity_url(req, &c->writer, w);
@@ -269,9 +271,11 @@ static void put_insert_answer(struct request *req, struct buf *b, const struct b
 		put_header(b, "DataServiceId", slice_is_set(url) ? url : SLICE(""));
 		return;
 	}
-	static const char *const types[] = { [ODATA_NONE] = "nometadata", [ODATA_MINIMAL] = "minimalmetadata",
-					     [ODATA_FULL] = "fullmetadata" };
-	buf_printf(b, "Content-Type: application/json;odata=%s;streaming=true;charset=utf-8\r\n", types[c->writer.level]);
+	static const char *const types[] = {
+		[ODATA_NONE] = "nometadata", [ODATA_MINIMAL] = "minimalmetadata", [ODATA_FULL] = "fullmetadata"
+	};
+	buf_printf(b, "Content-Type: application/json;odata=%s;streaming=true;charset=utf-8\r\n",
+		   types[c->writer.level]);
 }
 
 static void put_answer(struct request *req, struct buf *b, size_t i)
@@ -301,7 +305,8 @@ static void put_changeset(struct request *req, struct buf *b, struct slice outer
 {
 	struct batch_call *c = req->call;
 	enum err refused = c->refused ? c->refused : c->batch.refused;
-	struct slice type = arena_printf(req->arena, "Content-Type: multipart/mixed; boundary=%.*s\r\n", SLICE_FMT(inner));
+	struct slice type =
+		arena_printf(req->arena, "Content-Type: multipart/mixed; boundary=%.*s\r\n", SLICE_FMT(inner));
 	multipart_put_part(b, outer, slice_is_set(type) ? type : SLICE(""));
 	if (refused) {
 		size_t failed = c->refused ? c->failed : c->batch.failed;
@@ -372,7 +377,8 @@ static enum err batch_parse(struct request *req)
 	req->call = c;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	TRY(table_writer_init(req, &c->writer));
-	return multipart_boundary(request_header(req, "content-type"), &c->boundary) == ERR_OK ? ERR_OK : ERR_INVALID_INPUT;
+	return multipart_boundary(request_header(req, "content-type"), &c->boundary) == ERR_OK ? ERR_OK
+											       : ERR_INVALID_INPUT;
 }
 
 const struct handler handler_table_batch = { batch_parse, batch_parse_body, batch_format };

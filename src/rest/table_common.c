@@ -46,7 +46,8 @@ enum err table_level(struct request *req, enum odata_level *ret)
 		*ret = ODATA_NONE;
 	else if (has_token(wanted, SLICE("odata=fullmetadata")))
 		*ret = ODATA_FULL;
-	else if (has_token(wanted, SLICE("atom")) && !has_token(wanted, SLICE("json")) && !has_token(wanted, SLICE("*/*")))
+	else if (has_token(wanted, SLICE("atom")) && !has_token(wanted, SLICE("json")) &&
+		 !has_token(wanted, SLICE("*/*")))
 		return ERR_ATOM_FORMAT_NOT_SUPPORTED;
 	return ERR_OK;
 }
@@ -54,7 +55,8 @@ enum err table_level(struct request *req, enum odata_level *ret)
 enum err table_check_content_type(struct request *req)
 {
 	struct slice type = request_header(req, "content-type");
-	return has_token(type, SLICE("atom")) || has_token(type, SLICE("/xml")) ? ERR_ATOM_FORMAT_NOT_SUPPORTED : ERR_OK;
+	return has_token(type, SLICE("atom")) || has_token(type, SLICE("/xml")) ? ERR_ATOM_FORMAT_NOT_SUPPORTED
+										: ERR_OK;
 }
 
 struct slice table_service_root(struct request *req)
@@ -169,7 +171,8 @@ enum err table_filter(struct request *req, struct filter **ret)
 		return ERR_OK;
 	enum err e = filter_parse(text, req->arena, ret, &position);
 	if (e == ERR_SYNTAX)
-		return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position, SLICE_FMT(text));
+		return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position,
+				   SLICE_FMT(text));
 	if (e == ERR_OUT_OF_RANGE_INPUT) {
 		size_t start = position;
 		while (start > 0 && (unsigned char)(text.ptr[start - 1] - '0') < 10)
@@ -248,15 +251,17 @@ enum err table_keys_parse(struct request *req, struct slice text, struct slice *
 			key = &rk;
 		if (!key || slice_is_set(*key) || !take_quoted(req->arena, &text, key))
 			return table_fault(req, ERR_INVALID_INPUT,
-					   "The number of keys specified in the URI does not match number of key properties for the "
+					   "The number of keys specified in the URI does not match number of key "
+					   "properties for the "
 					   "resource '%.*s.%.*s'.",
 					   SLICE_FMT(req->account), SLICE_FMT(req->container));
 	} while (take_prefix(&text, SLICE(",")));
 	if (text.len || !slice_is_set(pk) || !slice_is_set(rk))
-		return table_fault(req, ERR_INVALID_INPUT,
-				   "The number of keys specified in the URI does not match number of key properties for the "
-				   "resource '%.*s.%.*s'.",
-				   SLICE_FMT(req->account), SLICE_FMT(req->container));
+		return table_fault(
+			req, ERR_INVALID_INPUT,
+			"The number of keys specified in the URI does not match number of key properties for the "
+			"resource '%.*s.%.*s'.",
+			SLICE_FMT(req->account), SLICE_FMT(req->container));
 	*ret_pk = pk;
 	*ret_rk = rk;
 	return ERR_OK;

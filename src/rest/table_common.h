@@ -44,7 +44,8 @@ enum err table_fault(struct request *, enum err, const char *format, ...) __attr
 enum err table_keys_parse(struct request *, struct slice text, struct slice *ret_pk, struct slice *ret_rk) MUST_CHECK;
 /* Is the entity within the key range of the SAS? ERR_AUTHORIZATION_FAILURE if not. */
 enum err table_range_check(const struct request *, struct slice pk, struct slice rk) MUST_CHECK;
-/* If-Match of an entity: present or not, "*", ticks (0: matches nothing). Refuses what is no ETag, and If-None-Match. */
+/* If-Match of an entity: present or not, "*", ticks (0: matches nothing). Refuses what is no ETag, and If-None-Match.
+ */
 struct table_match {
 	bool present, any;
 	uint64_t ticks;

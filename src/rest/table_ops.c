@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Create, delete, get and query tables. A table is a resource of the account (svc/account/resource.h); its entities live in
- * the partition of its generation. */
+ * Create, delete, get and query tables. A table is a resource of the account (svc/account/resource.h); its entities
+ * live in the partition of its generation. */
 #include "rest/op.h"
 #include "rest/server.h"
 #include "rest/table_common.h"
@@ -81,7 +81,8 @@ static enum err create_parse_body(struct request *req)
 	r->generation = rng_u64(req->rng) | 1;
 	c->create.exists_error = ERR_TABLE_ALREADY_EXISTS;
 	struct slice account = resource_account_partition(req->arena, req->account);
-	struct slice generation = resource_generation_partition(req->arena, req->account, RESOURCE_TABLE, r->generation);
+	struct slice generation =
+		resource_generation_partition(req->arena, req->account, RESOURCE_TABLE, r->generation);
 	if (!slice_is_set(account) || !slice_is_set(generation))
 		return ERR_NO_MEMORY;
 	request_step_write(req, account, resource_create_reserve);
@@ -99,7 +100,8 @@ static enum err create_format(struct request *req)
 	req->response.status = no_content ? 204 : 201;
 	response_header(req, "Location", url);
 	if (c->prefer != PREFER_NOTHING)
-		response_header(req, "Preference-Applied", no_content ? SLICE("return-no-content") : SLICE("return-content"));
+		response_header(req, "Preference-Applied",
+				no_content ? SLICE("return-no-content") : SLICE("return-content"));
 	if (no_content) {
 		response_header(req, "DataServiceId", url);
 		table_empty_headers(req);
@@ -122,7 +124,9 @@ static enum err delete_parse(struct request *req)
 	enum err e = resource_find(req->server->store, req->account, RESOURCE_TABLE, req->container, req->arena, &r);
 	if (e)
 		return e == ERR_NOT_FOUND ? ERR_RESOURCE_NOT_FOUND : e;
-	c->remove = (struct resource_delete){ .kind = RESOURCE_TABLE, .name = req->container, .generation = r.generation,
+	c->remove = (struct resource_delete){ .kind = RESOURCE_TABLE,
+					      .name = req->container,
+					      .generation = r.generation,
 					      .missing_error = ERR_RESOURCE_NOT_FOUND };
 	struct slice account = resource_account_partition(req->arena, req->account);
 	struct slice generation = resource_generation_partition(req->arena, req->account, RESOURCE_TABLE, r.generation);

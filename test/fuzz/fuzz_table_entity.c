@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entities in JSON: what was read is written at each level of metadata, and with types in it reads back as the same record;
- * the bytes themselves are also taken for a record. */
+ * Entities in JSON: what was read is written at each level of metadata, and with types in it reads back as the same
+ * record; the bytes themselves are also taken for a record. */
 #include "rest/entity_json.h"
 
 #include "fuzz.h"
 
 static void check_again(struct arena *arena, const struct entity_body *body)
 {
-	struct entity_writer w = { .root = SLICE("http://h/"), .account = SLICE("acc"), .table = SLICE("t"), .select_all = true };
+	struct entity_writer w = {
+		.root = SLICE("http://h/"), .account = SLICE("acc"), .table = SLICE("t"), .select_all = true
+	};
 	struct entity e = { body->partition_key, body->row_key, UINT64_C(638000000000000001), body->properties };
 	struct entity_body again;
 	struct buf b;

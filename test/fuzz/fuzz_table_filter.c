@@ -79,7 +79,14 @@ static void put_node(struct buf *b, const struct filter *f, const struct filter_
 
 static void check_plan(const struct filter *f, struct arena *arena, struct slice pk, struct slice rk)
 {
-	static const char run[] = "\x01\x01" "a\x01x" "\x02\x01" "b\x04" "\x05\x01" "c\x01" "\x04\x01" "d\0\0\0\0\0\0\xf8\x3f";
+	static const char run[] = "\x01\x01"
+				  "a\x01x"
+				  "\x02\x01"
+				  "b\x04"
+				  "\x05\x01"
+				  "c\x01"
+				  "\x04\x01"
+				  "d\0\0\0\0\0\0\xf8\x3f";
 	struct entity e = { pk, rk, UINT64_C(637000000000000000), slice_make(run, sizeof run - 1) };
 	struct plan plan;
 	struct key k;
@@ -90,7 +97,8 @@ static void check_plan(const struct filter *f, struct arena *arena, struct slice
 	for (size_t i = 0; i < plan.count; i++) {
 		CHECK(slice_cmp(plan.range[i].from, plan.range[i].until) < 0);
 		CHECK(i == 0 || slice_cmp(plan.range[i - 1].until, plan.range[i].from) <= 0);
-		covered |= slice_cmp(key_slice(&k), plan.range[i].from) >= 0 && slice_cmp(key_slice(&k), plan.range[i].until) < 0;
+		covered |= slice_cmp(key_slice(&k), plan.range[i].from) >= 0 &&
+			   slice_cmp(key_slice(&k), plan.range[i].until) < 0;
 	}
 	CHECK(covered || !matches);
 }

@@ -34,7 +34,7 @@ static inline uint64_t varint_read(struct property_cursor *c)
 
 static inline uint64_t zigzag(int64_t v)
 {
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+	return ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
 }
 
 static inline int64_t unzigzag(uint64_t v)
@@ -122,7 +122,7 @@ bool property_next(struct property_cursor *c, struct property *ret)
 	if (c->at == c->end || c->failed)
 		return false;
 	const unsigned char *start = c->at;
-	ret->value.type = (enum edm_type)*c->at++;
+	ret->value.type = (enum edm_type) * c->at++;
 	ret->name = take(c, varint_read(c));
 	switch (ret->value.type) {
 	case EDM_STRING:
@@ -236,21 +236,21 @@ bool edm_compare(const struct edm_value *a, const struct edm_value *b, int *ret)
 	case EDM_BINARY:
 	case EDM_GUID: {
 		int order = slice_cmp(a->bytes, b->bytes);
-		*ret = sign(order < 0, order > 0);
+		*ret = sign(order<0, order> 0);
 		return true;
 	}
 	case EDM_INT32:
 	case EDM_INT64:
-		*ret = sign(a->integer < b->integer, a->integer > b->integer);
+		*ret = sign(a->integer<b->integer, a->integer> b->integer);
 		return true;
 	case EDM_DOUBLE:
-		*ret = sign(a->number < b->number, a->number > b->number);
+		*ret = sign(a->number<b->number, a->number> b->number);
 		return a->number == a->number && b->number == b->number;
 	case EDM_BOOLEAN:
-		*ret = sign(a->boolean < b->boolean, a->boolean > b->boolean);
+		*ret = sign(a->boolean<b->boolean, a->boolean> b->boolean);
 		return true;
 	case EDM_DATETIME:
-		*ret = sign(a->ticks < b->ticks, a->ticks > b->ticks);
+		*ret = sign(a->ticks<b->ticks, a->ticks> b->ticks);
 		return true;
 	default:
 		return false;

@@ -57,7 +57,8 @@ struct property_cursor {
 
 static inline struct property_cursor property_cursor_make(struct slice run)
 {
-	return (struct property_cursor){ (const unsigned char *)run.ptr, (const unsigned char *)run.ptr + run.len, false };
+	return (struct property_cursor){ (const unsigned char *)run.ptr, (const unsigned char *)run.ptr + run.len,
+					 false };
 }
 /* The next one; false at the end or on damage (then failed is set). */
 bool property_next(struct property_cursor *, struct property *ret);
@@ -71,9 +72,9 @@ size_t edm_value_size(const struct edm_value *);
 /* UTF-16 code units of UTF-8 text. */
 size_t edm_utf16_units(struct slice utf8);
 
-/* How a stored value relates to a literal: -1, 0, 1; false if they do not compare (other type, NaN). A whole number without
- * 'L' is an Int32 and also compares with a stored Int64 or Double, as the service widens it; nothing else is converted.
- * Strings and binaries compare by bytes, false is less than true. */
+/* How a stored value relates to a literal: -1, 0, 1; false if they do not compare (other type, NaN). A whole number
+ * without 'L' is an Int32 and also compares with a stored Int64 or Double, as the service widens it; nothing else is
+ * converted. Strings and binaries compare by bytes, false is less than true. */
 bool edm_compare(const struct edm_value *stored, const struct edm_value *literal, int *ret);
 
 /* ISO 8601, date and time to the minute at least, up to 7 fraction digits, 'Z', an offset or nothing (UTC). */

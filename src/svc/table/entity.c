@@ -97,7 +97,8 @@ static uint64_t le64(const char *p)
 
 enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks, struct slice *ret_piece)
 {
-	if (record.len < ENTITY_HEAD_BYTES || record.ptr[0] != RECORD_VERSION || (unsigned char)record.ptr[1] > ENTITY_PARTS_MAX)
+	if (record.len < ENTITY_HEAD_BYTES || record.ptr[0] != RECORD_VERSION ||
+	    (unsigned char)record.ptr[1] > ENTITY_PARTS_MAX)
 		return ERR_CORRUPT;
 	*ret_parts = (unsigned char)record.ptr[1];
 	*ret_ticks = le64(record.ptr + 2);
@@ -139,7 +140,8 @@ static enum err read_parts(struct txn *t, struct slice key, unsigned parts, uint
 	return ERR_OK;
 }
 
-enum err entity_read_properties(struct txn *t, struct slice key, struct slice record, uint64_t *ret_ticks, struct slice *ret)
+enum err entity_read_properties(struct txn *t, struct slice key, struct slice record, uint64_t *ret_ticks,
+				struct slice *ret)
 {
 	unsigned parts;
 	struct slice piece;
@@ -339,7 +341,8 @@ enum err entity_batch_apply(struct txn *t, void *call)
 		b->refused = judge(t, &b->write[i]);
 	}
 	if (b->refused) {
-		/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole. */
+		/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole.
+		 */
 		bool own = b->refused > ERR_SYNTAX && err_info(b->refused)->http_status < 500;
 		return own ? ERR_OK : b->refused;
 	}

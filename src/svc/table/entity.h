@@ -4,12 +4,14 @@
  *   'e' string(PartitionKey) string(RowKey)            u8 1 | u8 parts | u64 ticks | properties, first piece
  *   'e' string(PartitionKey) string(RowKey) u64(n)     u8 1 | u64 ticks | properties, piece n = 1 .. parts
  *
- * ticks is Timestamp and ETag at once, strictly increasing per entity. An entity's encoding that does not fit one record goes on
- * in the rows behind it, which sort before the next entity; each part repeats the ticks, so that rows of two versions
- * cannot be taken for one entity. Keys hold no byte below 0x20 (entity_key_check), so their parts are found without
- * unescaping. Entities of one PartitionKey are neighbours: a partition may be split between PartitionKeys only.
+ * ticks is Timestamp and ETag at once, strictly increasing per entity. An entity's encoding that does not fit one
+ * record goes on in the rows behind it, which sort before the next entity; each part repeats the ticks, so that rows of
+ * two versions cannot be taken for one entity. Keys hold no byte below 0x20 (entity_key_check), so their parts are
+ * found without unescaping. Entities of one PartitionKey are neighbours: a partition may be split between PartitionKeys
+ * only.
  *
- * Applies are pure and may run again. What they get in is borrowed, what they give out lives in the transaction's arena. */
+ * Applies are pure and may run again. What they get in is borrowed, what they give out lives in the transaction's
+ * arena. */
 #ifndef SVC_TABLE_ENTITY_H
 #define SVC_TABLE_ENTITY_H
 
@@ -18,12 +20,12 @@
 #include "svc/table/edm.h"
 
 enum {
-	ENTITY_PROPERTIES_MAX = 252,      /* own ones; PartitionKey, RowKey and Timestamp come on top */
-	ENTITY_NAME_MAX = 255,            /* characters of a property's name */
-	ENTITY_KEY_UNITS_MAX = 512,       /* 1 KiB of UTF-16 in each key */
+	ENTITY_PROPERTIES_MAX = 252, /* own ones; PartitionKey, RowKey and Timestamp come on top */
+	ENTITY_NAME_MAX = 255,	     /* characters of a property's name */
+	ENTITY_KEY_UNITS_MAX = 512,  /* 1 KiB of UTF-16 in each key */
 	ENTITY_VALUE_BYTES_MAX = 64 * 1024,
-	ENTITY_BYTES_MAX = 1024 * 1024,   /* as the service counts: UTF-16 and its overheads */
-	ENTITY_PART_BYTES = 120 * 1024,   /* properties in one row; a record of LIMIT_VALUE_BYTES has room for it */
+	ENTITY_BYTES_MAX = 1024 * 1024, /* as the service counts: UTF-16 and its overheads */
+	ENTITY_PART_BYTES = 120 * 1024, /* properties in one row; a record of LIMIT_VALUE_BYTES has room for it */
 	ENTITY_PARTS_MAX = 16,
 	BATCH_OPS_MAX = 100,
 };
@@ -46,9 +48,10 @@ enum err entity_size_check(struct slice partition_key, struct slice row_key, str
 
 /* The first row's fixed fields; *ret_piece is what of the properties it holds. */
 enum { ENTITY_HEAD_BYTES = 10 };
-enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks, struct slice *ret_piece) MUST_CHECK;
-/* All properties of the entity whose first row was read: one piece points into `record`, several are joined in the arena.
- * On one snapshot only. */
+enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks,
+			    struct slice *ret_piece) MUST_CHECK;
+/* All properties of the entity whose first row was read: one piece points into `record`, several are joined in the
+ * arena. On one snapshot only. */
 enum err entity_read_properties(struct txn *, struct slice key, struct slice record, uint64_t *ret_ticks,
 				struct slice *ret_properties) MUST_CHECK;
 
@@ -68,21 +71,21 @@ enum err entity_get_whole(struct txn *, void *entity_get);
 
 /* ---- Changes ---- */
 enum entity_action {
-	ENTITY_INSERT,            /* must not be there */
-	ENTITY_REPLACE,           /* If-Match */
-	ENTITY_MERGE,             /* If-Match */
+	ENTITY_INSERT,		  /* must not be there */
+	ENTITY_REPLACE,		  /* If-Match */
+	ENTITY_MERGE,		  /* If-Match */
 	ENTITY_INSERT_OR_REPLACE, /* no question asked */
 	ENTITY_INSERT_OR_MERGE,
-	ENTITY_DELETE,            /* If-Match */
+	ENTITY_DELETE, /* If-Match */
 };
 
 struct entity_write {
 	enum entity_action action;
-	struct slice key;           /* entity_key of it */
+	struct slice key; /* entity_key of it */
 	struct slice partition_key, row_key;
-	struct slice properties;    /* checked by the front end; none for DELETE */
-	bool match_any;             /* If-Match: * */
-	uint64_t match_ticks;       /* else this; 0 matches nothing */
+	struct slice properties; /* checked by the front end; none for DELETE */
+	bool match_any;		 /* If-Match: * */
+	uint64_t match_ticks;	 /* else this; 0 matches nothing */
 	/* out */
 	uint64_t ticks;
 	/* private to the apply */
@@ -91,8 +94,8 @@ struct entity_write {
 };
 
 /* A call that BEGINS with this struct runs entity_write_apply (the first refusal is the answer, with its position in
- * `failed`) or entity_batch_apply (the refusal is in `refused`, the transaction changes nothing and is itself ERR_OK, so
- * that the front end can answer in the operation's own words). Each entity stands at most once in a batch. */
+ * `failed`) or entity_batch_apply (the refusal is in `refused`, the transaction changes nothing and is itself ERR_OK,
+ * so that the front end can answer in the operation's own words). Each entity stands at most once in a batch. */
 struct entity_batch {
 	struct entity_write *write;
 	size_t count;

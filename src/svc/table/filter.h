@@ -6,8 +6,9 @@
  *   comparison := property op literal | literal op property        op := eq ne gt ge lt le
  *   literal    := 'text' | digits | digits 'L' | number | true | false | datetime'..' | guid'..' | X'hex' | binary'hex'
  *
- * Words are case-sensitive. A comparison with a property the entity does not have, or has in a type the literal does not
- * fit (edm_compare), is false, whatever the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX comparisons and FILTER_DEPTH_MAX levels of nesting.
+ * Words are case-sensitive. A comparison with a property the entity does not have, or has in a type the literal does
+ * not fit (edm_compare), is false, whatever the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX
+ * comparisons and FILTER_DEPTH_MAX levels of nesting.
  *
  * A filter is immutable once parsed and lives in the arena it was parsed into. Pure; any thread. */
 #ifndef SVC_TABLE_FILTER_H
@@ -24,21 +25,21 @@ enum filter_op { FILTER_EQ, FILTER_NE, FILTER_GT, FILTER_GE, FILTER_LT, FILTER_L
 
 struct filter_node {
 	enum filter_kind kind;
-	enum filter_op op;        /* COMPARE: property op value */
-	unsigned property;        /* COMPARE, TRUTH: index of the filter's property */
-	struct edm_value value;   /* COMPARE */
+	enum filter_op op;			/* COMPARE: property op value */
+	unsigned property;			/* COMPARE, TRUTH: index of the filter's property */
+	struct edm_value value;			/* COMPARE */
 	const struct filter_node *left, *right; /* NOT has left only */
 };
 
 struct filter {
 	const struct filter_node *root;
-	size_t property_count;    /* distinct ones */
+	size_t property_count; /* distinct ones */
 	struct slice property[FILTER_COMPARISONS_MAX];
 	size_t comparison_count;
 };
 
-/* ERR_SYNTAX with the byte position where reading stopped (behind the token that does not fit); ERR_OUT_OF_RANGE_INPUT likewise
- * for a whole number without 'L' that is no Int32; ERR_LIMIT past the bounds above; ERR_NO_MEMORY. */
+/* ERR_SYNTAX with the byte position where reading stopped (behind the token that does not fit); ERR_OUT_OF_RANGE_INPUT
+ * likewise for a whole number without 'L' that is no Int32; ERR_LIMIT past the bounds above; ERR_NO_MEMORY. */
 enum err filter_parse(struct slice text, struct arena *, struct filter **ret, size_t *ret_position) MUST_CHECK;
 
 /* Values of the filter's properties, by index; EDM_NONE = not there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * $filter text to tree: a lexer and a recursive descent of bounded depth. Positions in errors are behind the token that did
- * not fit, as the service reports them. */
+ * $filter text to tree: a lexer and a recursive descent of bounded depth. Positions in errors are behind the token that
+ * did not fit, as the service reports them. */
 #include "svc/table/filter.h"
 
 #include "base/limits.h"
@@ -14,7 +14,7 @@ enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_LITERAL, TOKEN_OPEN, TOKEN_CLOSE 
 
 struct token {
 	enum token_kind kind;
-	struct slice text;      /* WORD */
+	struct slice text;	/* WORD */
 	struct edm_value value; /* LITERAL */
 };
 

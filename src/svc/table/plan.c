@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From a filter to ranges of keys. Each subtree is approximated from above by a short list of boxes, an interval of
- * PartitionKeys times one of RowKeys: `and` intersects, `or` joins, `not` goes down to the comparisons (both keys are always
- * there and always strings, so the negation of a comparison of keys is the opposite comparison). What is about other properties
- * says nothing about keys: everything. Too many boxes also become everything, so the plan is never wrong, only wide. */
+ * PartitionKeys times one of RowKeys: `and` intersects, `or` joins, `not` goes down to the comparisons (both keys are
+ * always there and always strings, so the negation of a comparison of keys is the opposite comparison). What is about
+ * other properties says nothing about keys: everything. Too many boxes also become everything, so the plan is never
+ * wrong, only wide. */
 #include "svc/table/filter.h"
 
 struct bound {

@@ -10,7 +10,8 @@ struct walk {
 	bool full;
 };
 
-/* Go on from this entity, or right behind it: 01 appended to a RowKey makes the least string a stored one can follow. */
+/* Go on from this entity, or right behind it: 01 appended to a RowKey makes the least string a stored one can follow.
+ */
 static void remember(struct table_query *q, struct slice partition_key, struct slice row_key, bool behind)
 {
 	char *row = q->next_bytes + partition_key.len;
@@ -55,7 +56,8 @@ static enum err walk_point(struct walk *w, struct slice key)
 	return visit(w, key, &e, record);
 }
 
-/* Rows wanted from a scan: what the page still takes and one more to know whether it goes on; a filter may reject any number. */
+/* Rows wanted from a scan: what the page still takes and one more to know whether it goes on; a filter may reject any
+ * number. */
 static size_t scan_rows(const struct table_query *q)
 {
 	size_t want = q->limit - q->matched + 1;

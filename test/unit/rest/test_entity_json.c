@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entities in JSON: text that must come out exactly, numbers and strings that must read back as they were. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rest/entity_json.h"
@@ -49,8 +49,10 @@ static void test_values(void **state)
 		{ { .type = EDM_BOOLEAN, .boolean = true }, "{\"v\":true}" },
 		{ { .type = EDM_DATETIME, .ticks = EDM_DATETIME_MIN }, "{\"v\":\"1601-01-01T00:00:00Z\"}" },
 		{ { .type = EDM_BINARY, .bytes = { "\xff", 1 } }, "{\"v\":\"/w==\"}" },
-		{ { .type = EDM_STRING, .bytes = { "a\"b\\c\n\x01\x1f/\xc3\xa9", 11 } }, "{\"v\":\"a\\\"b\\\\c\\n\\u0001\\u001f/\xc3\xa9\"}" },
-		{ { .type = EDM_STRING, .bytes = { "0123456\"89abcdef\\", 17 } }, "{\"v\":\"0123456\\\"89abcdef\\\\\"}" },
+		{ { .type = EDM_STRING, .bytes = { "a\"b\\c\n\x01\x1f/\xc3\xa9", 11 } },
+		  "{\"v\":\"a\\\"b\\\\c\\n\\u0001\\u001f/\xc3\xa9\"}" },
+		{ { .type = EDM_STRING, .bytes = { "0123456\"89abcdef\\", 17 } },
+		  "{\"v\":\"0123456\\\"89abcdef\\\\\"}" },
 	};
 	struct buf b;
 	buf_init(&b, 1 << 20);
@@ -126,7 +128,9 @@ static void test_doubles_read_back(void **state)
 
 static void test_strings_read_back(void **state)
 {
-	static const char *const pieces[] = { "a", "\"", "\\", "\n", "\x01", "\x7f", "\xc3\xa9", "\xf0\x9f\x94\x91", "plain text ", "/" };
+	static const char *const pieces[] = { "a",	     "\"",   "\\",	 "\n",
+					      "\x01",	     "\x7f", "\xc3\xa9", "\xf0\x9f\x94\x91",
+					      "plain text ", "/" };
 	struct rng r;
 	struct buf b, text;
 	struct arena arena;
@@ -159,9 +163,14 @@ static void test_etags(void **state)
 	assert_true(slice_eq(slice_make(etag, len), SLICE("W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"")));
 	assert_true(entity_etag_parse(slice_make(etag, len)) == UINT64_C(637873946689094416));
 	/* The whole text counts, not the time it stands for. */
-	static const char *const others[] = { "", "*", "W/\"datetime'2022-05-06T00:44:28.9094416Z'\"", "W/\"datetime'2022-05-06T00%3A44%3A28.90944160Z'\"",
-					      "\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"", "W/\"datetime'2022-05-06T00%3a44%3a28.9094416Z'\"",
-					      "W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\" ", "W/\"datetime'" };
+	static const char *const others[] = { "",
+					      "*",
+					      "W/\"datetime'2022-05-06T00:44:28.9094416Z'\"",
+					      "W/\"datetime'2022-05-06T00%3A44%3A28.90944160Z'\"",
+					      "\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"",
+					      "W/\"datetime'2022-05-06T00%3a44%3a28.9094416Z'\"",
+					      "W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\" ",
+					      "W/\"datetime'" };
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_true(entity_etag_parse(slice_str(others[i])) == 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entities on the in-memory engine, with conflicts and unknown outcomes injected: bytes of records, every operation by itself,
- * then random operations and batches against a plain model. */
+ * Entities on the in-memory engine, with conflicts and unknown outcomes injected: bytes of records, every operation by
+ * itself, then random operations and batches against a plain model. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/rng.h"
@@ -37,8 +37,9 @@ static enum err close_generation(struct txn *txn, void *call)
 static int setup(void **state)
 {
 	static struct bench bench;
-	static const struct mem_options faults = { .seed = 5, .conflict_permille = 100, .unknown_happened_permille = 20,
-						   .unknown_lost_permille = 20 };
+	static const struct mem_options faults = {
+		.seed = 5, .conflict_permille = 100, .unknown_happened_permille = 20, .unknown_lost_permille = 20
+	};
 	struct bench *b = &bench;
 	memset(b, 0, sizeof *b);
 	clock_init_fake(&b->clock, UINT64_C(639000000000000000));
@@ -75,12 +76,16 @@ static struct slice run_of(struct bench *b, const char *name, const char *text, 
 	return run;
 }
 
-static struct entity_write change(struct bench *b, enum entity_action action, const char *pk, const char *rk, struct slice run)
+static struct entity_write change(struct bench *b, enum entity_action action, const char *pk, const char *rk,
+				  struct slice run)
 {
 	struct key k;
 	entity_key(&k, slice_str(pk), slice_str(rk));
-	return (struct entity_write){ .action = action, .key = arena_dup(&b->arena, key_slice(&k)), .partition_key = slice_str(pk),
-				      .row_key = slice_str(rk), .properties = run };
+	return (struct entity_write){ .action = action,
+				      .key = arena_dup(&b->arena, key_slice(&k)),
+				      .partition_key = slice_str(pk),
+				      .row_key = slice_str(rk),
+				      .properties = run };
 }
 
 static enum err apply_one(struct bench *b, struct entity_write *w)
@@ -102,14 +107,22 @@ static bool find(struct bench *b, const char *pk, const char *rk, struct entity_
 
 static void test_golden(void **state)
 {
-	static const char golden[] = "\x01\x01" "s\x02hi"		     /* String */
-				     "\x02\x01" "i\x03"			     /* Int32 -2 */
-				     "\x03\x01" "l\x80\x01"		     /* Int64 64 */
-				     "\x04\x01" "d\0\0\0\0\0\0\xf8\x3f"	     /* Double 1.5 */
-				     "\x05\x01" "b\x01"			     /* Boolean true */
-				     "\x06\x01" "t\x08\x07\x06\x05\x04\x03\x02\x01"
-				     "\x07\x01" "g0123456789abcdef"
-				     "\x08\x03" "bin\x01\xff";
+	static const char golden[] = "\x01\x01"
+				     "s\x02hi" /* String */
+				     "\x02\x01"
+				     "i\x03" /* Int32 -2 */
+				     "\x03\x01"
+				     "l\x80\x01" /* Int64 64 */
+				     "\x04\x01"
+				     "d\0\0\0\0\0\0\xf8\x3f" /* Double 1.5 */
+				     "\x05\x01"
+				     "b\x01" /* Boolean true */
+				     "\x06\x01"
+				     "t\x08\x07\x06\x05\x04\x03\x02\x01"
+				     "\x07\x01"
+				     "g0123456789abcdef"
+				     "\x08\x03"
+				     "bin\x01\xff";
 	struct buf b;
 	struct edm_value v;
 	buf_init(&b, 4096);
@@ -193,11 +206,23 @@ static void test_datetime(void **state)
 		{ "2021-12-31T23:30:00-01:00", "2022-01-01T00:30:00Z" },
 		{ "9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59.9999999Z" },
 	};
-	static const char *const bad[] = { "", "2021", "2021-02-29T00:00:00Z", "2021-13-01T00:00:00Z", "2021-00-01T00:00:00Z",
-					   "2021-01-00T00:00:00Z", "2021-01-01T24:00:00Z", "2021-01-01T00:60:00Z",
-					   "2021-01-01T00:00:60Z", "2021-01-01T00:00:00.Z", "2021-01-01T00:00:00.12345678Z",
-					   "2021-01-01T00:00:00X", "2021-01-01 00:00:00Z", "0000-01-01T00:00:00Z",
-					   "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "2021-01-01T00:00:00+15:00" };
+	static const char *const bad[] = { "",
+					   "2021",
+					   "2021-02-29T00:00:00Z",
+					   "2021-13-01T00:00:00Z",
+					   "2021-00-01T00:00:00Z",
+					   "2021-01-00T00:00:00Z",
+					   "2021-01-01T24:00:00Z",
+					   "2021-01-01T00:60:00Z",
+					   "2021-01-01T00:00:60Z",
+					   "2021-01-01T00:00:00.Z",
+					   "2021-01-01T00:00:00.12345678Z",
+					   "2021-01-01T00:00:00X",
+					   "2021-01-01 00:00:00Z",
+					   "0000-01-01T00:00:00Z",
+					   "0001-01-01T00:00:00+01:00",
+					   "9999-12-31T23:59:59-01:00",
+					   "2021-01-01T00:00:00+15:00" };
 	char text[EDM_DATETIME_TEXT_MAX];
 	uint64_t ticks;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -287,7 +312,8 @@ static void test_etag_never_repeats(void **state)
 	uint64_t last = 0;
 	/* The clock stands still the whole time; the entity comes and goes. */
 	for (int i = 0; i < 50; i++) {
-		struct entity_write w = change(b, i % 3 ? ENTITY_INSERT_OR_REPLACE : ENTITY_INSERT, "p", "r", run_of(b, "a", "x", i));
+		struct entity_write w =
+			change(b, i % 3 ? ENTITY_INSERT_OR_REPLACE : ENTITY_INSERT, "p", "r", run_of(b, "a", "x", i));
 		assert_int_equal(apply_one(b, &w), ERR_OK);
 		assert_true(w.ticks > last);
 		last = w.ticks;
@@ -323,7 +349,9 @@ static void test_large(void **state)
 {
 	struct bench *b = *state;
 	struct entity_get g;
-	static const size_t sizes[] = { ENTITY_PART_BYTES - 40, ENTITY_PART_BYTES, 3 * ENTITY_PART_BYTES + 5, 900000, 10, 300000 };
+	static const size_t sizes[] = {
+		ENTITY_PART_BYTES - 40, ENTITY_PART_BYTES, 3 * ENTITY_PART_BYTES + 5, 900000, 10, 300000
+	};
 	char *text = arena_alloc(&b->arena, MIB);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		memset(text, 'a' + (int)i, sizes[i]);
@@ -352,7 +380,8 @@ static void test_sizes(void **state)
 	memset(text, 'x', sizeof text);
 	struct edm_value v = { .type = EDM_STRING, .bytes = slice_make(text, 32 * 1024) };
 	char name[16];
-	/* 4 for the entity, 16 properties of 8 + 2 * 3 + 4 + 64 KiB - ..: fifteen whole ones, the last cut to fit exactly. */
+	/* 4 for the entity, 16 properties of 8 + 2 * 3 + 4 + 64 KiB - ..: fifteen whole ones, the last cut to fit
+	 * exactly. */
 	for (int i = 0; i < 16; i++) {
 		snprintf(name, sizeof name, "p%02d", i);
 		if (i == 15)
@@ -469,7 +498,8 @@ static void test_random(void **state)
 			pad[i] = rng_below(&r, 20) ? rng_below(&r, 20) : rng_below(&r, sizeof padding - 1);
 			memset(padding, 'p', pad[i]);
 			padding[pad[i]] = 0;
-			w[i] = change(b, (enum entity_action)rng_below(&r, 6), "p", names[rows[i]], run_of(b, "s", padding, round));
+			w[i] = change(b, (enum entity_action)rng_below(&r, 6), "p", names[rows[i]],
+				      run_of(b, "s", padding, round));
 			w[i].match_any = rng_below(&r, 2);
 			w[i].match_ticks = model[rows[i]].ticks - rng_below(&r, 2);
 		}
@@ -478,7 +508,8 @@ static void test_random(void **state)
 		enum err want = ERR_OK;
 		for (; failed < count && !want; failed++)
 			want = model_judge(&model[rows[failed]], &w[failed]);
-		assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+		assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
+				 ERR_OK);
 		assert_int_equal(batch.refused, want);
 		if (want) {
 			assert_int_equal(batch.failed, failed - 1);

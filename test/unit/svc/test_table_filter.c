@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * $filter: the grammar case by case, then random filters over random entities against a plain model. The model evaluates the
- * tree the generator made; the filter under test only ever sees the text. Plans and pages are checked on the same data. */
+ * $filter: the grammar case by case, then random filters over random entities against a plain model. The model
+ * evaluates the tree the generator made; the filter under test only ever sees the text. Plans and pages are checked on
+ * the same data. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/rng.h"
@@ -130,12 +131,32 @@ static void test_syntax_errors(void **state)
 		const char *text;
 		size_t position;
 	} cases[] = {
-		{ "aaa bbb ccc", 7 }, { "", 0 },	   { "a eq", 4 },      { "a eq 1 b", 8 },
-		{ "(a eq 1", 7 },     { "a eq 1)", 7 },	   { "a eq 'x", 7 },   { "1 eq 1", 6 },	  { "a eq b", 6 },
-		{ "1", 1 },	      { "a EQ 1", 4 },	   { "a eq 1 AND b", 10 }, { "a eq 1x", 6 }, { "a eq 1.2.3", 8 },
-		{ "a eq 1.5L", 9 },   { "a eq -", 6 },	   { "a = 1", 3 },     { "a eq guid'x'", 12 },
-		{ "a eq datetime'2020-13-01T00:00:00Z'", 35 }, { "a eq X'0'", 9 },  { "a eq X'zz'", 10 }, { "not", 3 },
-		{ "a and", 5 },	      { "or a", 4 },	   { "a eq foo'x'", 11 }, { "startswith(a,'x')", 11 },
+		{ "aaa bbb ccc", 7 },
+		{ "", 0 },
+		{ "a eq", 4 },
+		{ "a eq 1 b", 8 },
+		{ "(a eq 1", 7 },
+		{ "a eq 1)", 7 },
+		{ "a eq 'x", 7 },
+		{ "1 eq 1", 6 },
+		{ "a eq b", 6 },
+		{ "1", 1 },
+		{ "a EQ 1", 4 },
+		{ "a eq 1 AND b", 10 },
+		{ "a eq 1x", 6 },
+		{ "a eq 1.2.3", 8 },
+		{ "a eq 1.5L", 9 },
+		{ "a eq -", 6 },
+		{ "a = 1", 3 },
+		{ "a eq guid'x'", 12 },
+		{ "a eq datetime'2020-13-01T00:00:00Z'", 35 },
+		{ "a eq X'0'", 9 },
+		{ "a eq X'zz'", 10 },
+		{ "not", 3 },
+		{ "a and", 5 },
+		{ "or a", 4 },
+		{ "a eq foo'x'", 11 },
+		{ "startswith(a,'x')", 11 },
 	};
 	struct arena arena;
 	arena_init(&arena, MIB);
@@ -145,7 +166,8 @@ static void test_syntax_errors(void **state)
 		enum err e = filter_parse(slice_str(cases[i].text), &arena, &f, &position);
 		bool right = e == ERR_SYNTAX && position == cases[i].position;
 		if (!right)
-			print_message("'%s': error %d at %zu, not %zu\n", cases[i].text, e, position, cases[i].position);
+			print_message("'%s': error %d at %zu, not %zu\n", cases[i].text, e, position,
+				      cases[i].position);
 		assert_true(right);
 	}
 	arena_fini(&arena);
@@ -352,7 +374,9 @@ static void put_literal(struct buf *b, const struct edm_value *v)
 
 static void put_text(struct rng *r, struct buf *b, const struct model_filter *m, int at)
 {
-	static const char *const ops[] = { "eq", "ne", "gt", "ge", "lt", "le" }, *const mirrored[] = { "eq", "ne", "lt", "le", "gt", "ge" };
+	static const char *const ops[] = { "eq", "ne", "gt", "ge", "lt", "le" }, *const mirrored[] = {
+		"eq", "ne", "lt", "le", "gt", "ge"
+	};
 	const struct model_node *n = &m->node[at];
 	switch (n->kind) {
 	case '!':
@@ -452,7 +476,8 @@ static size_t model_fill(struct rng *r, struct model_entity *e, struct arena *ar
 	/* Sorting moved what the values point to. */
 	for (size_t i = 0; i < n; i++)
 		for (int p = 0; p < MODEL_PROPERTIES; p++)
-			if (e[i].value[p].type == EDM_STRING || e[i].value[p].type == EDM_BINARY || e[i].value[p].type == EDM_GUID)
+			if (e[i].value[p].type == EDM_STRING || e[i].value[p].type == EDM_BINARY ||
+			    e[i].value[p].type == EDM_GUID)
 				e[i].value[p].bytes.ptr = e[i].bytes[p];
 	return n;
 }
@@ -509,8 +534,8 @@ static void test_against_model(void **state)
 			bool got, want = model_eval(&m, 0, &e[i]), covered = plan_covers(&plan, e[i].key);
 			assert_int_equal(filter_match(f, &x, &got), ERR_OK);
 			if (got != want || (want && !covered))
-				print_message("%.*s on '%s','%s': %d, model %d, covered %d\n", SLICE_FMT(buf_slice(&text)), e[i].pk,
-					      e[i].rk, got, want, covered);
+				print_message("%.*s on '%s','%s': %d, model %d, covered %d\n",
+					      SLICE_FMT(buf_slice(&text)), e[i].pk, e[i].rk, got, want, covered);
 			assert_int_equal(got, want);
 			assert_true(covered || !want);
 			matched += want;
@@ -638,8 +663,11 @@ static void test_pages(void **state)
 	buf_init(&text, MIB);
 	size_t count = model_fill(&r, e, &b.arena), multi = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct entity_write w = { .action = ENTITY_INSERT, .key = e[i].key, .partition_key = slice_str(e[i].pk),
-					  .row_key = slice_str(e[i].rk), .properties = e[i].properties };
+		struct entity_write w = { .action = ENTITY_INSERT,
+					  .key = e[i].key,
+					  .partition_key = slice_str(e[i].pk),
+					  .row_key = slice_str(e[i].rk),
+					  .properties = e[i].properties };
 		struct entity_batch batch = { .write = &w, .count = 1 };
 		assert_int_equal(background_write(b.store, b.partition, entity_write_apply, &batch, &b.arena), ERR_OK);
 	}
@@ -654,8 +682,13 @@ static void test_pages(void **state)
 		struct sink s = { .e = e, .found = found, .total = count, .full_at = rng_below(&r, 4) ? 0 : 3 };
 		struct slice from = SLICE_NONE;
 		do {
-			q = (struct table_query){ .filter = f, .plan = &plan, .from = from, .limit = 1 + rng_below(&r, 40),
-						  .emit = sink_emit, .expired = sink_expired, .arg = &s };
+			q = (struct table_query){ .filter = f,
+						  .plan = &plan,
+						  .from = from,
+						  .limit = 1 + rng_below(&r, 40),
+						  .emit = sink_emit,
+						  .expired = sink_expired,
+						  .arg = &s };
 			s.expires = (unsigned)rng_below(&r, 2);
 			assert_int_equal(store_read(b.store, b.partition, table_query_apply, &q, &scratch), ERR_OK);
 			assert_true(q.matched <= q.limit);
@@ -684,8 +717,9 @@ static void test_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grammar),	      cmocka_unit_test(test_syntax_errors), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_against_model), cmocka_unit_test(test_plan_names),    cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_grammar),	   cmocka_unit_test(test_syntax_errors),
+		cmocka_unit_test(test_limits),	   cmocka_unit_test(test_against_model),
+		cmocka_unit_test(test_plan_names), cmocka_unit_test(test_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
