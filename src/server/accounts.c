@@ -33,7 +33,8 @@ static bool key_decode(struct arena *arena, struct slice text, struct slice *ret
 		padding++;
 	for (size_t i = 0; i < text.len - padding; i++) {
 		char c = text.ptr[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '/'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+		      c == '/'))
 			return false;
 	}
 	int n = EVP_DecodeBlock(raw, (const unsigned char *)text.ptr, (int)text.len);
@@ -49,7 +50,9 @@ static bool account_add(struct accounts *a, struct slice row, const char *source
 	struct slice name = slice_trim(slice_cut(&rest, ':'));
 	/* No message repeats what may be a key. */
 	if (!name_valid(name)) {
-		buf_printf(error, "%s: an account name has 3 to 24 lower-case letters and digits; the form is account1:key1[:key2];account2:key1",
+		buf_printf(error,
+			   "%s: an account name has 3 to 24 lower-case letters and digits; the form is "
+			   "account1:key1[:key2];account2:key1",
 			   source);
 		return false;
 	}
@@ -77,7 +80,8 @@ static bool account_add(struct accounts *a, struct slice row, const char *source
 		}
 	}
 	if (keys == 0) {
-		buf_printf(error, "%s: account %.*s has no key; the form is account1:key1[:key2];account2:key1", source, SLICE_FMT(name));
+		buf_printf(error, "%s: account %.*s has no key; the form is account1:key1[:key2];account2:key1", source,
+			   SLICE_FMT(name));
 		return false;
 	}
 	a->count++;
@@ -138,7 +142,9 @@ static bool file_create(const char *path, const char *name, struct buf *error)
 	snprintf(temporary, sizeof temporary, "%s.new", path);
 	key_make(key[0]);
 	key_make(key[1]);
-	int n = snprintf(text, sizeof text, "# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at start.\n%s:%s:%s\n",
+	int n = snprintf(text, sizeof text,
+			 "# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at "
+			 "start.\n%s:%s:%s\n",
 			 name, key[0], key[1]);
 	unlink(temporary);
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -201,7 +207,8 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 	} else if (azurite && azurite[0]) {
 		ok = accounts_parse(a, slice_str(azurite), "AZURITE_ACCOUNTS", error);
 	} else if (!c->production) {
-		ok = accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY), "well-known account", error);
+		ok = accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY), "well-known account",
+				    error);
 	} else {
 		struct slice path = arena_printf(&a->arena, "%s/accounts", data_dir);
 		if (!slice_is_set(path))
@@ -214,13 +221,16 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 	if (!ok)
 		return false;
 	if (accounts_use_well_known_key(a) && c->production) {
-		buf_printf(error, "the well-known development key is public and is not taken in production mode: make keys of your own, e.g. "
+		buf_printf(error, "the well-known development key is public and is not taken in production mode: make "
+				  "keys of your own, e.g. "
 				  "openssl rand -base64 64");
 		return false;
 	}
 	if (accounts_use_well_known_key(a) && c->beyond_loopback && !c->iKnowThisKeyIsPublic) {
-		buf_printf(error, "this would offer the data to everybody who can reach the address, because the well-known key is public. Listen on "
-				  "127.0.0.1, or set ZAFFRE_ACCOUNTS to keys of your own, or say --iKnowThisKeyIsPublic");
+		buf_printf(error,
+			   "this would offer the data to everybody who can reach the address, because the well-known "
+			   "key is public. Listen on "
+			   "127.0.0.1, or set ZAFFRE_ACCOUNTS to keys of your own, or say --iKnowThisKeyIsPublic");
 		return false;
 	}
 	return true;

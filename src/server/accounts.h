@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The accounts the server has: given by the operator, the well-known one of development mode, or made with random keys at the
- * first start in production mode and kept in <data>/accounts (0600). Keys are never printed in production mode. */
+ * The accounts the server has: given by the operator, the well-known one of development mode, or made with random keys
+ * at the first start in production mode and kept in <data>/accounts (0600). Keys are never printed in production mode.
+ */
 #ifndef SERVER_ACCOUNTS_H
 #define SERVER_ACCOUNTS_H
 
@@ -8,19 +9,21 @@
 #include "server/config.h"
 
 #define ACCOUNT_WELL_KNOWN "devstoreaccount1"
-#define ACCOUNT_WELL_KNOWN_KEY "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+#define ACCOUNT_WELL_KNOWN_KEY                                                                                         \
+	"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 enum { ACCOUNTS_MAX = 256 };
 
 struct accounts {
 	struct auth_account account[ACCOUNTS_MAX]; /* memory from the arena */
-	const char *key_text[ACCOUNTS_MAX];        /* first key in Base64 */
+	const char *key_text[ACCOUNTS_MAX];	   /* first key in Base64 */
 	size_t count;
 	const char *file; /* production: where keys are kept; else NULL */
 	struct arena arena;
 };
 
-/* Parses "account1:key1[:key2];account2:key1" (new lines separate too, # begins a comment line). `source` for messages. */
+/* Parses "account1:key1[:key2];account2:key1" (new lines separate too, # begins a comment line). `source` for messages.
+ */
 bool accounts_parse(struct accounts *, struct slice list, const char *source, struct buf *error);
 /* All of it: settings, environment, data directory. */
 bool accounts_load(struct accounts *, const struct config *, const char *data_dir, struct buf *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays short however
- * many containers and queues there are. Nothing found: a second of rest. Dead extents are not its business: the store has
- * a thread of its own for them, and the engine allows one alone. */
+ * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
+ * short however many containers and queues there are. Nothing found: a second of rest. Dead extents are not its
+ * business: the store has a thread of its own for them, and the engine allows one alone. */
 #include "server/background.h"
 
 #include "base/limits.h"
@@ -28,7 +28,7 @@ struct background {
 	pthread_cond_t wake;
 	bool stop;
 	bool complained;
-	bool expire_now;           /* this pass over the store also looks for what the clock ended */
+	bool expire_now;	    /* this pass over the store also looks for what the clock ended */
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
@@ -45,8 +45,8 @@ void background_at_start(struct store *store, const struct auth_account *account
 		bool more;
 		enum err err = resource_reap(store, accounts[i].name, generation_empty, true, &more);
 		if (err != ERR_OK)
-			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again", SLICE_FMT(accounts[i].name),
-				 err_name(err));
+			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
+				 SLICE_FMT(accounts[i].name), err_name(err));
 	}
 }
 
@@ -106,7 +106,8 @@ static bool partitions_tend(struct background *b, bool *failed)
 		if (b->expire_now)
 			b->expire_last_ticks = now;
 	}
-	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena, &found, &count);
+	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
+						    &found, &count);
 	result_note(b, "looking through the store", err, failed);
 	if (err != ERR_OK)
 		count = 0;
@@ -131,7 +132,8 @@ static bool round_run(struct background *b)
 	bool more = false, failed = false;
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
-		result_note(b, "emptying deleted resources", resource_reap(b->store, b->accounts[i].name, generation_empty, false, &again), &failed);
+		result_note(b, "emptying deleted resources",
+			    resource_reap(b->store, b->accounts[i].name, generation_empty, false, &again), &failed);
 		more = more || again;
 	}
 	more = partitions_tend(b, &failed) || more;

@@ -38,8 +38,10 @@ void compat_print(struct buf *out)
 {
 	static const char *const services[] = { "Blob", "Queue", "Table", "File", "Static website" };
 	BUF_PUT(out, "# What is answered\n\n"
-		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` refreshes it and a test\n"
-		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and echoed, also newer\n"
+		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` "
+		     "refreshes it and a test\n"
+		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and "
+		     "echoed, also newer\n"
 		     "ones than are known.\n");
 	for (int service = SERVICE_BLOB; service <= SERVICE_WEB; service++) {
 		size_t all = 0, built = 0;
@@ -50,14 +52,18 @@ void compat_print(struct buf *out)
 			}
 		if (all == 0)
 			continue;
-		buf_printf(out, "\n## %s: %zu of %zu operations\n\n| operation | method | query | answered |\n|---|---|---|---|\n",
+		buf_printf(out,
+			   "\n## %s: %zu of %zu operations\n\n| operation | method | query | answered "
+			   "|\n|---|---|---|---|\n",
 			   services[service], built, all);
 		for (size_t i = 0; i < op_count(); i++)
 			if ((int)op_at(i)->service == service)
 				row_put(out, op_at(i));
 	}
 	BUF_PUT(out, "\n## Not there\n\n"
-		     "Query Blob Contents, customer-provided keys, encryption scopes, the change feed and hierarchical namespaces (dfs) are\n"
-		     "refused with the documented error, never ignored. Table answers JSON only; Atom is refused as Azure refuses it for new versions.\n"
+		     "Query Blob Contents, customer-provided keys, encryption scopes, the change feed and hierarchical "
+		     "namespaces (dfs) are\n"
+		     "refused with the documented error, never ignored. Table answers JSON only; Atom is refused as "
+		     "Azure refuses it for new versions.\n"
 		     "The File service and SMB are not built yet.\n");
 }

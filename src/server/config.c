@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One table (config.def) drives all three sources. A later source never overwrites an earlier one, and the sources are read
- * in order of precedence: flags, environment, file; then defaults fill what is left. */
+ * One table (config.def) drives all three sources. A later source never overwrites an earlier one, and the sources are
+ * read in order of precedence: flags, environment, file; then defaults fill what is left. */
 #include "server/config.h"
 
 #include "base/limits.h"
@@ -22,19 +22,19 @@ struct setting {
 	ptrdiff_t at; /* in struct config; -1 if it keeps nothing */
 };
 
-#define CONF(kind, field, flag, letter, environment, fallback, argument, help) \
+#define CONF(kind, field, flag, letter, environment, fallback, argument, help)                                         \
 	{ kind, flag, letter, environment, fallback, argument, help, PLACE_##kind(field) },
-#define PLACE(field) offsetof(struct config, field)
-#define PLACE_STR(field) PLACE(field)
-#define PLACE_PORT(field) PLACE(field)
-#define PLACE_INT(field) PLACE(field)
-#define PLACE_BOOL(field) PLACE(field)
-#define PLACE_OPTIONAL(field) PLACE(field)
-#define PLACE_SECRET(field) PLACE(field)
-#define PLACE_HIDDEN(field) PLACE(field)
-#define PLACE_HIDDEN_INT(field) PLACE(field)
-#define PLACE_HEADING(field) -1
-#define PLACE_IGNORED(field) -1
+#define PLACE(field)		   offsetof(struct config, field)
+#define PLACE_STR(field)	   PLACE(field)
+#define PLACE_PORT(field)	   PLACE(field)
+#define PLACE_INT(field)	   PLACE(field)
+#define PLACE_BOOL(field)	   PLACE(field)
+#define PLACE_OPTIONAL(field)	   PLACE(field)
+#define PLACE_SECRET(field)	   PLACE(field)
+#define PLACE_HIDDEN(field)	   PLACE(field)
+#define PLACE_HIDDEN_INT(field)	   PLACE(field)
+#define PLACE_HEADING(field)	   -1
+#define PLACE_IGNORED(field)	   -1
 #define PLACE_IGNORED_VALUE(field) -1
 static const struct setting settings[] = {
 #include "server/config.def"
@@ -82,7 +82,8 @@ static bool bool_parse(struct slice text, bool *ret)
 }
 
 /* `source` names where the value came from, for the message. */
-static bool setting_store(struct config *c, const struct setting *s, struct slice value, const char *source, struct buf *error)
+static bool setting_store(struct config *c, const struct setting *s, struct slice value, const char *source,
+			  struct buf *error)
 {
 	if (s->at < 0)
 		return true;
@@ -143,7 +144,8 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 		const struct setting *s = flag_find(argv[i], &value);
 		if (!s) {
 			if (slice_has_prefix(slice_str(argv[i]), SLICE("--accounts")))
-				buf_printf(error, "accounts hold keys and are not taken from the command line: use ZAFFRE_ACCOUNTS or the "
+				buf_printf(error, "accounts hold keys and are not taken from the command line: use "
+						  "ZAFFRE_ACCOUNTS or the "
 						  "configuration file");
 			else
 				buf_printf(error, "unknown option %s (zaffre --help lists them)", argv[i]);
@@ -280,13 +282,17 @@ static bool config_check(struct config *c, struct buf *error)
 			c->beyond_loopback = true;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		for (int k = 0; k < i; k++)
-			if (config_port(c, i) && config_port(c, i) == config_port(c, k) && strcmp(config_host(c, i), config_host(c, k)) == 0) {
-				buf_printf(error, "two services want port %lld on %s: give each its own (--blobPort, --queuePort, --tablePort)",
+			if (config_port(c, i) && config_port(c, i) == config_port(c, k) &&
+			    strcmp(config_host(c, i), config_host(c, k)) == 0) {
+				buf_printf(error,
+					   "two services want port %lld on %s: give each its own (--blobPort, "
+					   "--queuePort, --tablePort)",
 					   (long long)config_port(c, i), config_host(c, i));
 				return false;
 			}
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
-		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and --key, or --allowPlainHttp "
+		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and "
+				  "--key, or --allowPlainHttp "
 				  "if a proxy in front does TLS");
 		return false;
 	}
@@ -307,7 +313,8 @@ static bool config_check(struct config *c, struct buf *error)
 		return false;
 	}
 	if (c->oauth[0] && (c->production || !c->secure)) {
-		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS only (--cert, --key)");
+		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS "
+				  "only (--cert, --key)");
 		return false;
 	}
 	return true;
@@ -323,7 +330,8 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 	/* Defaults first: what stands in a later source simply replaces them. */
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *s = &settings[i];
-		if (s->at >= 0 && s->kind != BOOL && !setting_store(c, s, slice_str(s->fallback), "default", &scratch)) {
+		if (s->at >= 0 && s->kind != BOOL &&
+		    !setting_store(c, s, slice_str(s->fallback), "default", &scratch)) {
 			buf_put(error, buf_slice(&scratch));
 			buf_fini(&scratch);
 			return false;
@@ -358,13 +366,15 @@ void config_help(struct buf *out)
 		if (s->kind == SECRET)
 			snprintf(left, sizeof left, "%s", s->environment);
 		else
-			snprintf(left, sizeof left, "%s--%s%s%s", letter, s->flag, s->argument[0] ? " " : "", s->argument);
+			snprintf(left, sizeof left, "%s--%s%s%s", letter, s->flag, s->argument[0] ? " " : "",
+				 s->argument);
 		buf_printf(out, "  %-26s %s", left, s->help);
 		if (s->fallback[0])
 			buf_printf(out, " [%s]", s->fallback);
 		BUF_PUT(out, "\n");
 	}
-	BUF_PUT(out, "\nEach can stand in the configuration file as `name = value` or in the environment (ZAFFRE_BLOB_PORT, ...).\n"
+	BUF_PUT(out, "\nEach can stand in the configuration file as `name = value` or in the environment "
+		     "(ZAFFRE_BLOB_PORT, ...).\n"
 		     "Accepted for Azurite's sake, without effect:");
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings[i].kind == IGNORED || settings[i].kind == IGNORED_VALUE)

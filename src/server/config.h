@@ -29,7 +29,7 @@ struct config {
 	int64_t mutant;
 	/* derived by config_check */
 	bool production;
-	bool secure;        /* cert and key given */
+	bool secure;	      /* cert and key given */
 	bool beyond_loopback; /* some service listens on another address */
 };
 

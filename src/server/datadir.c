@@ -23,8 +23,9 @@ static bool directory_make(const char *path, struct buf *error)
 		char keep = part[i];
 		part[i] = 0;
 		if (mkdir(part, 0700) != 0 && errno != EEXIST && (keep == 0 || access(part, F_OK) != 0)) {
-			buf_printf(error, "cannot make the data directory %s: %s. Give another --location or make it writable", part,
-				   strerror(errno));
+			buf_printf(error,
+				   "cannot make the data directory %s: %s. Give another --location or make it writable",
+				   part, strerror(errno));
 			return false;
 		}
 		part[i] = keep;
@@ -32,10 +33,12 @@ static bool directory_make(const char *path, struct buf *error)
 	return true;
 }
 
-/* Empty, or an engine has been here (it writes FORMAT last): a mistyped --location must not be filled with our files. */
+/* Empty, or an engine has been here (it writes FORMAT last): a mistyped --location must not be filled with our files.
+ */
 static bool directory_is_ours(const char *path)
 {
-	static const char *const known[] = { ".", "..", "LOCK", "FORMAT", "FORMAT.new", "db", "segments", "accounts", "accounts.new", "lost+found" };
+	static const char *const known[] = { ".",  "..",       "LOCK",	   "FORMAT",	   "FORMAT.new",
+					     "db", "segments", "accounts", "accounts.new", "lost+found" };
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -65,12 +68,15 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 		return false;
 	}
 	if (access(path, R_OK | W_OK | X_OK) != 0) {
-		buf_printf(error, "cannot write to the data directory %s: %s. Give another --location or make it writable by this user", path,
-			   strerror(errno));
+		buf_printf(error,
+			   "cannot write to the data directory %s: %s. Give another --location or make it writable by "
+			   "this user",
+			   path, strerror(errno));
 		return false;
 	}
 	if (!directory_is_ours(path)) {
-		buf_printf(error, "%s is not empty and is no data directory of zaffre: give an empty or a new one", path);
+		buf_printf(error, "%s is not empty and is no data directory of zaffre: give an empty or a new one",
+			   path);
 		return false;
 	}
 	d->path = realpath(path, NULL);

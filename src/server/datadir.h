@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The data directory as the server sees it: made if absent, never somebody else's. The engine keeps its format and its lock
- * there (engine/rocks/rocks.h); beside them lies `accounts`, the keys of production mode (0600). */
+ * The data directory as the server sees it: made if absent, never somebody else's. The engine keeps its format and its
+ * lock there (engine/rocks/rocks.h); beside them lies `accounts`, the keys of production mode (0600). */
 #ifndef SERVER_DATADIR_H
 #define SERVER_DATADIR_H
 
@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 struct datadir {
-	char *path;     /* absolute */
+	char *path;	/* absolute */
 	bool temporary; /* removed by datadir_close */
 };
 

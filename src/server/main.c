@@ -27,8 +27,10 @@ static int help_main(void)
 	struct buf out;
 	buf_init(&out, MIB);
 	BUF_PUT(&out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue and Table.\n\n"
-		      "  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains and ends\n"
-		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, name what is damaged\n"
+		      "  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains "
+		      "and ends\n"
+		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
+		      "name what is damaged\n"
 		      "  zaffre compat                    the table of operations (docs/compat.md)\n"
 		      "  zaffre --help | --version\n");
 	config_help(&out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre scrub`: reads every row and every extent that a row names, so that every checksum is verified, and names what is
- * damaged: account, container, blob. Writes nothing but what opening the store writes. Exit status 0: clean. */
+ * `zaffre scrub`: reads every row and every extent that a row names, so that every checksum is verified, and names what
+ * is damaged: account, container, blob. Writes nothing but what opening the store writes. Exit status 0: clean. */
 #include "server/accounts.h"
 #include "server/datadir.h"
 #include "server/serve.h"
@@ -61,7 +61,10 @@ static void row_describe(struct slice key, struct buf *out)
 	char name[LIMIT_KEY_BYTES];
 	struct slice rest = slice_from(key, 1), found;
 	if (key.len && strchr("bhUu", key.ptr[0]) && key_take_str(&rest, name, sizeof name, &found)) {
-		buf_printf(out, "%.*s%s", SLICE_FMT(found), key.ptr[0] == 'h' ? " (snapshot or version)" : key.ptr[0] == 'b' ? "" : " (uncommitted block)");
+		buf_printf(out, "%.*s%s", SLICE_FMT(found),
+			   key.ptr[0] == 'h'   ? " (snapshot or version)"
+			   : key.ptr[0] == 'b' ? ""
+					       : " (uncommitted block)");
 		return;
 	}
 	BUF_PUT(out, "row ");
@@ -84,7 +87,9 @@ static void damage_say(struct scrub *s, struct slice key, const char *what, enum
 static void extents_check(struct scrub *s, struct slice key, const struct extent_ref *refs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		enum err err = refs[i].length_bytes > LIMIT_EXTENT_BYTES ? ERR_CORRUPT : extent_read(s->store, &refs[i], 0, refs[i].length_bytes, s->extent);
+		enum err err = refs[i].length_bytes > LIMIT_EXTENT_BYTES
+				       ? ERR_CORRUPT
+				       : extent_read(s->store, &refs[i], 0, refs[i].length_bytes, s->extent);
 		s->extents++;
 		s->extent_bytes += refs[i].length_bytes;
 		if (err != ERR_OK)
@@ -125,7 +130,8 @@ static enum err row_extents_check(struct scrub *s, struct slice key, struct slic
 	case 'b':
 	case 'h':
 		TRY(blob_decode(value, arena, &blob));
-		if (blob.content.kind == CONTENT_ROW && store_read(s->store, s->partition, content_apply, &blob.content, arena) != ERR_OK)
+		if (blob.content.kind == CONTENT_ROW &&
+		    store_read(s->store, s->partition, content_apply, &blob.content, arena) != ERR_OK)
 			damage_say(s, key, "its bytes", ERR_CORRUPT);
 		if (blob.content.kind == CONTENT_EXTENTS)
 			extents_check(s, key, blob.content.extents, blob.content.extent_count);
@@ -168,8 +174,9 @@ static void progress_show(struct scrub *s, size_t done, size_t total)
 	if (!s->terminal)
 		return;
 	int filled = total ? (int)(done * (sizeof bar - 1) / total) : 0;
-	fprintf(stderr, "\r[%-40.*s] %zu of %zu partitions, %llu rows, %.1f MiB in extents, %llu damaged\033[K", filled, bar, done, total,
-		(unsigned long long)s->rows, (double)s->extent_bytes / (1024.0 * 1024.0), (unsigned long long)s->damaged);
+	fprintf(stderr, "\r[%-40.*s] %zu of %zu partitions, %llu rows, %.1f MiB in extents, %llu damaged\033[K", filled,
+		bar, done, total, (unsigned long long)s->rows, (double)s->extent_bytes / (1024.0 * 1024.0),
+		(unsigned long long)s->damaged);
 }
 
 struct name_call {
@@ -201,7 +208,8 @@ static void place_find(struct scrub *s)
 	struct slice rest = s->partition;
 	s->kind = 0;
 	s->generation = 0;
-	if (s->partition.len > sizeof s->account || !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0) {
+	if (s->partition.len > sizeof s->account ||
+	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0) {
 		snprintf(s->place, sizeof s->place, "(an unknown partition)");
 		return;
 	}
@@ -217,12 +225,14 @@ static void place_find(struct scrub *s)
 	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && slice_is_set(call.name))
 		snprintf(s->place, sizeof s->place, "%.*s/%.*s", SLICE_FMT(s->account_name), SLICE_FMT(call.name));
 	else
-		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind, (unsigned long long)s->generation);
+		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind,
+			 (unsigned long long)s->generation);
 	arena_fini(&arena);
 }
 
 /* One page of keys from `next` on. */
-static enum err keys_read(struct scrub *s, const struct key *next, size_t limit, struct arena *arena, struct keys_call *ret)
+static enum err keys_read(struct scrub *s, const struct key *next, size_t limit, struct arena *arena,
+			  struct keys_call *ret)
 {
 	*ret = (struct keys_call){ .from = key_slice(next), .limit = limit };
 	return store_read(s->store, s->partition, keys_apply, ret, arena);
@@ -238,8 +248,8 @@ static bool keys_readable_from(struct scrub *s, const struct key *from)
 	return err == ERR_OK;
 }
 
-/* The index cannot be read at `next`: a block of it is damaged. Looks for a later key from which it can, jumping over ever more
- * of the order: first the keys that share all but the last byte, then all but the last two... */
+/* The index cannot be read at `next`: a block of it is damaged. Looks for a later key from which it can, jumping over
+ * ever more of the order: first the keys that share all but the last byte, then all but the last two... */
 static bool gap_skip(struct scrub *s, struct key *next)
 {
 	struct key probe;
@@ -248,7 +258,8 @@ static bool gap_skip(struct scrub *s, struct key *next)
 		key_init(&probe);
 		memcpy(probe.bytes, next->bytes, l);
 		probe.len = l;
-		for (unsigned v = (unsigned char)next->bytes[l - 1] + 1u; v <= (l == 1 ? 255u : (unsigned char)next->bytes[l - 1] + 1u) && v <= 255u; v++) {
+		for (unsigned v = (unsigned char)next->bytes[l - 1] + 1u;
+		     v <= (l == 1 ? 255u : (unsigned char)next->bytes[l - 1] + 1u) && v <= 255u; v++) {
 			probe.bytes[l - 1] = (char)v;
 			if (keys_readable_from(s, &probe)) {
 				*next = probe;
@@ -354,8 +365,9 @@ int scrub_main(const struct config *config)
 		fprintf(stderr, "\n");
 	if (err != ERR_OK)
 		buf_printf(&error, "the list of partitions cannot be read: %s", err_name(err));
-	printf("%llu partitions, %llu rows, %llu extents with %llu bytes: %llu damaged\n", (unsigned long long)s.partitions, (unsigned long long)s.rows,
-	       (unsigned long long)s.extents, (unsigned long long)s.extent_bytes, (unsigned long long)s.damaged);
+	printf("%llu partitions, %llu rows, %llu extents with %llu bytes: %llu damaged\n",
+	       (unsigned long long)s.partitions, (unsigned long long)s.rows, (unsigned long long)s.extents,
+	       (unsigned long long)s.extent_bytes, (unsigned long long)s.damaged);
 	status = s.damaged || err != ERR_OK ? EXIT_DAMAGE : 0;
 out:
 	if (error.len)

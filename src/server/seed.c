@@ -8,7 +8,8 @@
 #include "svc/account/resource.h"
 #include "svc/common/background.h"
 
-static enum err resource_make(struct store *store, struct slice account, char kind, struct slice name, struct arena *arena)
+static enum err resource_make(struct store *store, struct slice account, char kind, struct slice name,
+			      struct arena *arena)
 {
 	struct rng rng;
 	rng_init_system(&rng);
@@ -40,7 +41,8 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 			kind = RESOURCE_TABLE;
 		if (slice_find_byte(item, ':') != item.len)
 			slice_cut(&name, ':');
-		enum err err = kind == RESOURCE_TABLE ? table_name_check(name) : name_check_container(name, kind == RESOURCE_CONTAINER);
+		enum err err = kind == RESOURCE_TABLE ? table_name_check(name)
+						      : name_check_container(name, kind == RESOURCE_CONTAINER);
 		if (err != ERR_OK) {
 			buf_printf(error, "--create %.*s: %s", SLICE_FMT(item), err_info(err)->text);
 			return false;

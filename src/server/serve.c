@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a signal, takes it
- * down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a signal handler.
+ * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a
+ * signal, takes it down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a
+ * signal handler.
  *
- * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines and
- * take the connection string from the last one. */
+ * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines
+ * and take the connection string from the last one. */
+#include "server/serve.h"
 #include "server/accounts.h"
 #include "server/background.h"
 #include "server/datadir.h"
 #include "server/notify.h"
 #include "server/seed.h"
-#include "server/serve.h"
 
 #include "auth/bearer.h"
 #include "base/limits.h"
@@ -63,7 +64,8 @@ static bool clock_open(struct house *h, struct buf *error)
 		ok = false;
 		errno = EINVAL;
 	}
-	/* Shared, so that who writes the file moves our clock. Never unmapped: the clock lives as long as the process. */
+	/* Shared, so that who writes the file moves our clock. Never unmapped: the clock lives as long as the process.
+	 */
 	void *shift = ok ? mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 	if (shift == MAP_FAILED)
 		buf_printf(error, "--clockShiftFile %s (eight bytes): %s", path, strerror(errno));
@@ -74,10 +76,12 @@ static bool clock_open(struct house *h, struct buf *error)
 	return shift != MAP_FAILED;
 }
 
-/* A sync failed: what is on the disk is no longer known. Nothing may be answered any more, so nothing is drained either. */
+/* A sync failed: what is on the disk is no longer known. Nothing may be answered any more, so nothing is drained
+ * either. */
 static void store_failed(void *arg)
 {
-	log_error("the disk under %s refused a sync: nothing more is acknowledged. Check the disk and the kernel log, then start again",
+	log_error("the disk under %s refused a sync: nothing more is acknowledged. Check the disk and the kernel log, "
+		  "then start again",
 		  (const char *)arg);
 	_exit(EXIT_DISK);
 }
@@ -85,7 +89,8 @@ static void store_failed(void *arg)
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
-	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error) : datadir_open(&h->data, c->location, true, error)))
+	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
+				     : datadir_open(&h->data, c->location, true, error)))
 		return false;
 	struct rocks_options rocks = { .dir = h->data.path, .create = true };
 	struct engine *engine;
@@ -124,8 +129,9 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	if (web)
-		h->listeners[CONFIG_SERVICES] = (struct rest_listener){ .host = config_host(c, 0), .port = (uint16_t)web_port,
-									 .service = SERVICE_WEB, .tls = h->tls };
+		h->listeners[CONFIG_SERVICES] = (struct rest_listener){
+			.host = config_host(c, 0), .port = (uint16_t)web_port, .service = SERVICE_WEB, .tls = h->tls
+		};
 	struct rest_config rest = {
 		.store = h->store,
 		.clock = &h->clock,
@@ -183,15 +189,16 @@ static void ready_print(const struct house *h)
 		BUF_PUT(&out, "\n");
 	}
 	if (h->config->webPort[0])
-		buf_printf(&out, "Static website at %s://%s:%u\n", h->config->secure ? "https" : "http", config_host(h->config, 0),
-			   rest_server_port(h->server, CONFIG_SERVICES));
+		buf_printf(&out, "Static website at %s://%s:%u\n", h->config->secure ? "https" : "http",
+			   config_host(h->config, 0), rest_server_port(h->server, CONFIG_SERVICES));
 	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
 	struct slice account = h->accounts.account[0].name;
 	if (h->accounts.file)
 		buf_printf(&out, "Keys: %s\n", h->accounts.file);
 	/* Production keys do not go where logs are kept. */
-	buf_printf(&out, "AZURE_STORAGE_CONNECTION_STRING='DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;", h->config->secure ? "https" : "http",
-		   SLICE_FMT(account), h->config->production ? "<your key>" : h->accounts.key_text[0]);
+	buf_printf(&out, "AZURE_STORAGE_CONNECTION_STRING='DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;",
+		   h->config->secure ? "https" : "http", SLICE_FMT(account),
+		   h->config->production ? "<your key>" : h->accounts.key_text[0]);
 	for (int i = 0; i < CONFIG_SERVICES; i++) {
 		buf_printf(&out, "%sEndpoint=", names[i]);
 		endpoint_put(&out, h, i);
@@ -231,7 +238,7 @@ static void signals_block(sigset_t *set)
 
 int serve_main(const struct config *config)
 {
-	struct house house = { .config = config};
+	struct house house = { .config = config };
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

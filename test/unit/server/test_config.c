@@ -65,8 +65,8 @@ static void test_defaults(void **state)
 static void test_azurite_command_line(void **state)
 {
 	struct attempt a;
-	TRY_FLAGS(&a, "-l", "/x", "--silent", "--skipApiVersionCheck", "--loose", "-d", "/tmp/debug.log", "--blobPort=0",
-		  "--extentMemoryLimit", "10");
+	TRY_FLAGS(&a, "-l", "/x", "--silent", "--skipApiVersionCheck", "--loose", "-d", "/tmp/debug.log",
+		  "--blobPort=0", "--extentMemoryLimit", "10");
 	assert_true(a.ok);
 	assert_string_equal(a.config.location, "/x");
 	assert_true(a.config.silent);
@@ -85,7 +85,8 @@ static void test_precedence(void **state)
 {
 	char path[] = "/tmp/zaffre-config-XXXXXX";
 	int fd = mkstemp(path);
-	const char text[] = "# a comment\nblobPort = 1\r\nqueuePort=2\ntablePort = 3\nsilent = true\nlocation = \" a b \"\n";
+	const char text[] =
+		"# a comment\nblobPort = 1\r\nqueuePort=2\ntablePort = 3\nsilent = true\nlocation = \" a b \"\n";
 	assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
 	close(fd);
 	char *environment[] = { (char[]){ "ZAFFRE_BLOB_PORT=11" }, (char[]){ "ZAFFRE_QUEUE_PORT=12" }, NULL };
@@ -130,7 +131,8 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		attempt_with(&a, NULL, rows[i].flags);
 		if (!says(&a, rows[i].says))
-			fail_msg("row %zu: expected \"%s\", got \"%.*s\"", i, rows[i].says, SLICE_FMT(buf_slice(&a.error)));
+			fail_msg("row %zu: expected \"%s\", got \"%.*s\"", i, rows[i].says,
+				 SLICE_FMT(buf_slice(&a.error)));
 		attempt_fini(&a);
 	}
 	TRY_FLAGS(&a, "--mode", "production", "--blobHost", "0.0.0.0", "--allowPlainHttp");
@@ -174,8 +176,18 @@ static void test_accounts(void **state)
 	accounts_fini(&accounts);
 	buf_fini(&error);
 
-	static const char *const bad[] = { "", ";", "account1", "account1:", "account1:a2V5MQ", "account1:a2V5MQ=!", "account1:a=V5", "Account:a2V5MQ==",
-					   "ab:a2V5MQ==", "a:a2V5MQ==:a2V5MQ==:a2V5MQ==", "acc:a2V5MQ==;acc:a2V5MQ==", "abc:a2V5MQ==:a2V5MQ==:a2V5MQ==" };
+	static const char *const bad[] = { "",
+					   ";",
+					   "account1",
+					   "account1:",
+					   "account1:a2V5MQ",
+					   "account1:a2V5MQ=!",
+					   "account1:a=V5",
+					   "Account:a2V5MQ==",
+					   "ab:a2V5MQ==",
+					   "a:a2V5MQ==:a2V5MQ==:a2V5MQ==",
+					   "acc:a2V5MQ==;acc:a2V5MQ==",
+					   "abc:a2V5MQ==:a2V5MQ==:a2V5MQ==" };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		if (accounts_try(&accounts, bad[i], &error))
 			fail_msg("\"%s\" was accepted", bad[i]);
