@@ -5,6 +5,7 @@
 
 #include "rest/exchange_int.h"
 #include "rest/op.h"
+#include "rest/service_properties.h"
 
 /* Protocol versions before this one are not served (auth.md, 10). */
 #define VERSION_OLDEST VERSION(2012, 2, 12)
@@ -63,6 +64,20 @@ static enum err find_version(struct request *r)
 	if (r->service != SERVICE_BLOB)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-version", SLICE_NONE);
 	version_set(r, VERSION_OLDEST, SLICE("2012-02-12"));
+	return ERR_OK;
+}
+
+/* Blob without a version at all: the account's default, if it has set one. */
+static enum err find_default_version(struct request *r)
+{
+	struct service_properties p;
+	uint32_t version;
+	if (r->service != SERVICE_BLOB || r->parent || slice_is_set(request_header(r, "x-ms-version")) ||
+	    slice_is_set(request_param(r, "sig")))
+		return ERR_OK;
+	TRY(service_properties_load(r, &p));
+	if (slice_is_set(p.default_version) && version_parse(p.default_version, &version))
+		version_set(r, version, p.default_version);
 	return ERR_OK;
 }
 
@@ -262,5 +277,6 @@ enum err address_find(struct request *r)
 	if (slice_is_set(timeout) && timeout.len && !slice_to_u64(timeout, &seconds))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "timeout", timeout, "");
 	TRY(find_resource_path(r));
+	TRY(find_default_version(r));
 	return split_resource(r);
 }

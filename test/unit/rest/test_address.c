@@ -9,8 +9,17 @@
 
 #include "rest/exchange_int.h"
 #include "rest/op.h"
+#include "rest/service_properties.h"
 
+static struct slice default_version;
 static struct auth_account accounts[] = { { .name = SLICE("acct") }, { .name = SLICE("other") } };
+/* In place of the stored properties. */
+enum err service_properties_load(struct request *r, struct service_properties *ret)
+{
+	*ret = (struct service_properties){ .default_version = default_version };
+	return ERR_OK;
+}
+
 static struct rest_server server = { .accounts = accounts, .account_count = 2 };
 static struct exchange ex;
 
@@ -163,6 +172,22 @@ static void versions(void **state)
 	}
 }
 
+static void the_account_s_default_version_is_for_blob_requests_without_any(void **state)
+{
+	default_version = SLICE("2019-02-02");
+	assert_int_equal(look(SERVICE_BLOB, "GET", "/acct/c/b", "h", ""), ERR_OK);
+	assert_int_equal(ex.req.version, 20190202);
+	assert_int_equal(look(SERVICE_BLOB, "GET", "/acct/c/b", "h", "Authorization: SharedKey a:b\r\n"), ERR_OK);
+	assert_int_equal(ex.req.version, 20190202);
+	assert_int_equal(look(SERVICE_BLOB, "GET", "/acct/c/b", "h", "x-ms-version: 2021-06-08\r\n"), ERR_OK);
+	assert_int_equal(ex.req.version, 20210608);
+	assert_int_equal(look(SERVICE_BLOB, "GET", "/acct/c/b?sig=x&sv=2020-02-10", "h", ""), ERR_OK);
+	assert_int_equal(ex.req.version, 20200210);
+	assert_int_equal(look(SERVICE_TABLE, "GET", "/acct/t", "h", ""), ERR_OK);
+	assert_int_equal(ex.req.version, 20090919);
+	default_version = SLICE_NONE;
+}
+
 static void client_request_ids_that_are_echoed(void **state)
 {
 	char header[1200];
@@ -250,6 +275,7 @@ int main(void)
 		cmocka_unit_test(resources_of_every_service),
 		cmocka_unit_test(addresses_that_name_nothing),
 		cmocka_unit_test(versions),
+		cmocka_unit_test(the_account_s_default_version_is_for_blob_requests_without_any),
 		cmocka_unit_test(client_request_ids_that_are_echoed),
 		cmocka_unit_test(routes),
 		cmocka_unit_test(every_row_says_what_it_answers_when_not_built),
