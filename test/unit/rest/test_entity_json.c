@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entities in JSON: text that must come out exactly, numbers and strings that must read back as they were. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rest/entity_json.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entities on the in-memory engine, with conflicts and unknown outcomes injected: bytes of records, every operation by
  * itself, then random operations and batches against a plain model. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+
+#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/rng.h"

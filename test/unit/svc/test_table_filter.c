@@ -2,10 +2,11 @@
  * $filter: the grammar case by case, then random filters over random entities against a plain model. The model
  * evaluates the tree the generator made; the filter under test only ever sees the text. Plans and pages are checked on
  * the same data. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/rng.h"
