@@ -402,15 +402,23 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	return ERR_OK;
 }
 
+static struct rocks *abandoned; /* after a failed sync; kept reachable, never used again */
+
 void rocks_close(struct engine *e)
 {
 	struct rocks *r = rocks_of(e);
-	if (r->db) {
-		if (!atomic_load(&r->failed) && r->segments)
-			(void)rocks_flush(
-				r); /* so that the next start has no log to replay; if it fails, the log is there */
-		rocksdb_close(r->db);
+	if (atomic_load(&r->failed)) {
+		/* RocksDB may not be told to write, sync or close a log it could not sync: Debian's build stops by an
+		 * assertion. The process is about to end; the lock goes with it. */
+		r->next_abandoned = abandoned;
+		abandoned = r;
+		return;
 	}
+	/* Flushed, so that the next start has no log to replay; if that fails, the log is there. */
+	if (r->db && r->segments)
+		(void)rocks_flush(r);
+	if (r->db)
+		rocksdb_close(r->db);
 	segments_close(r->segments);
 	rocks_tail_close(r);
 	if (r->read)

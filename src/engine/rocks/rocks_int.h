@@ -68,6 +68,7 @@ struct rocks {
 	atomic_uint_fast64_t compaction_looked_ns;
 	struct engine_group group;
 	atomic_bool failed;
+	struct rocks *next_abandoned;
 
 	/* Held from the change of published bits to the end of the batch that stores them: their rows follow each other
 	 * in the order of the changes. Committer and reclaimer. */
