@@ -8,6 +8,7 @@
 #include "store/extent.h"
 #include "svc/blob/append.h"
 #include "svc/blob/blob.h"
+#include "svc/blob/copy.h"
 #include "svc/blob/page.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/stage.h"
@@ -33,13 +34,14 @@ enum op {
 	OP_DELETE,
 	OP_UNDELETE,
 	OP_RESIZE,
+	OP_COPY,
 	OP_GET
 };
 
 struct call {
 	enum op op;
 	uint32_t value;
-	char name[16], block_id[4];
+	char name[16], source[16], block_id[4];
 	struct payload payload;
 	struct extent_ref extent[EXTENTS_MAX];
 	size_t extent_bytes; /* of each extent, 0: none wanted */
@@ -56,6 +58,7 @@ struct call {
 		struct blob_delete_call del;
 		struct blob_undelete_call undelete;
 		struct blob_modify_call modify;
+		struct blob_copy_call copy;
 		struct blob_get_call get;
 	};
 };
@@ -63,6 +66,9 @@ struct call {
 struct memory {
 	uint64_t snapshot[NAMES][SNAPSHOTS_KNOWN]; /* ticks */
 	uint64_t version[NAMES][SNAPSHOTS_KNOWN];
+	/* A block blob or a snapshot of one, as last read: what a copy may begin with. */
+	unsigned source_slot;
+	uint64_t source_snapshot, source_etag;
 };
 
 static struct slice partition_of(unsigned slot)
@@ -109,6 +115,11 @@ static enum err apply(struct txn *t, void *arg)
 		return blob_apply_undelete(t, &c->undelete);
 	case OP_RESIZE:
 		return blob_apply_set_properties(t, &c->modify);
+	case OP_COPY: {
+		enum err err = blob_apply_copy(t, &c->copy);
+		return err == ERR_CONFLICT ? ERR_CONDITION_NOT_MET
+					   : err; /* the source moved on; a front end reads again */
+	}
 	case OP_GET:
 		return blob_apply_get(t, &c->get);
 	}
@@ -205,7 +216,8 @@ static void choose(struct sim *s, struct client *c)
 		  OP_APPEND },
 		{ OP_PUT, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_PAGE, OP_RESIZE, OP_RESIZE, OP_BLOCK_LIST },
 	};
-	static const enum op any[] = { OP_SNAPSHOT, OP_SNAPSHOT, OP_DELETE, OP_UNDELETE, OP_GET, OP_GET, OP_GET };
+	static const enum op any[] = { OP_SNAPSHOT, OP_SNAPSHOT, OP_DELETE, OP_COPY, OP_COPY,
+				       OP_UNDELETE, OP_GET,	 OP_GET,    OP_GET };
 	struct call *call = c->call;
 	const struct memory *m = c->memory;
 	call->op = pick(s, 3) ? ops[c->slot][pick(s, 10)] : any[pick(s, sizeof any / sizeof any[0])];
@@ -244,6 +256,16 @@ static void choose(struct sim *s, struct client *c)
 		}
 	} else if (call->op == OP_UNDELETE) {
 		call->undelete = (struct blob_undelete_call){ .name = slice_str(call->name) };
+	} else if (call->op == OP_COPY) {
+		snprintf(call->source, sizeof call->source, "n%u", m->source_slot);
+		call->copy = (struct blob_copy_call){ .copy = { .status = COPY_SUCCESS, .source = SLICE("here") },
+						      .unmet_error = ERR_CONDITION_NOT_MET,
+						      .source = { .name = slice_str(call->source),
+								  .snapshot_ticks = m->source_snapshot },
+						      .source_etag = m->source_etag };
+		call->copy.put = (struct blob_put_call){ .target = target_of(s, call),
+							 .type = BLOB_BLOCK,
+							 .may_overwrite = true };
 	} else if (call->op == OP_RESIZE) {
 		call->modify = (struct blob_modify_call){ .target = target_of(s, call),
 							  .resize = true,
@@ -321,6 +343,11 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 	uint64_t at = pick(s, SNAPSHOTS_KNOWN);
 	if (!open && err == ERR_OK && call->op == OP_SNAPSHOT)
 		m->snapshot[c->slot][at] = call->snapshot.snapshot.history_ticks;
+	if (!open && err == ERR_OK && call->op == OP_GET && call->get.blob.type == BLOB_BLOCK) {
+		m->source_slot = c->slot;
+		m->source_snapshot = call->get.target.snapshot_ticks;
+		m->source_etag = call->get.blob.etag;
+	}
 	if (!open && err == ERR_OK && call->op == OP_PUT)
 		m->version[c->slot][at] = call->put.blob.version_ticks;
 }
