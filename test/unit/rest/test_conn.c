@@ -413,6 +413,61 @@ static void a_refused_payload_is_given_back(void **state)
 	free(bytes);
 }
 
+static void a_full_disk_is_an_answer_and_leaves_nothing(void **state)
+{
+	static const size_t sizes[] = { 10, 20000, 100000, 3000000 };
+	unsigned char *bytes = pattern(3000000, 22);
+	uint64_t before = extents_now();
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct mem_options full = { .no_space_permille = 1000 }, none = { 0 };
+		int fd = client_connect();
+		engine_mem_set_faults(H.engine, &full);
+		client_sendf(fd, "PUT /acct/c/full-%zu?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", i, H.sas,
+			     sizes[i]);
+		client_send(fd, bytes, sizes[i]);
+		client_receive(fd, false, &A);
+		engine_mem_set_faults(H.engine, &none);
+		expect_error(507, "InsufficientStorage");
+		close(fd);
+		fd = client_connect();
+		client_sendf(fd, "GET /acct/c/full-%zu?%s HTTP/1.1\r\nHost: x\r\n\r\n", i, H.sas);
+		client_receive(fd, false, &A);
+		expect_error(404, "BlobNotFound");
+		close(fd);
+	}
+	for (int i = 0; i < 1000 && extents_now() > before; i++)
+		usleep(5000);
+	assert_int_equal(extents_now(), before);
+	free(bytes);
+}
+
+static void commits_that_lose_or_stay_unknown_are_answered_once(void **state)
+{
+	struct mem_options trouble = {
+		.seed = 5, .conflict_permille = 300, .unknown_happened_permille = 200, .unknown_lost_permille = 200
+	};
+	struct mem_options none = { 0 };
+	engine_mem_set_faults(H.engine, &trouble);
+	int fd = client_connect(), created[200];
+	for (int i = 0; i < 200; i++) {
+		client_sendf(fd, "PUT /acct/c/trouble-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n%03d", i,
+			     H.sas, i);
+		client_receive(fd, false, &A);
+		created[i] = A.status;
+		assert_true(A.status == 201 || A.status >= 500);
+	}
+	engine_mem_set_faults(H.engine, &none);
+	for (int i = 0; i < 200; i++) {
+		client_sendf(fd, "GET /acct/c/trouble-%d?%s HTTP/1.1\r\nHost: x\r\n\r\n", i, H.sas);
+		client_receive(fd, false, &A);
+		if (created[i] == 201) {
+			assert_int_equal(A.status, 200);
+			assert_int_equal(strtol(A.body, NULL, 10), i);
+		}
+	}
+	close(fd);
+}
+
 static void a_damaged_answer_is_cut_off_not_sent(void **state)
 {
 	size_t len = 9000000;
@@ -719,6 +774,8 @@ int main(void)
 		cmocka_unit_test(a_peer_that_ended_its_side_still_gets_the_answer),
 		cmocka_unit_test(peers_that_vanish_leave_nothing_behind),
 		cmocka_unit_test(a_refused_payload_is_given_back),
+		cmocka_unit_test(a_full_disk_is_an_answer_and_leaves_nothing),
+		cmocka_unit_test(commits_that_lose_or_stay_unknown_are_answered_once),
 		cmocka_unit_test(a_damaged_answer_is_cut_off_not_sent),
 		cmocka_unit_test(parts_of_a_batch_run_side_by_side),
 		cmocka_unit_test(table_errors_are_json_and_xml_by_operation),
