@@ -343,10 +343,16 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 	uint64_t at = pick(s, SNAPSHOTS_KNOWN);
 	if (!open && err == ERR_OK && call->op == OP_SNAPSHOT)
 		m->snapshot[c->slot][at] = call->snapshot.snapshot.history_ticks;
-	if (!open && err == ERR_OK && call->op == OP_GET && call->get.blob.type == BLOB_BLOCK) {
+	const struct blob *seen = open || err != ERR_OK	      ? NULL
+				  : call->op == OP_GET	      ? &call->get.blob
+				  : call->op == OP_SNAPSHOT   ? &call->snapshot.snapshot
+				  : call->op == OP_PUT	      ? &call->put.blob
+				  : call->op == OP_BLOCK_LIST ? &call->list.put.blob
+							      : NULL;
+	if (seen && seen->type == BLOB_BLOCK) {
 		m->source_slot = c->slot;
-		m->source_snapshot = call->get.target.snapshot_ticks;
-		m->source_etag = call->get.blob.etag;
+		m->source_snapshot = call->op == OP_GET ? call->get.target.snapshot_ticks : seen->history_ticks;
+		m->source_etag = seen->etag;
 	}
 	if (!open && err == ERR_OK && call->op == OP_PUT)
 		m->version[c->slot][at] = call->put.blob.version_ticks;
