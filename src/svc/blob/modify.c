@@ -65,6 +65,8 @@ enum err blob_apply_set_metadata(struct txn *txn, void *call)
 	if (c->target.rules.versioning) {
 		TRY(content_share(txn, &b->content));
 		TRY(blob_supersede(txn, &c->target, b));
+		if (b->type == BLOB_PAGE) /* pages written from now on are not the version's */
+			b->content.epoch++;
 	}
 	b->metadata = c->metadata;
 	lease_note_write(&b->lease, c->now_ticks);
