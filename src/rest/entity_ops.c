@@ -24,7 +24,9 @@ static enum err refuse_key(struct request *req, enum err e, const char *name, st
 {
 	if (e != ERR_OUT_OF_RANGE_INPUT)
 		return e;
-	return table_fault(req, e, "The '%s' parameter of value '%.*s' is out of range.", name, SLICE_FMT(value));
+	return table_fault(req, e,
+			   arena_printf(req->arena, "The '%s' parameter of value '%.*s' is out of range.", name,
+					SLICE_FMT(value)));
 }
 
 static enum err check_keys(struct request *req, const struct entity_write *w)

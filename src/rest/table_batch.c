@@ -134,7 +134,7 @@ static enum err parse_changeset(struct request *req)
 		return ERR_NO_MEMORY;
 	if (count > BATCH_OPS_MAX) {
 		table_fault(req, ERR_INVALID_INPUT,
-			    "The batch request operation exceeds the maximum 100 changes per change set.");
+			    SLICE("The batch request operation exceeds the maximum 100 changes per change set."));
 		return refuse(c, BATCH_OPS_MAX, ERR_INVALID_INPUT);
 	}
 	for (size_t i = 0; i < count; i++) {

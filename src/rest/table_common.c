@@ -6,23 +6,11 @@
 #include "svc/table/filter.h"
 #include "wire/base64.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 enum { TABLE_PAGE_MAX = 1000 };
 
-enum err table_fault(struct request *req, enum err err, const char *format, ...)
+enum err table_fault(struct request *req, enum err err, struct slice message)
 {
-	char text[1024];
-	va_list ap;
-	va_start(ap, format);
-	int n = vsnprintf(text, sizeof text, format, ap);
-	va_end(ap);
-	size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-	/* A cut in the middle of a character would not be UTF-8 any more. */
-	while (len == sizeof text - 1 && len && (text[len - 1] & 0x80))
-		len--;
-	req->fault.message = arena_dup(req->arena, slice_make(text, len));
+	req->fault.message = message;
 	return err;
 }
 
@@ -171,15 +159,17 @@ enum err table_filter(struct request *req, struct filter **ret)
 		return ERR_OK;
 	enum err e = filter_parse(text, req->arena, ret, &position);
 	if (e == ERR_SYNTAX)
-		return table_fault(req, ERR_INVALID_INPUT, "Syntax error at position %zu in '%.*s'.", position,
-				   SLICE_FMT(text));
+		return table_fault(
+			req, ERR_INVALID_INPUT,
+			arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.", position, SLICE_FMT(text)));
 	if (e == ERR_OUT_OF_RANGE_INPUT) {
 		size_t start = position;
 		while (start > 0 && (unsigned char)(text.ptr[start - 1] - '0') < 10)
 			start--;
 		start -= start > 0 && text.ptr[start - 1] == '-';
-		return table_fault(req, ERR_INVALID_INPUT, "Unrecognized 'Edm.Int32' literal '%.*s' in '%.*s'.",
-				   (int)(position - start), text.ptr + start, SLICE_FMT(text));
+		return table_fault(req, ERR_INVALID_INPUT,
+				   arena_printf(req->arena, "Unrecognized 'Edm.Int32' literal '%.*s' in '%.*s'.",
+						(int)(position - start), text.ptr + start, SLICE_FMT(text)));
 	}
 	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
 }
@@ -238,6 +228,16 @@ static bool take_prefix(struct slice *rest, struct slice prefix)
 	return true;
 }
 
+static enum err refuse_keys(struct request *req)
+{
+	return table_fault(
+		req, ERR_INVALID_INPUT,
+		arena_printf(req->arena,
+			     "The number of keys specified in the URI does not match number of key properties "
+			     "for the resource '%.*s.%.*s'.",
+			     SLICE_FMT(req->account), SLICE_FMT(req->container)));
+}
+
 enum err table_keys_parse(struct request *req, struct slice text, struct slice *ret_pk, struct slice *ret_rk)
 {
 	struct slice pk = SLICE_NONE, rk = SLICE_NONE;
@@ -250,18 +250,10 @@ enum err table_keys_parse(struct request *req, struct slice text, struct slice *
 		else if (take_prefix(&text, SLICE("RowKey=")))
 			key = &rk;
 		if (!key || slice_is_set(*key) || !take_quoted(req->arena, &text, key))
-			return table_fault(req, ERR_INVALID_INPUT,
-					   "The number of keys specified in the URI does not match number of key "
-					   "properties for the "
-					   "resource '%.*s.%.*s'.",
-					   SLICE_FMT(req->account), SLICE_FMT(req->container));
+			return refuse_keys(req);
 	} while (take_prefix(&text, SLICE(",")));
 	if (text.len || !slice_is_set(pk) || !slice_is_set(rk))
-		return table_fault(
-			req, ERR_INVALID_INPUT,
-			"The number of keys specified in the URI does not match number of key properties for the "
-			"resource '%.*s.%.*s'.",
-			SLICE_FMT(req->account), SLICE_FMT(req->container));
+		return refuse_keys(req);
 	*ret_pk = pk;
 	*ret_rk = rk;
 	return ERR_OK;

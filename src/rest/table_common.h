@@ -37,8 +37,8 @@ enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
 enum err table_name_check(struct slice name) MUST_CHECK;
-/* 400 InvalidInput with this text in the error. */
-enum err table_fault(struct request *, enum err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The error, with this text in its body; absent (no memory for it): the usual one. */
+enum err table_fault(struct request *, enum err, struct slice message);
 
 /* PartitionKey='..',RowKey='..' */
 enum err table_keys_parse(struct request *, struct slice text, struct slice *ret_pk, struct slice *ret_rk) MUST_CHECK;

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-
 #include <cmocka.h>
 
 #include "base/limits.h"
