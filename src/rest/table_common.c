@@ -28,6 +28,8 @@ enum err table_level(struct request *req, enum odata_level *ret)
 	if (!slice_is_set(wanted))
 		wanted = request_header(req, "accept");
 	*ret = ODATA_MINIMAL;
+	if (req->version < VERSION(2013, 8, 15)) /* these spoke Atom only */
+		return has_token(wanted, SLICE("json")) ? ERR_JSON_FORMAT_NOT_SUPPORTED : ERR_ATOM_FORMAT_NOT_SUPPORTED;
 	if (!slice_is_set(wanted))
 		return ERR_OK;
 	if (has_token(wanted, SLICE("odata=nometadata")))

@@ -104,4 +104,5 @@ test('unknown verbs and resources answer as documented', async () => {
 	assert.ok([400, 404, 405].includes((await raw.get(`/${t.name}/x/y`)).status));
 	expectError(await t.query({}, { version: '2099-99-99' }), 400, 'InvalidHeaderValue');
 	expectStatus(await t.query({}, { version: '2013-08-15' }), 200);
+	expectError(await t.query({}, { version: '2012-02-12' }), 415, 'JsonFormatNotSupported');
 });

@@ -293,7 +293,7 @@ static enum err put_rows(struct txn *t, const struct entity_write *w, unsigned *
 	return ERR_OK;
 }
 
-static enum err carry_out(struct txn *t, const struct entity_write *w)
+static enum err put_all(struct txn *t, const struct entity_write *w)
 {
 	unsigned parts = 0;
 	if (w->action == ENTITY_DELETE)
@@ -306,6 +306,16 @@ static enum err carry_out(struct txn *t, const struct entity_write *w)
 		TRY(txn_del(t, key_slice(&k)));
 	}
 	return ERR_OK;
+}
+
+/* Small merges into many large entities write all of those again: more than a commit holds. What was sent is not too
+ * large then, but what it asks for is. */
+static enum err carry_out(struct txn *t, const struct entity_batch *b)
+{
+	enum err e = ERR_OK;
+	for (size_t i = 0; i < b->count && !e; i++)
+		e = put_all(t, &b->write[i]);
+	return e == ERR_LIMIT ? ERR_REQUEST_BODY_TOO_LARGE : e;
 }
 
 /* What a table that is gone answers, by operation. */
@@ -325,9 +335,7 @@ enum err entity_write_apply(struct txn *t, void *call)
 		b->failed = i;
 		TRY(judge(t, &b->write[i]));
 	}
-	for (size_t i = 0; i < b->count; i++)
-		TRY(carry_out(t, &b->write[i]));
-	return ERR_OK;
+	return carry_out(t, b);
 }
 
 enum err entity_batch_apply(struct txn *t, void *call)
@@ -346,7 +354,5 @@ enum err entity_batch_apply(struct txn *t, void *call)
 		bool own = b->refused > ERR_SYNTAX && err_info(b->refused)->http_status < 500;
 		return own ? ERR_OK : b->refused;
 	}
-	for (size_t i = 0; i < b->count; i++)
-		TRY(carry_out(t, &b->write[i]));
-	return ERR_OK;
+	return carry_out(t, b);
 }

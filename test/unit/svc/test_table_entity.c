@@ -459,6 +459,34 @@ static void test_batch_of_the_largest(void **state)
 		assert_true(find(b, "p", rk[i], &g) && slice_eq(g.properties, run) && g.ticks == w[i].ticks);
 }
 
+static void test_batch_past_a_commit(void **state)
+{
+	enum { COUNT = LIMIT_COMMIT_BYTES / (100 * 1024) + 1 };
+	_Static_assert(COUNT <= BATCH_OPS_MAX, "a batch can ask for more than a commit holds");
+	struct bench *b = *state;
+	static struct entity_write w[COUNT];
+	static char rk[COUNT][16];
+	struct entity_get g;
+	char *text = arena_alloc(&b->arena, 128 * 1024);
+	memset(text, 'z', 100 * 1024);
+	text[100 * 1024] = 0;
+	struct slice large = run_of(b, "t", text, 1), small = run_of(b, "s", "x", 2);
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(rk[i], sizeof rk[i], "%03d", i);
+		w[i] = change(b, ENTITY_INSERT, "p", rk[i], large);
+		assert_int_equal(apply_one(b, &w[i]), ERR_OK);
+		w[i] = change(b, ENTITY_INSERT_OR_MERGE, "p", rk[i], small);
+	}
+	struct entity_batch batch = { .write = w, .count = COUNT };
+	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
+			 ERR_REQUEST_BODY_TOO_LARGE);
+	for (int i = 0; i < COUNT; i++)
+		assert_true(find(b, "p", rk[i], &g) && slice_eq(g.properties, large));
+	batch.count = 30;
+	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+	assert_true(find(b, "p", rk[29], &g) && g.properties.len > large.len);
+}
+
 /* Random operations, alone and in batches, against an array. */
 struct model_row {
 	bool exists;
@@ -555,6 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch_refused_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch_of_the_largest, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch_past_a_commit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
