@@ -462,7 +462,7 @@ static void test_batch_of_the_largest(void **state)
 static void test_batch_past_a_commit(void **state)
 {
 	enum { COUNT = LIMIT_COMMIT_BYTES / (100 * 1024) + 1 };
-	_Static_assert(COUNT <= BATCH_OPS_MAX, "a batch can ask for more than a commit holds");
+	_Static_assert((int)COUNT <= (int)BATCH_OPS_MAX, "a batch can ask for more than a commit holds");
 	struct bench *b = *state;
 	static struct entity_write w[COUNT];
 	static char rk[COUNT][16];
