@@ -72,7 +72,7 @@ struct work {
 	const char *name, *help;
 	const struct protocol *protocol;
 	uint64_t bytes, depth, keys; /* defaults */
-	bool discard;		     /* bodies are thrown away in the kernel */
+	bool discard;		     /* bodies are read and forgotten */
 	void (*request)(struct conn *);
 	enum answer (*answer)(struct conn *, const struct reply *);
 };

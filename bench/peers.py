@@ -204,8 +204,8 @@ class Peers:
         shutil.rmtree(folder)
         return json.loads(done.stdout)
 
-    def big_file(self, size):
-        path = os.path.join(self.temp, 'big')
+    def big_file(self, size, name='big'):
+        path = os.path.join(self.temp, name)
         piece = os.urandom(64 << 20)
         with open(path, 'wb') as f:
             for i in range(size // len(piece)):
