@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Binary fields, identifiers, numbers and arenas: what records and requests are made of. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+
+static void fields_round_trip(void **state)
+{
+	(void)state;
+	struct buf b;
+	buf_init(&b, 1024);
+	bytes_put_u8(&b, 0xfe);
+	bytes_put_u16(&b, 0xfedc);
+	bytes_put_u32(&b, 0xfedcba98u);
+	bytes_put_u64(&b, UINT64_C(0xfedcba9876543210));
+	bytes_put_str(&b, SLICE("text"));
+	bytes_put_str(&b, SLICE(""));
+	bytes_put_str(&b, SLICE_NONE);
+	for (size_t cut = 0; cut <= b.len; cut++) {
+		struct cursor c = cursor_make(slice_first(buf_slice(&b), cut));
+		uint8_t u8 = cursor_u8(&c);
+		uint16_t u16 = cursor_u16(&c);
+		uint32_t u32 = cursor_u32(&c);
+		uint64_t u64 = cursor_u64(&c);
+		struct slice text = cursor_str(&c), empty = cursor_str(&c), none = cursor_str(&c);
+		if (cut < b.len) {
+			assert_false(cursor_done(&c));
+			continue;
+		}
+		assert_true(cursor_done(&c));
+		assert_int_equal(u8, 0xfe);
+		assert_int_equal(u16, 0xfedc);
+		assert_int_equal(u32, 0xfedcba98u);
+		assert_true(u64 == UINT64_C(0xfedcba9876543210));
+		assert_true(slice_eq(text, SLICE("text")));
+		assert_true(slice_is_set(empty) && empty.len == 0);
+		assert_false(slice_is_set(none));
+	}
+	buf_fini(&b);
+}
+
+static void uuids(void **state)
+{
+	(void)state;
+	static const char *const good[] = { "6f9619ff8b86d011b42d00cf4fc964ff", "6F9619FF-8B86-D011-B42D-00CF4FC964FF",
+					    "{6f9619ff-8b86-d011-b42d-00cf4fc964ff}",
+					    "(6f9619ff-8b86-d011-b42d-00cf4fc964ff)" };
+	static const char *const bad[] = { "",
+					   "6f9619ff",
+					   "6f9619ff-8b86-d011-b42d-00cf4fc964f",
+					   "{6f9619ff-8b86-d011-b42d-00cf4fc964ff)",
+					   "6f9619ff-8b86-d011-b42d-00cf4fc964fg",
+					   "6f9619ff8-b86-d011-b42d-00cf4fc964ff" };
+	struct uuid first, u;
+	char text[UUID_TEXT_BYTES];
+	assert_true(uuid_parse(slice_str(good[0]), &first));
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_true(uuid_parse(slice_str(good[i]), &u));
+		assert_true(uuid_eq(&first, &u));
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(uuid_parse(slice_str(bad[i]), &u));
+	uuid_format(&first, text);
+	assert_memory_equal(text, "6f9619ff-8b86-d011-b42d-00cf4fc964ff", sizeof text);
+}
+
+static void numbers(void **state)
+{
+	(void)state;
+	uint64_t u;
+	int64_t i;
+	assert_true(slice_to_u64(SLICE("18446744073709551615"), &u) && u == UINT64_MAX);
+	assert_false(slice_to_u64(SLICE("18446744073709551616"), &u));
+	assert_false(slice_to_u64(SLICE(""), &u));
+	assert_false(slice_to_u64(SLICE("+1"), &u));
+	assert_false(slice_to_u64(SLICE(" 1"), &u));
+	assert_true(slice_to_i64(SLICE("-9223372036854775808"), &i) && i == INT64_MIN);
+	assert_false(slice_to_i64(SLICE("9223372036854775808"), &i));
+	assert_false(slice_to_i64(SLICE("-"), &i));
+}
+
+static void arenas_end(void **state)
+{
+	(void)state;
+	struct arena a;
+	arena_init(&a, 64 * 1024);
+	size_t got = 0;
+	while (arena_alloc(&a, 1000))
+		got += 1000;
+	assert_true(got >= 32 * 1024 && got <= 64 * 1024);
+	assert_null(arena_alloc(&a, SIZE_MAX));
+	assert_null(arena_zalloc_array(&a, SIZE_MAX / 2, 4));
+	arena_reset(&a);
+	assert_non_null(arena_alloc(&a, 1000));
+	arena_fini(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(fields_round_trip), cmocka_unit_test(uuids),
+					    cmocka_unit_test(numbers), cmocka_unit_test(arenas_end) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
