@@ -6,14 +6,15 @@
 #include "rest/request.h"
 #include "svc/account/resource.h"
 
-/* Reads the request's body into policy[]. `letters`: the permissions a policy of this resource may have. An empty body is
- * an empty list. Errors: InvalidXmlDocument (also a sixth policy or a bad id), InvalidXmlNodeValue. */
-enum err acl_parse(struct request *, const char *letters, struct policy policy[POLICIES_MAX], size_t *ret_count) MUST_CHECK;
+/* Reads the request's body into policy[]. `letters`: the permissions a policy of this resource may have. An empty body
+ * is an empty list. Errors: InvalidXmlDocument (also a sixth policy or a bad id), InvalidXmlNodeValue. */
+enum err acl_parse(struct request *, const char *letters, struct policy policy[POLICIES_MAX],
+		   size_t *ret_count) MUST_CHECK;
 /* The body and Content-Type of Get ACL. */
 void acl_format(struct request *, const struct policy *, size_t count);
 
 #define ACL_LETTERS_CONTAINER "racwdxyltfmeopi"
-#define ACL_LETTERS_QUEUE "raup"
-#define ACL_LETTERS_TABLE "raud"
+#define ACL_LETTERS_QUEUE     "raup"
+#define ACL_LETTERS_TABLE     "raud"
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Get and Set ACL of queues and tables, which differ in names and errors only. Containers have leases and conditions and
- * do it in their own file. Last writer wins. */
+ * Get and Set ACL of queues and tables, which differ in names and errors only. Containers have leases and conditions
+ * and do it in their own file. Last writer wins. */
 #include "rest/acl.h"
 #include "rest/queue_common.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is remembered. Each account and service has a word in the server: an edition (upper bits) and whether that edition has
- * rules (two lowest bits). A set of the properties begins a new edition behind its commit; a reader notes what it read only if
- * the edition is still the one it saw before reading. So "no rules" is never remembered past the set that brought some. */
+ * What is remembered. Each account and service has a word in the server: an edition (upper bits) and whether that
+ * edition has rules (two lowest bits). A set of the properties begins a new edition behind its commit; a reader notes
+ * what it read only if the edition is still the one it saw before reading. So "no rules" is never remembered past the
+ * set that brought some. */
 #include "rest/cors.h"
 
 #include <assert.h>

@@ -5,8 +5,8 @@
 
 #include "rest/service_properties.h"
 
-/* Adds the CORS headers of an actual answer to r->response.headers. Called by the driver for every answer, so it costs one
- * load of a remembered word while the service has no rules. */
+/* Adds the CORS headers of an actual answer to r->response.headers. Called by the driver for every answer, so it costs
+ * one load of a remembered word while the service has no rules. */
 void cors_decorate(struct request *);
 /* The rules of the request's service may have changed: what is remembered about them counts no more. */
 void cors_forget(struct request *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Update Message, Delete Message and Clear Messages (operations.md, Queue; concurrency.md, 7).
  *
- * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for the
- * message any more, is 404 MessageNotFound, and so is an id that names nothing. */
+ * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for
+ * the message any more, is 404 MessageNotFound, and so is an id that names nothing. */
 #include "rest/message_list.h"
 #include "rest/message_text.h"
 #include "rest/queue_common.h"
@@ -20,7 +20,8 @@ static enum err parse_receipt(struct request *r, struct queue_change *c)
 	}
 	enum err e = base64_decode(text, r->arena, &bytes);
 	if (e == ERR_SYNTAX || (e == ERR_OK && bytes.len < RECEIPT_BYTES_LEAST))
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "popreceipt", text, "Invalid pop receipt format");
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "popreceipt", text,
+				   "Invalid pop receipt format");
 	if (e != ERR_OK)
 		return e;
 	c->foreign = !queue_receipt_decode(bytes, &c->receipt) || !uuid_parse(r->object, &c->id);

@@ -6,7 +6,8 @@
 #include "rest/request.h"
 #include "svc/queue/queue.h"
 
-/* 64 KiB of text may be longer on the wire: the worst escape in use takes six bytes, and the elements around come on top. */
+/* 64 KiB of text may be longer on the wire: the worst escape in use takes six bytes, and the elements around come on
+ * top. */
 enum { MESSAGE_BODY_BYTES_MAX = 6 * QUEUE_TEXT_BYTES_MAX + 1024 };
 
 enum message_show { MESSAGE_SHOW_PUT, MESSAGE_SHOW_GET, MESSAGE_SHOW_PEEK };

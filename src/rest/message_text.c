@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nearly every message comes as one line of two elements around plain characters (Base64, JSON without markup). That form is
- * recognised by hand, a tenth of the cost of a parser; whatever deviates goes to the XML reader, which has the last word. */
+ * Nearly every message comes as one line of two elements around plain characters (Base64, JSON without markup). That
+ * form is recognised by hand, a tenth of the cost of a parser; whatever deviates goes to the XML reader, which has the
+ * last word. */
 #include "rest/message_text.h"
 
 #include "rest/fault_xml.h"
@@ -64,7 +65,8 @@ enum err message_text_parse(struct request *r, struct slice *ret)
 		struct xml_node *root;
 		TRY(fault_xml_parse(r, &root));
 		if (!xml_is(root, "QueueMessage") || !xml_child(root, "MessageText")) {
-			fault_add(r, "XmlNodeName", xml_is(root, "QueueMessage") ? SLICE("MessageText") : SLICE("QueueMessage"));
+			fault_add(r, "XmlNodeName",
+				  xml_is(root, "QueueMessage") ? SLICE("MessageText") : SLICE("QueueMessage"));
 			return ERR_MISSING_REQUIRED_XML_NODE;
 		}
 		text = xml_child_text(root, "MessageText");

@@ -28,7 +28,8 @@ static enum err parse_create(struct request *r)
 	TRY(metadata_parse(r, &c->resource.metadata));
 	r->call = c;
 	struct slice account = resource_account_partition(r->arena, r->account);
-	struct slice below = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, c->resource.generation);
+	struct slice below =
+		resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, c->resource.generation);
 	if (!slice_is_set(account) || !slice_is_set(below))
 		return ERR_NO_MEMORY;
 	request_step_write(r, account, resource_create_reserve);
@@ -53,7 +54,9 @@ static enum err parse_delete(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	TRY(queue_find(r, &q));
-	*c = (struct resource_delete){ .kind = RESOURCE_QUEUE, .name = r->container, .generation = q.generation,
+	*c = (struct resource_delete){ .kind = RESOURCE_QUEUE,
+				       .name = r->container,
+				       .generation = q.generation,
 				       .missing_error = ERR_QUEUE_NOT_FOUND };
 	r->call = c;
 	struct slice account = resource_account_partition(r->arena, r->account);
@@ -174,7 +177,8 @@ static enum err parse_list(struct request *r)
 	if (slice_is_set(include) && include.len) {
 		c->metadata = slice_eq_nocase(include, SLICE("metadata"));
 		if (!c->metadata)
-			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", include, "Invalid query parameter value.");
+			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", include,
+					   "Invalid query parameter value.");
 	}
 	r->call = c;
 	struct slice account = resource_account_partition(r->arena, r->account);
@@ -197,7 +201,8 @@ static struct slice service_endpoint(struct request *r)
 {
 	const char *scheme = r->secure ? "https" : "http";
 	if (r->path_style)
-		return arena_printf(r->arena, "%s://%.*s/%.*s", scheme, SLICE_FMT(r->head->host), SLICE_FMT(r->account));
+		return arena_printf(r->arena, "%s://%.*s/%.*s", scheme, SLICE_FMT(r->head->host),
+				    SLICE_FMT(r->account));
 	return arena_printf(r->arena, "%s://%.*s/", scheme, SLICE_FMT(r->head->host));
 }
 

@@ -23,8 +23,8 @@ enum err queue_find_partition(struct request *r, struct slice *ret)
 	*ret = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, q.generation);
 	if (!slice_is_set(*ret))
 		return ERR_NO_MEMORY;
-	/* The transaction asks for this row again. Asking here brings it into the cache of hot records, where the committer,
-	 * which many wait for, finds it; and a queue that is gone is answered without it. */
+	/* The transaction asks for this row again. Asking here brings it into the cache of hot records, where the
+	 * committer, which many wait for, finds it; and a queue that is gone is answered without it. */
 	enum err e = store_get(r->server->store, *ret, KEY_META, r->arena, &meta);
 	return e == ERR_NOT_FOUND ? ERR_QUEUE_NOT_FOUND : e;
 }
@@ -43,7 +43,8 @@ enum err queue_param(struct request *r, const char *name, int64_t min, int64_t m
 	int64_t v = fallback;
 	if (slice_is_set(text)) {
 		if (!slice_to_i64(text, &v))
-			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, name, text, "Failed to parse the value as an integer.");
+			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, name, text,
+					   "Failed to parse the value as an integer.");
 		if (v < min || v > max)
 			return queue_param_out_of_range(r, name, text, min, max);
 	}

@@ -18,7 +18,9 @@ enum err queue_find(struct request *, struct resource *ret) MUST_CHECK;
 enum err queue_find_partition(struct request *, struct slice *ret) MUST_CHECK;
 
 /* An integer parameter within [min, max]; absent: `fallback`. Anything else is answered as the service does. */
-enum err queue_param(struct request *, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret) MUST_CHECK;
-enum err queue_param_out_of_range(struct request *, const char *name, struct slice value, int64_t min, int64_t max) MUST_CHECK;
+enum err queue_param(struct request *, const char *name, int64_t min, int64_t max, int64_t fallback,
+		     int64_t *ret) MUST_CHECK;
+enum err queue_param_out_of_range(struct request *, const char *name, struct slice value, int64_t min,
+				  int64_t max) MUST_CHECK;
 
 #endif

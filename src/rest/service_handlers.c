@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table (operations.md; rules of CORS: auth.md, 11). */
+ * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table (operations.md; rules of CORS: auth.md,
+ * 11). */
 #include "rest/cors.h"
 #include "rest/fault_xml.h"
 #include "rest/server.h"
@@ -8,9 +9,9 @@
 
 enum {
 	RETENTION_DAYS_MAX = 365,
-	CORS_LITERALS_MAX = 64,  /* header names in one list */
-	CORS_PREFIXES_MAX = 2,   /* of them ending with an asterisk */
-	CORS_ENTRY_MAX = 256,    /* characters of a header name or an origin */
+	CORS_LITERALS_MAX = 64,	 /* header names in one list */
+	CORS_PREFIXES_MAX = 2,	 /* of them ending with an asterisk */
+	CORS_ENTRY_MAX = 256,	 /* characters of a header name or an origin */
 	WEBSITE_PATH_MAX = 1024, /* as a blob's name */
 	RECORD_BYTES_MAX = 16 * 1024,
 };
@@ -18,7 +19,8 @@ enum {
 struct set_call {
 	char letter;
 	struct service_properties wanted;
-	bool logging, hour, minute, cors, default_version, delete_retention, website; /* which of them the request names */
+	bool logging, hour, minute, cors, default_version, delete_retention,
+		website; /* which of them the request names */
 };
 
 /* ---- reading ---- */
@@ -44,7 +46,8 @@ static enum err read_retention(struct request *r, const struct xml_node *n, stru
 	if (ret->enabled) {
 		struct slice s = slice_trim(xml_child_text(n, "Days"));
 		if (!slice_to_u64(s, &days) || days < 1 || days > RETENTION_DAYS_MAX)
-			return xml_child(n, "Days") ? fault_xml_node(r, "Days", s) : fault_xml_reason(r, "Days is missing");
+			return xml_child(n, "Days") ? fault_xml_node(r, "Days", s)
+						    : fault_xml_reason(r, "Days is missing");
 	}
 	ret->days = (uint32_t)days;
 	if (xml_child(n, "AllowPermanentDelete"))
@@ -129,7 +132,8 @@ static enum err check_origins(struct request *r, struct slice list)
 
 static enum err read_cors_rule(struct request *r, const struct xml_node *n, struct cors_rule *ret)
 {
-	static const char *required[] = { "AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders", "MaxAgeInSeconds" };
+	static const char *required[] = { "AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders",
+					  "MaxAgeInSeconds" };
 	for (size_t i = 0; i < sizeof required / sizeof *required; i++)
 		if (!xml_child(n, required[i]))
 			return fault_xml_reason(r, "A required element of a CorsRule is missing");
@@ -137,9 +141,11 @@ static enum err read_cors_rule(struct request *r, const struct xml_node *n, stru
 	uint64_t seconds;
 	if (!slice_to_u64(age, &seconds) || seconds > INT32_MAX)
 		return fault_xml_node(r, "MaxAgeInSeconds", age);
-	*ret = (struct cors_rule){ .origins = xml_child_text(n, "AllowedOrigins"), .methods = xml_child_text(n, "AllowedMethods"),
+	*ret = (struct cors_rule){ .origins = xml_child_text(n, "AllowedOrigins"),
+				   .methods = xml_child_text(n, "AllowedMethods"),
 				   .allowed_headers = xml_child_text(n, "AllowedHeaders"),
-				   .exposed_headers = xml_child_text(n, "ExposedHeaders"), .max_age_s = (uint32_t)seconds };
+				   .exposed_headers = xml_child_text(n, "ExposedHeaders"),
+				   .max_age_s = (uint32_t)seconds };
 	TRY(check_origins(r, ret->origins));
 	TRY(check_methods(r, ret->methods));
 	TRY(check_header_list(r, "AllowedHeaders", ret->allowed_headers));

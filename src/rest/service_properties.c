@@ -100,14 +100,18 @@ enum err service_properties_decode(struct slice record, struct service_propertie
 
 struct service_properties service_properties_default(void)
 {
-	struct service_properties p = { .logging = { .version = SLICE("1.0") }, .hour = { .version = SLICE("1.0") },
+	struct service_properties p = { .logging = { .version = SLICE("1.0") },
+					.hour = { .version = SLICE("1.0") },
 					.minute = { .version = SLICE("1.0") } };
 	return p;
 }
 
 char service_properties_letter(enum service s)
 {
-	static const char letter[] = { [SERVICE_BLOB] = 'b', [SERVICE_QUEUE] = 'q', [SERVICE_TABLE] = 't', [SERVICE_FILE] = 'f',
+	static const char letter[] = { [SERVICE_BLOB] = 'b',
+				       [SERVICE_QUEUE] = 'q',
+				       [SERVICE_TABLE] = 't',
+				       [SERVICE_FILE] = 'f',
 				       [SERVICE_WEB] = 'b' };
 	return letter[s];
 }
@@ -115,7 +119,8 @@ char service_properties_letter(enum service s)
 enum err service_properties_load(struct request *r, struct service_properties *ret)
 {
 	struct slice record;
-	enum err e = service_properties_find(r->server->store, r->account, service_properties_letter(r->service), r->arena, &record);
+	enum err e = service_properties_find(r->server->store, r->account, service_properties_letter(r->service),
+					     r->arena, &record);
 	*ret = service_properties_default();
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;

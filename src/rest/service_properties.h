@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Properties of the Blob, Queue and Table service of an account: XML in and out, the stored record, typed access for all.
- * One record per service in the account partition; never set = the defaults. A set leaves out what it does not change. */
+ * Properties of the Blob, Queue and Table service of an account: XML in and out, the stored record, typed access for
+ * all. One record per service in the account partition; never set = the defaults. A set leaves out what it does not
+ * change. */
 #ifndef REST_SERVICE_PROPERTIES_H
 #define REST_SERVICE_PROPERTIES_H
 
@@ -10,7 +11,7 @@ enum { CORS_RULES_MAX = 5, CORS_RULES_BYTES_MAX = 2048 };
 
 struct retention_policy {
 	bool enabled;
-	uint32_t days; /* 1..365 if enabled */
+	uint32_t days;		     /* 1..365 if enabled */
 	bool allow_permanent_delete; /* blob soft delete only */
 };
 
@@ -41,9 +42,9 @@ struct service_properties {
 	struct service_metrics hour, minute;
 	size_t cors_count;
 	struct cors_rule cors[CORS_RULES_MAX];
-	struct slice default_version;             /* absent if not set */
+	struct slice default_version;		  /* absent if not set */
 	struct retention_policy delete_retention; /* blob */
-	struct static_website website;            /* blob */
+	struct static_website website;		  /* blob */
 };
 
 /* Those of the request's account and service, through the cache of hot records. Slices live in the arena. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows and receipts of a queue: what is read is written again as the same bytes. The first byte of the input chooses the kind,
- * the next give the length of the key. */
+ * Rows and receipts of a queue: what is read is written again as the same bytes. The first byte of the input chooses
+ * the kind, the next give the length of the key. */
 #include "svc/queue/rows.h"
 
 #include "fuzz.h"

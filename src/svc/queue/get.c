@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Get and peek: the oldest visible messages, merged from the heads of the two lanes (rows.h).
  *
- * A picker walks both lanes in order of visible time. It reads the ready lane by one point read when one message is wanted and
- * by a scan otherwise; the timed lane only as far as something due there could be older than the ready lane's next message
- * (QUEUE_ORDER_SLACK: nearly as old does not matter), or when the ready lane has nothing left. Expired messages on the way are
- * dropped, a bounded number per call; the rest is the sweep's. */
+ * A picker walks both lanes in order of visible time. It reads the ready lane by one point read when one message is
+ * wanted and by a scan otherwise; the timed lane only as far as something due there could be older than the ready
+ * lane's next message (QUEUE_ORDER_SLACK: nearly as old does not matter), or when the ready lane has nothing left.
+ * Expired messages on the way are dropped, a bounded number per call; the rest is the sweep's. */
 #include <assert.h>
 
 #include "svc/queue/rows.h"
@@ -12,7 +12,7 @@
 /* Order among messages that became visible within this time is not worth a scan. */
 #define QUEUE_ORDER_SLACK (TICKS_PER_SECOND / 100)
 enum {
-	DROP_MAX = 128,       /* expired messages one get removes: at most three writes each, within LIMIT_COMMIT_WRITES */
+	DROP_MAX = 128, /* expired messages one get removes: at most three writes each, within LIMIT_COMMIT_WRITES */
 	SKIP_PEEK_MAX = 2048, /* expired messages one peek steps over */
 };
 
@@ -27,8 +27,8 @@ struct picker {
 	uint64_t now;
 	unsigned want;
 	struct lane_page ready, timed;
-	uint64_t ready_from;  /* sequence the next ready page begins at */
-	uint64_t timed_from;  /* nothing undelivered in the timed lane before this */
+	uint64_t ready_from; /* sequence the next ready page begins at */
+	uint64_t timed_from; /* nothing undelivered in the timed lane before this */
 	bool ready_end;
 	bool has_ready, has_timed; /* the candidates below are loaded and not yet used */
 	struct message ready_next, timed_next;
@@ -36,7 +36,11 @@ struct picker {
 
 static void picker_init(struct picker *p, struct txn *txn, struct queue_head *head, unsigned want)
 {
-	*p = (struct picker){ .txn = txn, .head = head, .now = txn_now(txn), .want = want, .ready_from = head->ready_head,
+	*p = (struct picker){ .txn = txn,
+			      .head = head,
+			      .now = txn_now(txn),
+			      .want = want,
+			      .ready_from = head->ready_head,
 			      .timed_from = head->due };
 	p->ready_end = head->count == head->timed;
 }
@@ -59,7 +63,9 @@ static enum err ready_load(struct picker *p)
 		struct row_key from, until;
 		row_key_ready(&from, p->head->epoch, p->ready_from);
 		row_key_ready(&until, p->head->epoch, p->head->next_sequence);
-		struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = p->want };
+		struct scan_spec spec = { .from = row_key_slice(&from),
+					  .until = row_key_slice(&until),
+					  .limit_rows = p->want };
 		p->ready.next = 0;
 		TRY(txn_scan(p->txn, &spec, &p->ready.rows));
 		if (p->ready.rows.count == 0) {
@@ -80,9 +86,12 @@ static enum err timed_load(struct picker *p, uint64_t until_time)
 		return ERR_OK;
 	if (p->timed.next == p->timed.rows.count) {
 		struct row_key from, until;
-		row_key_timed(&from, p->head->epoch, p->timed_from, p->timed.rows.count ? p->timed_next.sequence + 1 : 0);
+		row_key_timed(&from, p->head->epoch, p->timed_from,
+			      p->timed.rows.count ? p->timed_next.sequence + 1 : 0);
 		row_key_timed(&until, p->head->epoch, until_time, 0);
-		struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = p->want };
+		struct scan_spec spec = { .from = row_key_slice(&from),
+					  .until = row_key_slice(&until),
+					  .limit_rows = p->want };
 		p->timed.next = 0;
 		TRY(txn_scan(p->txn, &spec, &p->timed.rows));
 		if (p->timed.rows.count == 0) {
@@ -130,7 +139,8 @@ static void picker_finish(struct picker *p)
 }
 
 /* Moves one message out of sight. */
-static enum err hide(struct txn *txn, struct queue_head *head, const struct message *m, uint64_t visible, struct message *to)
+static enum err hide(struct txn *txn, struct queue_head *head, const struct message *m, uint64_t visible,
+		     struct message *to)
 {
 	*to = *m;
 	to->timed = true;

@@ -36,8 +36,12 @@ enum err queue_apply_put(struct txn *txn, void *call)
 	struct queue_head head;
 	uint64_t now = txn_now(txn);
 	TRY(head_load(txn, &head));
-	struct message m = { .timed = p->delay_s > 0, .visible = ticks_after(now, p->delay_s), .sequence = head.next_sequence++,
-			     .salt = p->salt, .inserted = now, .expires = expiry_of(now, p->ttl_s) };
+	struct message m = { .timed = p->delay_s > 0,
+			     .visible = ticks_after(now, p->delay_s),
+			     .sequence = head.next_sequence++,
+			     .salt = p->salt,
+			     .inserted = now,
+			     .expires = expiry_of(now, p->ttl_s) };
 	head.touched = now;
 	head.count++;
 	if (m.timed) {
@@ -56,7 +60,8 @@ enum err queue_apply_put(struct txn *txn, void *call)
 }
 
 /* The message a receipt stands for, if it still does. */
-static enum err find_by_receipt(struct txn *txn, const struct queue_change *c, struct queue_head *head, struct message *ret)
+static enum err find_by_receipt(struct txn *txn, const struct queue_change *c, struct queue_head *head,
+				struct message *ret)
 {
 	TRY(head_load(txn, head));
 	const struct queue_receipt *r = &c->receipt;

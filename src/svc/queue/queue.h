@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages of one queue: the applies that the front end runs on the queue's generation partition, and the background sweep.
+ * Messages of one queue: the applies that the front end runs on the queue's generation partition, and the background
+ * sweep.
  *
- * Rules. A message is visible when its time has come and it has not expired. A get hides it for a while, counts it and gives
- * it a new receipt; an update does so without counting. A receipt stays good until the message is got again, updated,
- * deleted, cleared or expired; that its time has come does not kill it. Order is by the time a message became visible, about
- * QUEUE_ORDER_SLACK exact. Times are ticks (base/clock.h). How the rows lie is in rows.h.
+ * Rules. A message is visible when its time has come and it has not expired. A get hides it for a while, counts it and
+ * gives it a new receipt; an update does so without counting. A receipt stays good until the message is got again,
+ * updated, deleted, cleared or expired; that its time has come does not kill it. Order is by the time a message became
+ * visible, about QUEUE_ORDER_SLACK exact. Times are ticks (base/clock.h). How the rows lie is in rows.h.
  *
- * Applies reset their outputs at their start and may run several times. Slices they return live in the transaction's arena. */
+ * Applies reset their outputs at their start and may run several times. Slices they return live in the transaction's
+ * arena. */
 #ifndef SVC_QUEUE_QUEUE_H
 #define SVC_QUEUE_QUEUE_H
 
@@ -20,9 +22,9 @@ enum { QUEUE_BATCH_MAX = 32, QUEUE_TEXT_BYTES_MAX = 64 * 1024, QUEUE_RECEIPT_BYT
 
 /* Where a message's row lies and which state of it the receipt stands for. */
 struct queue_receipt {
-	bool timed;       /* in the timed lane, else in the ready lane */
-	uint32_t epoch;   /* of the queue: a clear begins a new one */
-	uint32_t change;  /* of the message */
+	bool timed;		/* in the timed lane, else in the ready lane */
+	uint32_t epoch;		/* of the queue: a clear begins a new one */
+	uint32_t change;	/* of the message */
 	uint64_t visible_ticks; /* part of the key in the timed lane, else 0 */
 	uint64_t sequence;
 };
@@ -42,17 +44,17 @@ struct queue_message {
 
 struct queue_put {
 	struct slice text;
-	uint64_t salt;    /* random: half of the message's id */
+	uint64_t salt; /* random: half of the message's id */
 	uint32_t delay_s;
-	uint64_t ttl_s;   /* or QUEUE_TTL_NEVER */
+	uint64_t ttl_s;		      /* or QUEUE_TTL_NEVER */
 	struct queue_message message; /* out, without the text */
 };
 enum err queue_apply_put(struct txn *, void *call);
 
 struct queue_get {
-	unsigned want;      /* 1..QUEUE_BATCH_MAX */
+	unsigned want;	    /* 1..QUEUE_BATCH_MAX */
 	uint32_t timeout_s; /* get: how long they stay hidden */
-	unsigned found;     /* out */
+	unsigned found;	    /* out */
 	struct queue_message message[QUEUE_BATCH_MAX];
 };
 enum err queue_apply_get(struct txn *, void *call);
@@ -61,14 +63,14 @@ enum err queue_apply_peek(struct txn *, void *call);
 
 struct queue_change {
 	struct uuid id;
-	bool foreign;       /* the receipt or the id cannot be ours: there is no such message */
+	bool foreign; /* the receipt or the id cannot be ours: there is no such message */
 	struct queue_receipt receipt;
 	uint32_t timeout_s; /* update */
-	bool has_text;      /* update: replace the text */
+	bool has_text;	    /* update: replace the text */
 	struct slice text;
 	struct queue_message message; /* out of update: receipt, visible_ticks */
-	bool past_expiry;   /* out of update: refused because it would stay hidden until after its end ... */
-	uint64_t left_s;    /* ... which is so far away */
+	bool past_expiry;	      /* out of update: refused because it would stay hidden until after its end ... */
+	uint64_t left_s;	      /* ... which is so far away */
 };
 enum err queue_apply_update(struct txn *, void *call); /* past_expiry answers ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE */
 enum err queue_apply_delete(struct txn *, void *call);
@@ -81,10 +83,10 @@ struct queue_count {
 };
 enum err queue_apply_count(struct txn *, void *call);
 
-/* One bounded round of background work on the queue in `partition`: removes expired messages and what a clear left, and moves
- * remembered positions past removed rows so that no request walks over them. Blocks on a commit if there is something to
- * do, so it runs on a background thread, never two at a time for one queue. *ret_more: another round would find work now.
- * A queue that is being deleted is no error. */
+/* One bounded round of background work on the queue in `partition`: removes expired messages and what a clear left, and
+ * moves remembered positions past removed rows so that no request walks over them. Blocks on a commit if there is
+ * something to do, so it runs on a background thread, never two at a time for one queue. *ret_more: another round would
+ * find work now. A queue that is being deleted is no error. */
 enum err queue_sweep(struct store *, struct slice partition, struct arena *, bool *ret_more) MUST_CHECK;
 
 #endif

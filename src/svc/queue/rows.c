@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of a queue's rows. Values begin with a version; integers are little-endian.
- *   message  version u8, flags u8, change u32, dequeue count u32, text bytes u32, salt u64, inserted u64, expires u64, text unless apart
- *   head     version u8, epoch u32, then seven u64 in the order of struct queue_head
- *   sweep    version u8, clean epoch u32, then five u64 in the order of struct queue_sweep_row
- *   index    version u8, lane u8, visible u64 (0 in the ready lane)
- *   receipt  version u8, lane u8, change u32, epoch u32, visible u64, sequence u64, sum of all before u8 */
+ *   message  version u8, flags u8, change u32, dequeue count u32, text bytes u32, salt u64, inserted u64, expires u64,
+ * text unless apart head     version u8, epoch u32, then seven u64 in the order of struct queue_head sweep    version
+ * u8, clean epoch u32, then five u64 in the order of struct queue_sweep_row index    version u8, lane u8, visible u64
+ * (0 in the ready lane) receipt  version u8, lane u8, change u32, epoch u32, visible u64, sequence u64, sum of all
+ * before u8 */
 #include "svc/queue/rows.h"
 
 #include <assert.h>
@@ -12,9 +12,16 @@
 #include "base/bytes.h"
 #include "svc/common/generation.h"
 
-enum { ROW_VERSION = 1, RECEIPT_VERSION = 4, FLAG_INDEXED = 1, FLAG_TEXT_APART = 2, LANE_READY = 'r', LANE_TIMED = 'v' };
+enum {
+	ROW_VERSION = 1,
+	RECEIPT_VERSION = 4,
+	FLAG_INDEXED = 1,
+	FLAG_TEXT_APART = 2,
+	LANE_READY = 'r',
+	LANE_TIMED = 'v'
+};
 enum { HEAD_BYTES = 1 + 4 + 7 * 8, SWEEP_BYTES = 1 + 4 + 5 * 8, EXPIRY_BYTES = 1 + 1 + 8 };
-#define KEY_HEAD SLICE("h")
+#define KEY_HEAD  SLICE("h")
 #define KEY_SWEEP SLICE("s")
 
 /* A buf over memory of the caller's: what does not fit fails, nothing is allocated. */
@@ -186,7 +193,8 @@ enum err message_decode(const struct row *row, struct message *ret)
 	return ERR_OK;
 }
 
-enum err message_find(struct txn *txn, uint32_t epoch, bool timed, uint64_t visible, uint64_t sequence, struct message *ret)
+enum err message_find(struct txn *txn, uint32_t epoch, bool timed, uint64_t visible, uint64_t sequence,
+		      struct message *ret)
 {
 	struct row_key key;
 	struct slice value;
@@ -287,7 +295,8 @@ enum err message_text(struct txn *txn, uint32_t epoch, const struct message *m, 
 	return e;
 }
 
-/* Unique by the sequence; spread by an odd factor and hidden behind the salt, so that ids of one queue look unlike each other. */
+/* Unique by the sequence; spread by an odd factor and hidden behind the salt, so that ids of one queue look unlike each
+ * other. */
 struct uuid message_id(const struct message *m)
 {
 	struct uuid id;
@@ -313,7 +322,10 @@ void message_show(const struct message *m, uint32_t epoch, struct queue_message 
 		.expires_ticks = m->expires < QUEUE_TIME_LAST ? m->expires : QUEUE_TIME_LAST,
 		.visible_ticks = m->visible,
 		.dequeue_count = m->dequeue_count,
-		.receipt = { .timed = m->timed, .epoch = epoch, .change = m->change, .sequence = m->sequence,
+		.receipt = { .timed = m->timed,
+			     .epoch = epoch,
+			     .change = m->change,
+			     .sequence = m->sequence,
 			     .visible_ticks = m->timed ? m->visible : 0 },
 	};
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The background work of a queue, in bounded rounds. A round runs first on a snapshot, where walking over removed rows costs
- * no request anything, and is committed only if it found something to do. What the first run learned about where live rows begin
- * is handed to the second as hints, so that the committer seeks straight there.
+ * The background work of a queue, in bounded rounds. A round runs first on a snapshot, where walking over removed rows
+ * costs no request anything, and is committed only if it found something to do. What the first run learned about where
+ * live rows begin is handed to the second as hints, so that the committer seeks straight there.
  *
- * Why a hint is safe (rows.h): sequences only grow, so a first live ready row stays the first. In the timed lane rows come in at
- * their transaction's now or later; everything the snapshot did not see is committed after the last change it did see, whose
- * time is max(touched, mark), so a position up to that time stays a lower bound. */
+ * Why a hint is safe (rows.h): sequences only grow, so a first live ready row stays the first. In the timed lane rows
+ * come in at their transaction's now or later; everything the snapshot did not see is committed after the last change
+ * it did see, whose time is max(touched, mark), so a position up to that time stays a lower bound. */
 #include "svc/common/background.h"
 #include "svc/queue/rows.h"
 
 enum {
-	SWEEP_ROWS = 256,        /* of each kind and round */
-	CLEAN_ROWS = 768,        /* removed rows of old epochs in a round, within LIMIT_COMMIT_WRITES */
-	READY_LAG = 64,          /* removed rows before the first live one that are worth a commit */
+	SWEEP_ROWS = 256, /* of each kind and round */
+	CLEAN_ROWS = 768, /* removed rows of old epochs in a round, within LIMIT_COMMIT_WRITES */
+	READY_LAG = 64,	  /* removed rows before the first live one that are worth a commit */
 };
 #define INDEX_AFTER_TICKS (10 * TICKS_PER_SECOND) /* a due message that nobody got for so long gets its index row */
-#define DUE_LAG_TICKS (1 * TICKS_PER_SECOND)      /* remembered position of the timed lane may lag by this ... */
-#define DUE_LAG_SHARE 8                           /* ... or by this part of the time since the last request, so that an idle queue settles */
-#define EXPIRY_LAG_TICKS (3600 * TICKS_PER_SECOND)
+#define DUE_LAG_TICKS	  (1 * TICKS_PER_SECOND)  /* remembered position of the timed lane may lag by this ... */
+#define DUE_LAG_SHARE	  8 /* ... or by this part of the time since the last request, so that an idle queue settles */
+#define EXPIRY_LAG_TICKS  (3600 * TICKS_PER_SECOND)
 
 struct sweep {
 	/* hints: out of the dry run, in for the committed one */
 	uint64_t hint_head;  /* first live ready row */
 	uint64_t hint_ready; /* the same from where the sweep of the ready lane goes on */
 	uint64_t hint_due;
-	bool renew_mark;     /* the position of the timed lane needs a newer mark to move on */
+	bool renew_mark; /* the position of the timed lane needs a newer mark to move on */
 	/* out */
 	bool changed; /* there is something to commit */
 	bool more;    /* a limit was reached */
@@ -57,7 +57,9 @@ static enum err sweep_old_epochs(struct sweep *s)
 		key_init(&until);
 		key_tag(&until, tags[i]);
 		key_u64(&until, s->head.epoch);
-		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = left, .keys_only = true };
+		struct scan_spec spec = {
+			.from = key_slice(&from), .until = key_slice(&until), .limit_rows = left, .keys_only = true
+		};
 		struct rows rows;
 		TRY(txn_scan(s->txn, &spec, &rows));
 		for (size_t k = 0; k < rows.count; k++)
@@ -72,7 +74,8 @@ static enum err sweep_old_epochs(struct sweep *s)
 	return ERR_OK;
 }
 
-/* One page of the ready lane from *at on. *ret_stop: a message was met that is not yet to go, and so are all behind it. */
+/* One page of the ready lane from *at on. *ret_stop: a message was met that is not yet to go, and so are all behind it.
+ */
 static enum err sweep_ready_page(struct sweep *s, size_t limit, uint64_t *at, bool *ret_stop)
 {
 	struct row_key from, until;
@@ -97,8 +100,8 @@ static enum err sweep_ready_page(struct sweep *s, size_t limit, uint64_t *at, bo
 	return ERR_OK;
 }
 
-/* Expired messages at the head of the ready lane, past those that never expire or are indexed. The first page is small: mostly
- * the first message says that there is nothing to do. */
+/* Expired messages at the head of the ready lane, past those that never expire or are indexed. The first page is small:
+ * mostly the first message says that there is nothing to do. */
 static enum err sweep_ready(struct sweep *s)
 {
 	uint64_t begin = s->head.ready_head > s->row.ready ? s->head.ready_head : s->row.ready;
@@ -140,7 +143,8 @@ static enum err sweep_ready_head(struct sweep *s)
 	return ERR_OK;
 }
 
-/* Due messages nobody came for: expired ones go, the others get an index row so that nobody has to look at them again. */
+/* Due messages nobody came for: expired ones go, the others get an index row so that nobody has to look at them again.
+ */
 static enum err sweep_timed(struct sweep *s)
 {
 	uint64_t due = s->hint_due > s->head.due ? s->hint_due : s->head.due;
@@ -154,7 +158,9 @@ static enum err sweep_timed(struct sweep *s)
 	else
 		row_key_timed(&from, s->head.epoch, s->row.timed, s->row.timed_sequence);
 	row_key_timed(&until, s->head.epoch, end, 0);
-	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = SWEEP_ROWS };
+	struct scan_spec spec = { .from = row_key_slice(&from),
+				  .until = row_key_slice(&until),
+				  .limit_rows = SWEEP_ROWS };
 	struct rows rows;
 	TRY(txn_scan(s->txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
@@ -180,7 +186,9 @@ static enum err sweep_expired(struct sweep *s)
 	struct row_key from, until;
 	row_key_expiry(&from, s->head.epoch, s->row.expiry, 0);
 	row_key_expiry(&until, s->head.epoch, s->now + 1, 0);
-	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = SWEEP_ROWS };
+	struct scan_spec spec = { .from = row_key_slice(&from),
+				  .until = row_key_slice(&until),
+				  .limit_rows = SWEEP_ROWS };
 	struct rows rows;
 	TRY(txn_scan(s->txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The short way through a message's body says what the XML reader says, for every body it takes. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rest/message_text.h"
@@ -53,7 +53,8 @@ static void test_forms(void **state)
 		"<QueueMessage><MessageText> a\n\tb </MessageText></QueueMessage>",
 		"<QueueMessage>\r\n\t<MessageText>abc</MessageText>\r\n</QueueMessage>\r\n",
 		"<?xml version=\"1.0\" encoding=\"utf-8\"?><QueueMessage><MessageText>abc</MessageText></QueueMessage>",
-		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
+		"<?xml version=\"1.0\" encoding=\"UTF-8\" "
+		"standalone=\"yes\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
 		"<?xml version=\"1.0\" encoding=\"utf-16\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
 		"<?xml version=\"1.0\" encoding=\"utf-8\" ?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
 		"\xef\xbb\xbf<QueueMessage><MessageText>abc</MessageText></QueueMessage>",
@@ -83,7 +84,8 @@ static void test_forms(void **state)
 /* Every body one change away from a good one: a byte dropped, doubled, or replaced. */
 static void test_mutations(void **state)
 {
-	static const char good[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<QueueMessage> <MessageText>ab c</MessageText></QueueMessage>\n";
+	static const char good[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<QueueMessage> <MessageText>ab "
+				   "c</MessageText></QueueMessage>\n";
 	static const char replacements[] = "<>&]\r\n\t \x01\x7f\xc3/?\"aA";
 	struct arena arena;
 	char body[sizeof good + 1];

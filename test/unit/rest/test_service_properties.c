@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The record of service properties, and how CORS rules match (auth.md, 11). */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "rest/cors.h"
 #include "rest/service_properties.h"
@@ -28,7 +28,9 @@ static struct service_properties sample(void)
 	p.cors[1] = (struct cors_rule){ SLICE("*"), SLICE("GET"), SLICE("*"), SLICE("*"), 1 };
 	p.default_version = SLICE("2021-02-12");
 	p.delete_retention = (struct retention_policy){ .enabled = true, .days = 3, .allow_permanent_delete = true };
-	p.website = (struct static_website){ .enabled = true, .index_document = SLICE("index.html"), .error_document = SLICE("404.html") };
+	p.website = (struct static_website){ .enabled = true,
+					     .index_document = SLICE("index.html"),
+					     .error_document = SLICE("404.html") };
 	return p;
 }
 
@@ -67,15 +69,11 @@ static void test_golden(void **state)
 {
 	/* The first format: what is on disk today must be read for ever. */
 	static const unsigned char golden[] = {
-		1,
-		3, 0, 0, 0, '1', '.', '0', 0, 0, 0, 0, 0, 0,
-		3, 0, 0, 0, '1', '.', '0', 0, 0, 0, 0, 0, 0,
-		3, 0, 0, 0, '1', '.', '0', 0, 0, 0, 0, 0, 0,
-		1,
-		1, 0, 0, 0, '*', 3, 0, 0, 0, 'G', 'E', 'T', 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0,
-		0xff, 0xff, 0xff, 0xff,
-		0, 0, 0, 0, 0,
-		0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		1,   3,	  0,   0,    0,	   '1',	 '.',  '0',  0,	   0,	 0,    0,    0,	   0,	 3,    0,   0,	 0,
+		'1', '.', '0', 0,    0,	   0,	 0,    0,    0,	   3,	 0,    0,    0,	   '1',	 '.',  '0', 0,	 0,
+		0,   0,	  0,   0,    1,	   1,	 0,    0,    0,	   '*',	 3,    0,    0,	   0,	 'G',  'E', 'T', 0,
+		0,   0,	  0,   0,    0,	   0,	 0,    9,    0,	   0,	 0,    0xff, 0xff, 0xff, 0xff, 0,   0,	 0,
+		0,   0,	  0,   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	};
 	struct service_properties p = service_properties_default();
 	struct buf b;
@@ -131,11 +129,8 @@ static void test_first_rule(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_origins),
-		cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_first_rule),
+		cmocka_unit_test(test_record),	cmocka_unit_test(test_golden),	   cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_headers), cmocka_unit_test(test_first_rule),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

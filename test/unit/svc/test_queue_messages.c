@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The queue service on the in-memory engine, with conflicts injected: every rule of a message's life by itself, then random
- * operations against a plain model. The clock is the test's. */
+ * The queue service on the in-memory engine, with conflicts injected: every rule of a message's life by itself, then
+ * random operations against a plain model. The clock is the test's. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
@@ -14,7 +14,7 @@
 #include "svc/queue/rows.h"
 
 #define SECOND TICKS_PER_SECOND
-#define NOON (UINT64_C(639000000000000000))
+#define NOON   (UINT64_C(639000000000000000))
 
 struct bench {
 	struct clock clock;
@@ -76,7 +76,9 @@ static enum err run(struct bench *b, apply_fn *apply, void *call)
 }
 static struct queue_message put(struct bench *b, const char *text, uint32_t delay_s, uint64_t ttl_s)
 {
-	struct queue_put p = { .text = slice_str(text), .salt = ++b->salt * 0x9e3779b97f4a7c15, .delay_s = delay_s, .ttl_s = ttl_s };
+	struct queue_put p = {
+		.text = slice_str(text), .salt = ++b->salt * 0x9e3779b97f4a7c15, .delay_s = delay_s, .ttl_s = ttl_s
+	};
 	assert_int_equal(run(b, queue_apply_put, &p), ERR_OK);
 	return p.message;
 }
@@ -92,14 +94,15 @@ static struct queue_get peek(struct bench *b, unsigned want)
 	assert_int_equal(store_read(b->store, b->partition, queue_apply_peek, &g, &b->arena), ERR_OK);
 	return g;
 }
-static enum err delete(struct bench *b, const struct queue_message *m)
-{
-	struct queue_change c = { .id = m->id, .receipt = m->receipt };
-	return run(b, queue_apply_delete, &c);
+static enum err delete (struct bench *b, const struct queue_message *m) {
+	struct queue_change c = { .id = m->id, .receipt = m->receipt }; return run(b, queue_apply_delete, &c);
 }
 static enum err update(struct bench *b, struct queue_message *m, uint32_t timeout_s, const char *text)
 {
-	struct queue_change c = { .id = m->id, .receipt = m->receipt, .timeout_s = timeout_s, .has_text = text != NULL,
+	struct queue_change c = { .id = m->id,
+				  .receipt = m->receipt,
+				  .timeout_s = timeout_s,
+				  .has_text = text != NULL,
 				  .text = slice_str(text) };
 	enum err e = run(b, queue_apply_update, &c);
 	if (e == ERR_OK) {
@@ -178,10 +181,10 @@ static void test_hidden_until_its_time(void **state)
 	assert_int_equal(again.message[0].dequeue_count, 2);
 	assert_true(uuid_eq(&again.message[0].id, &m.id));
 	/* Got again: the first receipt is dead, and so is that of the put. */
-	assert_int_equal(delete(b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
-	assert_int_equal(delete(b, &m), ERR_MESSAGE_NOT_FOUND);
-	assert_int_equal(delete(b, &again.message[0]), ERR_OK);
-	assert_int_equal(delete(b, &again.message[0]), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &m), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &again.message[0]), ERR_OK);
+	assert_int_equal(delete (b, &again.message[0]), ERR_MESSAGE_NOT_FOUND);
 	assert_int_equal(count(b), 0);
 }
 
@@ -193,7 +196,7 @@ static void test_receipt_outlives_visibility(void **state)
 	wait_s(b, 60);
 	sweep_all(b); /* indexes the message, which must not change its receipt */
 	assert_int_equal(peek(b, 1).found, 1);
-	assert_int_equal(delete(b, &g.message[0]), ERR_OK);
+	assert_int_equal(delete (b, &g.message[0]), ERR_OK);
 	assert_int_equal(count(b), 0);
 }
 
@@ -201,17 +204,17 @@ static void test_receipt_of_put(void **state)
 {
 	struct bench *b = *state;
 	struct queue_message m = put(b, "a", 0, 60), n = put(b, "b", 0, 60), o = put(b, "c", 0, 60);
-	assert_int_equal(delete(b, &n), ERR_OK);
+	assert_int_equal(delete (b, &n), ERR_OK);
 	assert_int_equal(update(b, &m, 0, "A"), ERR_OK);
 	struct queue_get g = peek(b, 32);
 	assert_int_equal(g.found, 2);
 	assert_int_equal(g.message[0].dequeue_count, 0);
-	assert_int_equal(delete(b, &o), ERR_OK);
+	assert_int_equal(delete (b, &o), ERR_OK);
 	g = get(b, 32, 9);
 	assert_int_equal(g.found, 1);
 	assert_text(g.message[0], "A");
 	assert_int_equal(g.message[0].dequeue_count, 1);
-	assert_int_equal(delete(b, &m), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &m), ERR_MESSAGE_NOT_FOUND);
 }
 
 static void test_update(void **state)
@@ -234,9 +237,9 @@ static void test_update(void **state)
 	assert_int_equal(update(b, &g.message[0], 7, NULL), ERR_OK);
 	m = g.message[0];
 	assert_int_equal(update(b, &g.message[0], 7, NULL), ERR_OK);
-	assert_int_equal(delete(b, &old), ERR_MESSAGE_NOT_FOUND);
-	assert_int_equal(delete(b, &m), ERR_MESSAGE_NOT_FOUND);
-	assert_int_equal(delete(b, &g.message[0]), ERR_OK);
+	assert_int_equal(delete (b, &old), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &m), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &g.message[0]), ERR_OK);
 }
 
 static void test_expiry(void **state)
@@ -254,7 +257,7 @@ static void test_expiry(void **state)
 	assert_int_equal(g.found, 2);
 	assert_text(g.message[0], "long");
 	assert_text(g.message[1], "never");
-	assert_int_equal(delete(b, &late), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &late), ERR_MESSAGE_NOT_FOUND);
 	sweep_all(b);
 	assert_int_equal(count(b), 3); /* the delayed one is due since too short a time for the sweep to care */
 	wait_s(b, 10);
@@ -275,7 +278,7 @@ static void test_expires_while_hidden(void **state)
 	struct queue_get g = get(b, 1, 3600);
 	assert_int_equal(g.found, 1);
 	wait_s(b, 11);
-	assert_int_equal(delete(b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
 	sweep_all(b);
 	assert_int_equal(count(b), 0);
 }
@@ -306,7 +309,7 @@ static void test_clear(void **state)
 	assert_int_equal(run(b, queue_apply_clear, NULL), ERR_OK);
 	assert_int_equal(count(b), 0);
 	assert_int_equal(get(b, 32, 30).found, 0);
-	assert_int_equal(delete(b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
+	assert_int_equal(delete (b, &g.message[0]), ERR_MESSAGE_NOT_FOUND);
 	put(b, "after", 0, 50);
 	assert_int_equal(peek(b, 32).found, 1);
 	wait_s(b, 200);
@@ -333,7 +336,7 @@ static void test_long_text(void **state)
 	m = get(b, 1, 30).message[0];
 	assert_text(m, big);
 	assert_int_equal(update(b, &m, 10, NULL), ERR_OK);
-	assert_int_equal(delete(b, &m), ERR_OK);
+	assert_int_equal(delete (b, &m), ERR_OK);
 	assert_int_equal(row_count(b), 1); /* head */
 	test_free(big);
 }
@@ -349,7 +352,7 @@ static void test_deleted_queue(void **state)
 	assert_int_equal(run(b, queue_apply_put, &p), ERR_QUEUE_NOT_FOUND);
 	assert_int_equal(run(b, queue_apply_get, &g), ERR_QUEUE_NOT_FOUND);
 	assert_int_equal(run(b, queue_apply_clear, NULL), ERR_QUEUE_NOT_FOUND);
-	assert_int_equal(delete(b, &m), ERR_QUEUE_NOT_FOUND);
+	assert_int_equal(delete (b, &m), ERR_QUEUE_NOT_FOUND);
 	assert_int_equal(queue_sweep(b->store, b->partition, &b->arena, &more), ERR_OK);
 	assert_false(more);
 }
@@ -359,8 +362,9 @@ static void test_receipt_bytes(void **state)
 	struct queue_receipt r = { .timed = true, .epoch = 2, .change = 3, .visible_ticks = NOON, .sequence = 4 }, back;
 	unsigned char bytes[QUEUE_RECEIPT_BYTES];
 	/* Golden: clients may hold receipts across an upgrade. */
-	static const unsigned char golden[QUEUE_RECEIPT_BYTES - 1] = { 4, 'v', 3, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0xd7, 0x8e, 0x64, 0x2f,
-								       0xde, 0x08, 4, 0, 0, 0, 0, 0, 0, 0 };
+	static const unsigned char golden[QUEUE_RECEIPT_BYTES - 1] = { 4, 'v', 3, 0,	0,    0,    2,	  0,	0,
+								       0, 0,   0, 0xd7, 0x8e, 0x64, 0x2f, 0xde, 0x08,
+								       4, 0,   0, 0,	0,    0,    0,	  0 };
 	queue_receipt_encode(&r, bytes);
 	uint64_t noon = 0;
 	for (int i = 0; i < 8; i++)
@@ -380,7 +384,8 @@ static void test_receipt_bytes(void **state)
 }
 
 /* What is on disk today must be read for ever: key and value of every kind of row, in the order of the keys. */
-static void assert_row(const struct row *row, char tag, size_t key_bytes, const unsigned char *value, size_t value_bytes)
+static void assert_row(const struct row *row, char tag, size_t key_bytes, const unsigned char *value,
+		       size_t value_bytes)
 {
 	assert_int_equal(row->key.ptr[0], tag);
 	assert_int_equal(row->key.len, key_bytes);
@@ -425,7 +430,7 @@ struct model_message {
 	uint64_t visible, expires;
 	uint32_t dequeue_count;
 	char text[12];
-	struct queue_message last; /* the newest receipt */
+	struct queue_message last;  /* the newest receipt */
 	struct queue_message stale; /* one that must not work */
 	bool has_stale;
 };
@@ -518,10 +523,10 @@ static void model_step(struct bench *b, struct model *m, struct rng *rng)
 			break;
 		struct model_message *x = &m->m[rng_below(rng, m->count)];
 		if (x->has_stale && rng_below(rng, 2)) {
-			assert_int_equal(delete(b, &x->stale), ERR_MESSAGE_NOT_FOUND);
+			assert_int_equal(delete (b, &x->stale), ERR_MESSAGE_NOT_FOUND);
 		} else if (rng_below(rng, 2)) {
 			bool alive = x->live && x->expires > now;
-			assert_int_equal(delete(b, &x->last), alive ? ERR_OK : ERR_MESSAGE_NOT_FOUND);
+			assert_int_equal(delete (b, &x->last), alive ? ERR_OK : ERR_MESSAGE_NOT_FOUND);
 			x->live = x->live && !alive;
 		} else {
 			bool alive = x->live && x->expires > now;
@@ -550,7 +555,8 @@ static void model_step(struct bench *b, struct model *m, struct rng *rng)
 		break;
 	}
 	}
-	/* Ticks given to transactions run ahead of a clock that stands still: half a second apart from every whole one. */
+	/* Ticks given to transactions run ahead of a clock that stands still: half a second apart from every whole one.
+	 */
 	clock_fake_advance(&b->clock, SECOND / 1000);
 }
 
@@ -558,7 +564,9 @@ static void test_model(void **state)
 {
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct bench b;
-		struct mem_options options = { .seed = seed, .conflict_permille = 50, .unknown_happened_permille = 20,
+		struct mem_options options = { .seed = seed,
+					       .conflict_permille = 50,
+					       .unknown_happened_permille = 20,
 					       .unknown_lost_permille = 20 };
 		bench_open(&b, &options);
 		struct model *m = test_calloc(1, sizeof *m);
@@ -597,7 +605,7 @@ static void test_positions_follow(void **state)
 	for (int i = 0; i < 300; i++) {
 		put(b, "a", 0, 600);
 		struct queue_get g = get(b, 1, 30);
-		assert_int_equal(delete(b, &g.message[0]), ERR_OK);
+		assert_int_equal(delete (b, &g.message[0]), ERR_OK);
 		clock_fake_advance(&b->clock, SECOND / 10);
 		arena_reset(&b->arena);
 	}
@@ -614,7 +622,7 @@ static void test_positions_follow(void **state)
 	for (int i = 0; i < 200; i++)
 		m[i] = put(b, "b", 0, 600);
 	for (int i = 198; i >= 0; i--)
-		assert_int_equal(delete(b, &m[i]), ERR_OK);
+		assert_int_equal(delete (b, &m[i]), ERR_OK);
 	m[0] = put(b, "c", 0, 600);
 	sweep_all(b);
 	assert_int_equal(store_read(b->store, b->partition, load_head, &h, &b->arena), ERR_OK);
