@@ -31,7 +31,7 @@ npm: deps-test
 
 release: deps
 	@mkdir -p build
-	@cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DZAFFRE_TESTS=OFF >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DZAFFRE_TESTS=OFF -DZAFFRE_MUTANTS=OFF >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@ninja -C build/release -j $(JOBS) zaffre
 
 run: release ## start the server in development mode on ./data; flags through ARGS="..."
@@ -50,7 +50,7 @@ lint: deps-test ## clang-format, clang-tidy, cppcheck and the house rules
 	@tools/lint
 
 fuzz: deps-test ## run each fuzz target for SECONDS
-	@tools/run-fuzz $(SECONDS)
+	@test/fuzz/run.sh $(SECONDS)
 
 bench: release ## the benchmark beside its peers
 	@tools/install-packages build test bench

@@ -105,7 +105,7 @@ await Promise.all(
 	}),
 );
 if (failures.length) console.log(`\n${failures.join('\n\n')}\n`);
-if (skips.length) console.log(`\nSkipped:\n${skips.map((line) => `  ${line}`).join('\n')}`);
+if (skips.length) console.log(`\nSkipped:\n${[...new Set(skips)].map((line) => `  ${line}`).join('\n')}`);
 console.log(`\n${((Date.now() - started) / 1000).toFixed(0)} s`);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed || total.passed === 0 ? 1 : 0;
