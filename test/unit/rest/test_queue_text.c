@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The short way through a message's body says what the XML reader says, for every body it takes. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rest/message_text.h"

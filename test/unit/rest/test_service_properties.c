@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The record of service properties, and how CORS rules match (auth.md, 11). */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "rest/cors.h"
 #include "rest/service_properties.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The queue service on the in-memory engine, with conflicts injected: every rule of a message's life by itself, then
  * random operations against a plain model. The clock is the test's. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
