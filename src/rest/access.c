@@ -18,9 +18,11 @@ static char resource_kind_of(enum service s)
 
 static enum err find_resource(struct request *r, struct resource *ret)
 {
-	if (r->container.len == 0)
+	/* A batch of entities names no table; the token that lets it in does. */
+	struct slice name = r->container.len || r->service != SERVICE_TABLE ? r->container : request_param(r, "tn");
+	if (name.len == 0)
 		return ERR_NOT_FOUND;
-	return resource_find(r->server->store, r->account, resource_kind_of(r->service), r->container, r->arena, ret);
+	return resource_find(r->server->store, r->account, resource_kind_of(r->service), name, r->arena, ret);
 }
 
 static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)

@@ -308,11 +308,16 @@ static bool config_check(struct config *c, struct buf *error)
 		buf_printf(error, "--inMemoryPersistence keeps nothing and works in development mode only");
 		return false;
 	}
-	if (c->oauth[0] && strcmp(c->oauth, "basic") != 0) {
-		buf_printf(error, "--oauth is basic, not \"%s\"", c->oauth);
+	bool full = strcmp(c->oauth, "full") == 0;
+	if (c->oauth[0] && !full && strcmp(c->oauth, "basic") != 0) {
+		buf_printf(error, "--oauth is basic or full, not \"%s\"", c->oauth);
 		return false;
 	}
-	if (c->oauth[0] && (c->production || !c->secure)) {
+	if (full && (!c->secure || !c->oauthKeys[0] || !c->oauthIssuer[0])) {
+		buf_printf(error, "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)");
+		return false;
+	}
+	if (c->oauth[0] && !full && (c->production || !c->secure)) {
 		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS "
 				  "only (--cert, --key)");
 		return false;

@@ -21,6 +21,7 @@ struct config {
 	const char *cert, *key;
 	const char *accounts, *accountName;
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
+	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug;
 	const char *webPort;
 	bool blobVersioning;

@@ -86,6 +86,49 @@ static void store_failed(void *arg)
 	_exit(EXIT_DISK);
 }
 
+/* Reads the whole key file; *out is the caller's to free. */
+static bool keys_read(const char *path, struct buf *out, struct buf *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : 1;
+	while (n > 0) {
+		char *room = buf_reserve(out, 4096);
+		if (!room) {
+			errno = EFBIG;
+			n = -1;
+			break;
+		}
+		n = read(fd, room, 4096);
+		out->len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		buf_printf(error, "--oauthKeys %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return n == 0;
+}
+
+static bool bearer_open(struct house *h, struct buf *error)
+{
+	const struct config *c = h->config;
+	struct bearer_options options = { .mode = BEARER_BASIC };
+	struct buf keys;
+	buf_init(&keys, 256 * KIB);
+	bool ok = true;
+	if (strcmp(c->oauth, "full") == 0) {
+		ok = keys_read(c->oauthKeys, &keys, error);
+		options.mode = BEARER_FULL;
+		options.issuer = slice_str(c->oauthIssuer);
+		if (c->oauthAudience[0])
+			options.audience = slice_str(c->oauthAudience);
+		bool pem = slice_has_prefix(buf_slice(&keys), SLICE("-----BEGIN"));
+		*(pem ? &options.public_key : &options.jwks) = buf_slice(&keys);
+	}
+	ok = ok && bearer_config_new(&options, &h->bearer, error) == ERR_OK;
+	buf_fini(&keys);
+	return ok;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -109,11 +152,8 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
-	if (c->oauth[0]) {
-		struct bearer_options bearer = { .mode = BEARER_BASIC };
-		if (bearer_config_new(&bearer, &h->bearer, error) != ERR_OK)
-			return false;
-	}
+	if (c->oauth[0] && !bearer_open(h, error))
+		return false;
 	background_at_start(h->store, h->accounts.account, h->accounts.count);
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bearer tokens over the wire (auth.md 8): --oauth basic believes the claims of a well-formed token, over HTTPS only.
+// Bearer tokens over the wire (auth.md 8), over HTTPS only: --oauth basic believes the claims of a well-formed token, --oauth full
+// asks for the signature of a configured key.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { removeDir, startServer, tempDir } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
@@ -87,5 +90,55 @@ describe('refused', () => {
 		expectError(await clients.blob.get('/', { ...list, ...bearer(token()), version: '2017-04-17' }), 403, 'AuthenticationFailed');
 		const other = new Client(plain, { service: 'blob' });
 		expectError(await other.get('/', { ...list, ...bearer(token()) }), 401, 'InvalidAuthenticationInfo');
+	});
+});
+
+describe('full: the signature by a configured key set', () => {
+	let proved, blob, made;
+	const issuer = 'https://login.example/tenant/';
+	const audience = 'https://storage.example';
+	before(async () => {
+		made = generateKeyPairSync('rsa', { modulusLength: 2048 });
+		const jwk = { ...made.publicKey.export({ format: 'jwk' }), kid: 'k1', use: 'sig', alg: 'RS256' };
+		writeFileSync(`${dir}/jwks.json`, JSON.stringify({ keys: [jwk] }));
+		proved = await startServer({
+			flags: ['--cert', `${dir}/cert.pem`, '--key', `${dir}/key.pem`, '--oauth', 'full', '--oauthKeys', `${dir}/jwks.json`, '--oauthIssuer', issuer, '--oauthAudience', audience],
+		});
+		blob = new Client(proved, { service: 'blob' });
+	});
+	after(() => proved?.remove());
+	function signed(claims = {}, { key = made.privateKey, kid = 'k1' } = {}) {
+		const now = Math.floor(proved.now() / 1000);
+		const all = { aud: audience, iss: issuer, nbf: now - 60, iat: now - 60, exp: now + 600, oid: 'o', tid: 't', ...claims };
+		const text = `${part({ alg: 'RS256', typ: 'JWT', kid })}.${part(all)}`;
+		return `${text}.${createSign('RSA-SHA256').update(text).sign(key).toString('base64url')}`;
+	}
+	const list = (text) => blob.get('/', { query: { comp: 'list' }, ...bearer(text) });
+	test('a token of that key is accepted', async () => {
+		expectStatus(await list(signed()), 200);
+	});
+	test('another key, another issuer, another audience, changed claims: 401', async () => {
+		const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+		const [head, , signature] = signed().split('.');
+		const forged = `${head}.${signed({ oid: 'somebody' }).split('.')[1]}.${signature}`;
+		for (const text of [signed({}, { key: other }), signed({}, { kid: 'k2' }), signed({ iss: 'https://evil.example/' }), signed({ aud: 'https://storage.azure.com' }), forged, token()])
+			expectError(await list(text), 401, 'InvalidAuthenticationInfo');
+	});
+	test('a user delegation key and what it signs', async () => {
+		const { BlobServiceClient, BlobSASPermissions, generateBlobSASQueryParameters } = await import('@azure/storage-blob');
+		process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+		const service = new BlobServiceClient(proved.endpoints.blob, { getToken: async () => ({ token: signed(), expiresOnTimestamp: Date.now() + 600e3 }) });
+		const inside = service.getContainerClient(uniqueName('c'));
+		await inside.create();
+		await inside.getBlockBlobClient('b').upload('bytes', 5);
+		const key = await service.getUserDelegationKey(new Date(proved.now() - 60e3), new Date(proved.now() + 3600e3));
+		const sas = generateBlobSASQueryParameters(
+			{ containerName: inside.containerName, blobName: 'b', permissions: BlobSASPermissions.parse('r'), expiresOn: new Date(proved.now() + 600e3) },
+			key,
+			proved.account,
+		).toString();
+		const path = `/${inside.containerName}/b`;
+		assert.equal(expectStatus(await blob.get(path, { sas: new URLSearchParams(sas) }), 200).text, 'bytes');
+		expectStatus(await blob.delete(path, { sas: new URLSearchParams(sas) }), 403);
 	});
 });
