@@ -241,7 +241,10 @@ static enum err parse_restore(struct request *r)
 	c->name = r->container;
 	c->exists_error = ERR_CONTAINER_ALREADY_EXISTS;
 	c->missing_error = ERR_CONTAINER_NOT_FOUND;
-	enum err e = resource_find_deleted(r->server->store, r->account, name, c->deleted_ticks, r->arena, &deleted);
+	enum err e = resource_find(r->server->store, r->account, RESOURCE_CONTAINER, name, r->arena, &deleted);
+	if (e != ERR_NOT_FOUND)
+		return e == ERR_OK ? ERR_CONTAINER_ALREADY_EXISTS : e;
+	e = resource_find_deleted(r->server->store, r->account, name, c->deleted_ticks, r->arena, &deleted);
 	TRY(e == ERR_NOT_FOUND ? ERR_CONTAINER_NOT_FOUND : e);
 	struct slice account = resource_account_partition(r->arena, r->account);
 	struct slice inside = resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, deleted.generation);

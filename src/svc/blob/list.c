@@ -4,6 +4,7 @@
  * lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
 #include "svc/blob/blob.h"
 #include "svc/blob/stage.h"
+#include "svc/blob/state.h"
 #include "svc/common/generation.h"
 
 enum { LIST_PAGE_BYTES = 16 * 1024 * 1024, LIST_FETCH_ROWS = 1024 };
@@ -124,10 +125,10 @@ static struct stream *merge_least(struct merge *m)
 }
 
 /* Does this history row belong into the answer? */
-static bool wants_history(const struct blob_list_call *c, const struct blob *b)
+static bool wants_history(const struct blob_list_call *c, const struct blob *b, uint64_t now)
 {
 	if (b->deleted_ticks)
-		return c->deleted;
+		return c->deleted && !blob_retention_over(b, now);
 	return b->is_snapshot ? c->snapshots : c->versions;
 }
 
@@ -146,7 +147,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
 		item->is_current = s->tag == 'b';
 		if (s->tag == 'h')
-			*ret_wanted = wants_history(m->call, &item->blob);
+			*ret_wanted = wants_history(m->call, &item->blob, txn_now(m->txn));
 	}
 	item->blob.name = s->name;
 	return ERR_OK;

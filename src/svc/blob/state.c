@@ -86,12 +86,22 @@ static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
 	return blob_put(txn, b);
 }
 
-static enum err newest_deleted_base(const struct rows *rows, struct arena *arena, size_t *ret)
+bool blob_retention_over(const struct blob *b, uint64_t now)
+{
+	return b->deleted_ticks && now >= b->deleted_ticks + (uint64_t)b->retention_days * 86400 * TICKS_PER_SECOND;
+}
+
+/* *ret_any: there is anything of the name, deleted or not. What is past its days is gone, even if nobody swept it yet. */
+static enum err newest_deleted_base(const struct rows *rows, struct arena *arena, uint64_t now, size_t *ret, bool *ret_any)
 {
 	*ret = SIZE_MAX;
+	*ret_any = false;
 	for (size_t i = 0; i < rows->count; i++) {
 		struct blob b;
 		TRY(blob_decode(rows->row[i].value, arena, &b));
+		if (blob_retention_over(&b, now))
+			continue;
+		*ret_any = true;
 		if (is_deleted_base(&b))
 			*ret = i; /* key order is time order */
 	}
@@ -117,14 +127,15 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	key_prefix_end(&until);
 	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
 	TRY(txn_scan(txn, &spec, &rows));
-	if (!rows.count && !has_base)
+	bool any;
+	TRY(newest_deleted_base(&rows, txn_arena(txn), txn_now(txn), &newest, &any));
+	if (!any && !has_base)
 		return ERR_BLOB_NOT_FOUND;
-	TRY(newest_deleted_base(&rows, txn_arena(txn), &newest));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct blob b;
 		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
 		b.name = c->name;
-		if (b.deleted_ticks)
+		if (b.deleted_ticks && !blob_retention_over(&b, txn_now(txn)))
 			TRY(restore_row(txn, &b, !has_base && i == newest));
 	}
 	return ERR_OK;
@@ -237,18 +248,13 @@ struct expire_call {
 	struct slice next;
 };
 
-static bool retention_over(const struct blob *b, uint64_t now)
-{
-	return b->deleted_ticks && now >= b->deleted_ticks + (uint64_t)b->retention_days * 86400 * TICKS_PER_SECOND;
-}
-
 static enum err expire_row(struct txn *txn, struct expire_call *c, const struct row *row)
 {
 	uint64_t now = txn_now(txn);
 	if (row->key.ptr[0] == 'h') {
 		struct blob b;
 		TRY(blob_decode(row->value, txn_arena(txn), &b));
-		if (!retention_over(&b, now))
+		if (!blob_retention_over(&b, now))
 			return ERR_OK;
 		c->found = true;
 		if (!c->write)

@@ -19,6 +19,8 @@ struct blob_undelete_call {
 	struct slice name;
 };
 enum err blob_apply_undelete(struct txn *, void *call);
+/* Soft-deleted, and its days are over: gone for every reader, swept some time later. */
+bool blob_retention_over(const struct blob *, uint64_t now_ticks);
 
 struct blob_state_call {
 	struct blob_target target;

@@ -554,7 +554,7 @@ static void step(struct bench *b)
 		do_block_list, do_append, do_append, do_page, do_page, do_page, do_resize, do_metadata, do_snapshot, do_snapshot, do_delete,
 		do_delete_past, do_delete_past, do_copy, do_copy };
 	struct name *n = &b->name[pick(b, NAMES)];
-	while (n->past_count > HISTORY_MAX - 2)
+	while (n->past_count > HISTORY_MAX - 4)
 		do_delete_past(b, n);
 	ops[pick(b, sizeof ops / sizeof *ops)](b, n);
 	check_state(b, n, &n->base, 0, 0);
