@@ -115,6 +115,33 @@ static bool can_share(const struct request *r, const struct copy_call *c)
 	       slice_eq(part->container, r->container);
 }
 
+/* The bytes that were read come along: at once, or by a job. */
+static void bring_bytes(struct request *r, struct copy_call *c)
+{
+	uint64_t length = c->found->length;
+	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
+	c->copy.copy.copied_bytes = later ? 0 : length;
+	if (later) {
+		c->copy.copy.status = COPY_PENDING;
+		request_step_write(r, c->partition, blob_apply_copy);
+		request_step_call(r, start_job);
+		return;
+	}
+	request_step_work(r, fetch);
+	request_step_write(r, c->partition, blob_apply_copy);
+}
+
+/* Somebody wrote to the source between the read and the commit: what was read is still there to copy, if not to share. */
+static enum err after_share(struct request *r)
+{
+	struct copy_call *c = r->call;
+	if (c->copy.source_changed) {
+		c->copy.source = (struct blob_target){ .name = SLICE_NONE };
+		bring_bytes(r, c);
+	}
+	return ERR_OK;
+}
+
 static enum err decide(struct request *r)
 {
 	struct copy_call *c = r->call;
@@ -137,25 +164,17 @@ static enum err decide(struct request *r)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	if (c->copy.put.type != BLOB_PAGE && length > COPY_MAX_BYTES)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+	if (!can_share(r, c)) {
+		bring_bytes(r, c);
+		return ERR_OK;
+	}
+	const struct blob_get_call *g = c->found;
+	c->copy.source = (struct blob_target){ .name = g->target.name, .snapshot_ticks = g->target.snapshot_ticks,
+					       .version_ticks = g->target.version_ticks };
+	c->copy.source_etag = g->blob.etag;
 	c->copy.copy.copied_bytes = length;
-	if (can_share(r, c)) {
-		const struct blob_get_call *g = c->found;
-		c->copy.source = (struct blob_target){ .name = g->target.name, .snapshot_ticks = g->target.snapshot_ticks,
-						       .version_ticks = g->target.version_ticks };
-		c->copy.source_etag = g->blob.etag;
-		request_step_write(r, c->partition, blob_apply_copy);
-		return ERR_OK;
-	}
-	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
-	if (later) {
-		c->copy.copy.status = COPY_PENDING;
-		c->copy.copy.copied_bytes = 0;
-		request_step_write(r, c->partition, blob_apply_copy);
-		request_step_call(r, start_job);
-		return ERR_OK;
-	}
-	request_step_work(r, fetch);
 	request_step_write(r, c->partition, blob_apply_copy);
+	request_step_call(r, after_share);
 	return ERR_OK;
 }
 
@@ -200,6 +219,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");
 	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
+	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
 	c->copy.unmet_error = form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
 	if (form != FORM_PUT) {
 		c->copy.copy.status = COPY_SUCCESS;

@@ -45,8 +45,9 @@ static enum err share_content(struct txn *txn, struct blob_copy_call *c, struct 
 {
 	struct blob source;
 	enum err e = blob_load(txn, &c->source, &source);
-	if (e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && source.etag != c->source_etag))
-		return ERR_CONFLICT;
+	c->source_changed = e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && source.etag != c->source_etag);
+	if (c->source_changed)
+		return ERR_OK;
 	TRY(e);
 	b->length_bytes = source.length_bytes;
 	b->block_count = source.block_count;
@@ -102,6 +103,8 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 		return ERR_PENDING_COPY_OPERATION;
 	if (c->incremental)
 		return check_incremental(c, old);
+	if (c->same_type_only && old->type != c->put.type)
+		return ERR_INVALID_BLOB_TYPE;
 	if (old->copy.incremental)
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
 	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
@@ -112,6 +115,7 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	struct blob_copy_call *c = call;
 	struct blob_put_call *p = &c->put;
 	struct blob old;
+	c->source_changed = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	enum err e = blob_get(txn, p->target.name, &old);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
@@ -127,6 +131,8 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	struct blob *b = &p->blob;
 	/* Before the old state goes: a blob may be copied over itself. */
 	TRY(make_content(txn, c, b));
+	if (c->source_changed)
+		return ERR_OK;
 	if (exists) {
 		b->lease = old.lease;
 		lease_note_write(&b->lease, txn_now(txn));

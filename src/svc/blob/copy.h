@@ -22,6 +22,9 @@ struct blob_copy_call {
 	/* of the source */
 	uint32_t block_count;
 	bool sealed;
+	bool same_type_only;         /* an existing destination must be of the source's type */
+	/* out: share only. The source is no longer what was read, and nothing was done: bring the bytes instead. */
+	bool source_changed;
 };
 enum err blob_apply_copy(struct txn *, void *call);
 
