@@ -16,6 +16,12 @@ static inline char *put(char *p, struct slice s)
 }
 #define PUT(p, literal) put((p), SLICE(literal))
 
+/* buf_reserve without the call while there is room. */
+static inline char *room(struct buf *b, size_t bytes)
+{
+	return bytes <= b->cap - b->len && !b->failed ? b->ptr + b->len : buf_reserve(b, bytes);
+}
+
 /* Stored text is well-formed UTF-8: only these stand in the way of copying it. */
 static inline bool needs_escape(unsigned char c)
 {
@@ -130,71 +136,65 @@ static char *put_decimal(char *p, double v)
 	return p;
 }
 
-static void write_double(struct buf *b, double v)
+static char *put_guid(char *p, struct slice bytes)
 {
-	char *p = buf_reserve(b, 64);
-	char *end = p ? put_decimal(p, v) : NULL;
-	if (end)
-		b->len = (size_t)(end - b->ptr);
-	else
-		json_put_double(b, v);
+	struct uuid u;
+	memcpy(u.bytes, bytes.ptr, sizeof u.bytes);
+	uuid_format(&u, p);
+	return p + UUID_TEXT_BYTES;
 }
 
-static void write_value(struct buf *b, const struct edm_value *v)
+/* Values of bounded length at p, where there is room; NULL: not such a value, nothing is written. */
+static char *put_short_value(char *p, const struct edm_value *v)
 {
-	char *p;
-	switch (v->type) {
-	case EDM_STRING:
-		json_text_write(b, v->bytes);
-		return;
-	case EDM_BINARY:
-		p = buf_reserve(b, BASE64_BYTES(v->bytes.len) + 2);
-		if (!p)
-			return;
-		p[0] = '"';
-		base64_encode_to(p + 1, v->bytes);
-		p[1 + BASE64_BYTES(v->bytes.len)] = '"';
-		b->len += BASE64_BYTES(v->bytes.len) + 2;
-		return;
-	case EDM_DOUBLE:
-		write_double(b, v->number);
-		return;
-	default:
-		break;
-	}
-	p = buf_reserve(b, 64);
-	if (!p)
-		return;
+	char *end;
 	switch (v->type) {
 	case EDM_INT32:
-		p = put_i64(p, v->integer);
-		break;
+		return put_i64(p, v->integer);
+	case EDM_BOOLEAN:
+		return v->boolean ? PUT(p, "true") : PUT(p, "false");
+	case EDM_DOUBLE:
+		return put_decimal(p, v->number);
 	case EDM_INT64:
 		*p++ = '"';
 		p = put_i64(p, v->integer);
 		*p++ = '"';
-		break;
-	case EDM_BOOLEAN:
-		p = v->boolean ? PUT(p, "true") : PUT(p, "false");
-		break;
+		return p;
 	case EDM_DATETIME:
 		*p++ = '"';
 		p += edm_datetime_format(v->ticks, p);
 		*p++ = '"';
-		break;
-	case EDM_GUID: {
-		struct uuid u;
-		memcpy(u.bytes, v->bytes.ptr, sizeof u.bytes);
+		return p;
+	case EDM_GUID:
 		*p++ = '"';
-		uuid_format(&u, p);
-		p += UUID_TEXT_BYTES;
+		p = put_guid(p, v->bytes);
 		*p++ = '"';
-		break;
-	}
+		return p;
+	case EDM_STRING:
+		if (find_escape(v->bytes.ptr, 0, v->bytes.len) != v->bytes.len)
+			return NULL;
+		*p++ = '"';
+		p = put(p, v->bytes);
+		*p++ = '"';
+		return p;
+	case EDM_BINARY:
+		*p++ = '"';
+		end = p + BASE64_BYTES(v->bytes.len);
+		base64_encode_to(p, v->bytes);
+		*end++ = '"';
+		return end;
 	default:
-		p = PUT(p, "null");
+		return PUT(p, "null");
 	}
-	b->len = (size_t)(p - b->ptr);
+}
+
+/* The rest: text with escapes, numbers that need a search for their shortest form. */
+static void write_long_value(struct buf *b, const struct edm_value *v)
+{
+	if (v->type == EDM_STRING)
+		json_text_write(b, v->bytes);
+	else
+		json_put_double(b, v->number);
 }
 
 /* Types a reader could not guess from the value. */
@@ -208,7 +208,8 @@ static bool is_annotated(enum odata_level level, const struct edm_value *v)
 
 static void write_member(struct buf *b, enum odata_level level, struct slice name, const struct edm_value *v)
 {
-	char *p = buf_reserve(b, 2 * name.len + 64);
+	bool has_bytes = v->type == EDM_STRING || v->type == EDM_BINARY;
+	char *p = room(b, 2 * name.len + 128 + (has_bytes ? 2 * v->bytes.len : 0));
 	if (!p)
 		return;
 	/* Names are identifiers: nothing in them needs an escape. */
@@ -223,9 +224,16 @@ static void write_member(struct buf *b, enum odata_level level, struct slice nam
 	p = put(p, name);
 	*p++ = '"';
 	*p++ = ':';
-	b->len = (size_t)(p - b->ptr);
-	write_value(b, v);
-	buf_put_byte(b, ',');
+	char *end = put_short_value(p, v);
+	if (!end) {
+		b->len = (size_t)(p - b->ptr);
+		write_long_value(b, v);
+		end = room(b, 1);
+		if (!end)
+			return;
+	}
+	*end++ = ',';
+	b->len = (size_t)(end - b->ptr);
 }
 
 size_t entity_etag_format(uint64_t ticks, char *dst)

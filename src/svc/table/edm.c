@@ -268,15 +268,15 @@ static uint64_t days_from_date(unsigned year, unsigned month, unsigned day)
 
 static void date_from_days(uint64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
 {
-	uint64_t z = days + 306;
-	uint64_t era = z / 146097;
-	unsigned doe = (unsigned)(z - era * 146097);
+	unsigned z = (unsigned)days + 306;
+	unsigned era = z / 146097;
+	unsigned doe = z - era * 146097;
 	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
 	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
 	unsigned m = (5 * doy + 2) / 153;
 	*ret_day = doy - (153 * m + 2) / 5 + 1;
 	*ret_month = m < 10 ? m + 3 : m - 9;
-	*ret_year = (unsigned)(era * 400) + yoe + (*ret_month <= 2);
+	*ret_year = era * 400 + yoe + (*ret_month <= 2);
 }
 
 static bool digits(struct slice *s, size_t count, unsigned *ret)
@@ -368,33 +368,38 @@ bool edm_datetime_parse(struct slice s, uint64_t *ret)
 	return true;
 }
 
-static char *put2(char *p, unsigned v)
+static inline char *put2(char *p, unsigned v)
 {
-	p[0] = (char)('0' + v / 10);
-	p[1] = (char)('0' + v % 10);
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+		"49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
+		"9899";
+	memcpy(p, pairs + 2 * v, 2);
 	return p + 2;
 }
 
 size_t edm_datetime_format(uint64_t ticks, char *dst)
 {
 	unsigned year, month, day;
-	uint64_t seconds = ticks / TICKS_PER_SECOND;
-	unsigned fraction = (unsigned)(ticks % TICKS_PER_SECOND);
-	unsigned in_day = (unsigned)(seconds % 86400);
-	date_from_days(seconds / 86400, &year, &month, &day);
+	if (ticks > EDM_DATETIME_MAX)
+		ticks = EDM_DATETIME_MAX;
+	uint64_t days = ticks / (86400 * TICKS_PER_SECOND), rest = ticks % (86400 * TICKS_PER_SECOND);
+	unsigned seconds = (unsigned)(rest / TICKS_PER_SECOND), fraction = (unsigned)(rest % TICKS_PER_SECOND);
+	unsigned hour = seconds / 3600, minute = seconds % 3600 / 60;
+	date_from_days(days, &year, &month, &day);
 	char *p = dst;
-	p = put2(p, year / 100 % 100);
+	p = put2(p, year / 100);
 	p = put2(p, year % 100);
 	*p++ = '-';
 	p = put2(p, month);
 	*p++ = '-';
 	p = put2(p, day);
 	*p++ = 'T';
-	p = put2(p, in_day / 3600);
+	p = put2(p, hour);
 	*p++ = ':';
-	p = put2(p, in_day / 60 % 60);
+	p = put2(p, minute);
 	*p++ = ':';
-	p = put2(p, in_day % 60);
+	p = put2(p, seconds % 60);
 	if (fraction) {
 		/* All seven digits by constant divisions, then the zeros at the end are taken back. */
 		*p++ = '.';

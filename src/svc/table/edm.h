@@ -80,7 +80,8 @@ bool edm_compare(const struct edm_value *stored, const struct edm_value *literal
 /* ISO 8601, date and time to the minute at least, up to 7 fraction digits, 'Z', an offset or nothing (UTC). */
 bool edm_datetime_parse(struct slice text, uint64_t *ret_ticks);
 enum { EDM_DATETIME_TEXT_MAX = 28 };
-/* yyyy-MM-ddTHH:mm:ss[.fffffff]Z, trailing zeros of the fraction dropped; returns the length. */
+/* yyyy-MM-ddTHH:mm:ss[.fffffff]Z, trailing zeros of the fraction dropped, later times as the last; returns the length.
+ */
 size_t edm_datetime_format(uint64_t ticks, char *dst);
 /* Bounds of a stored DateTime: 1601-01-01T00:00:00Z and 9999-12-31T23:59:59.9999999Z. */
 #define EDM_DATETIME_MIN UINT64_C(504911232000000000)

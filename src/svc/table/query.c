@@ -4,6 +4,8 @@
 
 #include "base/limits.h"
 
+enum { QUERY_SCAN_ROWS = 256 };
+
 struct walk {
 	struct txn *txn;
 	struct table_query *q;
@@ -57,11 +59,11 @@ static enum err walk_point(struct walk *w, struct slice key)
 }
 
 /* Rows wanted from a scan: what the page still takes and one more to know whether it goes on; a filter may reject any
- * number. */
+ * number. Not many at once: what a scan returns is copied, and small enough it stays in the processor's cache. */
 static size_t scan_rows(const struct table_query *q)
 {
 	size_t want = q->limit - q->matched + 1;
-	return q->filter || want > LIMIT_SCAN_ROWS ? LIMIT_SCAN_ROWS : want;
+	return q->filter || want > QUERY_SCAN_ROWS ? QUERY_SCAN_ROWS : want;
 }
 
 static enum err walk_scan(struct walk *w, struct slice from, struct slice until)
