@@ -17,9 +17,8 @@ static enum err parse(struct request *r)
 		ttl = INT64_MAX;
 	else
 		TRY(queue_param(r, "messagettl", 1, ttl_max, QUEUE_SECONDS_MAX, &ttl));
-	/* Only who asked for a delay can have asked for too long a one: the greatest delay is the default time to live.
-	 */
-	if (delay >= ttl && slice_is_set(request_param(r, "messagettl")))
+	/* It would expire before anybody could see it. */
+	if (delay >= ttl)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "visibilitytimeout",
 				   request_param(r, "visibilitytimeout"),
 				   "messagettl must be greater than visibilitytimeout.");

@@ -273,7 +273,7 @@ describe('refusals', () => {
 			assert.equal(element(r.text, 'MinimumAllowed'), String(min));
 			assert.equal(element(r.text, 'MaximumAllowed'), String(max));
 		}
-		for (const [method, query] of [['GET', { numofmessages: 'x' }], ['GET', { visibilitytimeout: '1.5' }], ['POST', { messagettl: 'x' }], ['POST', { messagettl: '10', visibilitytimeout: '10' }]])
+		for (const [method, query] of [['GET', { numofmessages: 'x' }], ['GET', { visibilitytimeout: '1.5' }], ['POST', { messagettl: 'x' }], ['POST', { messagettl: '10', visibilitytimeout: '10' }], ['POST', { visibilitytimeout: '604800' }]])
 			expectError(await raw.request(method, path, { query, body: method === 'POST' ? body('x') : undefined }), 400, 'InvalidQueryParameterValue');
 		for (const messagettl of ['0', '-2']) expectError(await raw.post(path, { query: { messagettl }, body: body('x') }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.post(path, { query: { messagettl: '604801' }, body: body('x'), version: '2016-05-31' }), 400, 'OutOfRangeQueryParameterValue');
