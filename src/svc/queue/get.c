@@ -45,6 +45,12 @@ static void picker_init(struct picker *p, struct txn *txn, struct queue_head *he
 	p->ready_end = head->count == head->timed;
 }
 
+/* The first page is what is wanted; who needs a second one is stepping over expired messages and takes larger steps. */
+static size_t page_limit(const struct picker *p, const struct lane_page *page)
+{
+	return page->rows.count ? QUEUE_BATCH_MAX : p->want;
+}
+
 /* Loads the next message of the ready lane as a candidate, if there is one. */
 static enum err ready_load(struct picker *p)
 {
@@ -65,7 +71,7 @@ static enum err ready_load(struct picker *p)
 		row_key_ready(&until, p->head->epoch, p->head->next_sequence);
 		struct scan_spec spec = { .from = row_key_slice(&from),
 					  .until = row_key_slice(&until),
-					  .limit_rows = p->want };
+					  .limit_rows = page_limit(p, &p->ready) };
 		p->ready.next = 0;
 		TRY(txn_scan(p->txn, &spec, &p->ready.rows));
 		if (p->ready.rows.count == 0) {
@@ -91,7 +97,7 @@ static enum err timed_load(struct picker *p, uint64_t until_time)
 		row_key_timed(&until, p->head->epoch, until_time, 0);
 		struct scan_spec spec = { .from = row_key_slice(&from),
 					  .until = row_key_slice(&until),
-					  .limit_rows = p->want };
+					  .limit_rows = page_limit(p, &p->timed) };
 		p->timed.next = 0;
 		TRY(txn_scan(p->txn, &spec, &p->timed.rows));
 		if (p->timed.rows.count == 0) {
