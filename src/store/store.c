@@ -8,7 +8,7 @@
 #include <time.h>
 
 enum {
-	CACHE_DEFAULT_BYTES = 48 * 1024 * 1024,
+	CACHE_DEFAULT_BYTES = 40 * 1024 * 1024,
 	RECLAIM_PAUSE_MS = 200, /* between rounds while pins hold retired extents back */
 };
 

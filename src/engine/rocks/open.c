@@ -21,6 +21,7 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define WRITE_BUFFER_BYTES     (8 * MIB)
 #define WRITE_BUFFER_MIN_BYTES (1 * MIB)
 #define WRITE_BUFFERS	       4
+#define BUFFER_FILTER_PART     0.02 /* a read that is not in a buffer need not search its list */
 #define LEVEL0_FILES	       6
 #define BLOCK_CACHE_BYTES      (16 * MIB)
 #define BLOCK_BYTES	       (8 * KIB)
@@ -181,6 +182,8 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
 	rocksdb_options_set_write_buffer_size(p, o->write_buffer_bytes);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
+	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART);
+	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
 	rocksdb_options_set_max_total_wal_size(p, o->write_buffer_bytes * WRITE_BUFFERS);
 	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
 	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
