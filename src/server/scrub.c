@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `zaffre scrub`: reads every row and every extent that a row names, so that every checksum is verified, and names what
- * is damaged: account, container, blob. Writes nothing but what opening the store writes. Exit status 0: clean. */
-#include "server/accounts.h"
+ * is damaged: account, container, blob. Writes nothing but what opening the store writes.
+ * Exit status 0: clean, 1: damage was found, 2: it could not run. */
+#include "server/scrub.h"
+
 #include "server/datadir.h"
 #include "server/serve.h"
 
-#include "base/bytes.h"
-#include "base/limits.h"
-#include "engine/rocks/rocks.h"
-#include "store/extent.h"
-#include "store/key.h"
-#include "svc/account/resource.h"
+#include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
-#include "svc/blob/record.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
-enum { PARTITION_PAGE = 256, KEY_PAGE = 512, NAME_PAGE = 500 };
-
-struct scrub {
-	struct store *store;
-	unsigned char *extent; /* LIMIT_EXTENT_BYTES */
-	uint64_t rows, extents, extent_bytes, damaged, partitions;
-	bool terminal;
-	/* the partition at hand */
-	struct slice partition;
-	char kind;
-	uint64_t generation;
-	char account[64];
-	struct slice account_name;
-	char place[256]; /* account/container */
-};
+enum { PARTITION_PAGE = 256, KEY_PAGE = 512 };
 
 struct keys_call {
 	struct slice from;
@@ -55,103 +38,154 @@ static enum err get_apply(struct txn *txn, void *call)
 	return txn_get(txn, g->key, &g->value);
 }
 
-/* What the row is to a user: a blob's name where the key has one, else its kind and bytes. */
-static void row_describe(struct slice key, struct buf *out)
+/* How many bytes they have together. `content` (0: none) is said in the names of its holders instead of the row's. */
+static uint64_t extents_check(struct scrub *s, struct slice key, uint64_t content, const struct extent_ref *refs,
+			      size_t count)
 {
-	char name[LIMIT_KEY_BYTES];
-	struct slice rest = slice_from(key, 1), found;
-	if (key.len && strchr("bhUu", key.ptr[0]) && key_take_str(&rest, name, sizeof name, &found)) {
-		buf_printf(out, "%.*s%s", SLICE_FMT(found),
-			   key.ptr[0] == 'h'   ? " (snapshot or version)"
-			   : key.ptr[0] == 'b' ? ""
-					       : " (uncommitted block)");
-		return;
-	}
-	BUF_PUT(out, "row ");
-	for (size_t i = 0; i < key.len && i < 64; i++)
-		buf_printf(out, key.ptr[i] >= 0x21 && key.ptr[i] < 0x7f ? "%c" : "\\x%02x", (unsigned char)key.ptr[i]);
-}
-
-static void damage_say(struct scrub *s, struct slice key, const char *what, enum err err)
-{
-	struct buf line;
-	buf_init(&line, 16 * KIB);
-	row_describe(key, &line);
-	if (s->terminal)
-		fprintf(stderr, "\r\033[K");
-	printf("damaged: %s/%.*s: %s (%s)\n", s->place, SLICE_FMT(buf_slice(&line)), what, err_name(err));
-	buf_fini(&line);
-	s->damaged++;
-}
-
-static void extents_check(struct scrub *s, struct slice key, const struct extent_ref *refs, size_t count)
-{
+	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
-		enum err err = refs[i].length_bytes > LIMIT_EXTENT_BYTES
-				       ? ERR_CORRUPT
-				       : extent_read(s->store, &refs[i], 0, refs[i].length_bytes, s->extent);
-		s->extents++;
-		s->extent_bytes += refs[i].length_bytes;
-		if (err != ERR_OK)
-			damage_say(s, key, "its bytes", err);
+		const char *what = "its bytes";
+		enum err err = ERR_OK;
+		bytes += refs[i].length_bytes;
+		if (s->hunting) {
+			if (!scrub_extent_is_guilty(s, refs[i].id))
+				continue;
+			what = "its bytes lie where others do, or wait to be reclaimed";
+			err = ERR_CORRUPT;
+		} else if (!engine_rocks_extent_published(store_engine(s->store), &refs[i])) {
+			what = "its bytes lie where space is free";
+			err = ERR_CORRUPT;
+		} else {
+			err = extent_read(s->store, &refs[i], 0, refs[i].length_bytes, s->extent);
+			scrub_extent_note(s, &refs[i], false);
+			s->extents++;
+			s->extent_bytes += refs[i].length_bytes;
+		}
+		if (err != ERR_OK && content)
+			scrub_content_say(s, content, what, err);
+		else if (err != ERR_OK)
+			scrub_damage_say(s, key, what, err);
+		scrub_progress(s, false);
 	}
+	return bytes;
+}
+
+/* Are all bytes of a blob there? Which of the rows below it are damaged is said where they are walked. */
+struct whole_call {
+	struct blob blob;
+	uint64_t bytes; /* out */
+};
+
+static enum err whole_apply(struct txn *txn, void *call)
+{
+	struct whole_call *w = call;
+	struct content *content = &w->blob.content;
+	struct blob_get_call get = { .blob = w->blob, .length = w->blob.length_bytes };
+	w->bytes = 0;
+	switch (content->kind) {
+	case CONTENT_ROW:
+		TRY(content_load(txn, content));
+		w->bytes = content->inline_bytes.len;
+		return ERR_OK;
+	case CONTENT_MANIFEST:
+		for (uint32_t part = 0; part < content->part_count; part++) {
+			struct manifest manifest;
+			TRY(manifest_get_part(txn, content->id, part, &manifest));
+			for (size_t i = 0; i < manifest.count; i++)
+				w->bytes += manifest.block[i].length_bytes;
+		}
+		return ERR_OK;
+	case CONTENT_ROWS:
+		w->bytes = w->blob.length_bytes;
+		return w->blob.type == BLOB_APPEND && get.length ? append_pieces(txn, &get) : ERR_OK;
+	case CONTENT_EMPTY:
+		w->bytes = w->blob.type == BLOB_PAGE ? w->blob.length_bytes : 0;
+		return ERR_OK;
+	case CONTENT_INLINE:
+		w->bytes = content->inline_bytes.len;
+		return ERR_OK;
+	case CONTENT_EXTENTS:
+		for (uint32_t i = 0; i < content->extent_count; i++)
+			w->bytes += content->extents[i].length_bytes;
+		return ERR_OK;
+	}
+	return ERR_CORRUPT;
+}
+
+static enum err blob_row_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+{
+	struct whole_call whole;
+	TRY(blob_decode(value, arena, &whole.blob));
+	if (whole.blob.content.kind == CONTENT_EXTENTS)
+		extents_check(s, key, 0, whole.blob.content.extents, whole.blob.content.extent_count);
+	if (s->hunting)
+		return ERR_OK;
+	enum err err = store_read(s->store, s->partition, whole_apply, &whole, arena);
+	if (err != ERR_OK || whole.bytes != whole.blob.length_bytes)
+		scrub_damage_say(s, key, "its bytes", err == ERR_OK || err == ERR_CONFLICT ? ERR_CORRUPT : err);
+	return ERR_OK;
 }
 
 struct part_call {
 	struct slice key;
+	uint64_t content;
 	struct manifest manifest;
 };
 
 static enum err part_apply(struct txn *txn, void *call)
 {
 	struct part_call *p = call;
-	struct slice rest = p->key;
-	uint64_t content, part;
-	if (!key_take_tag(&rest, 'f') || !key_take_u64(&rest, &content) || !key_take_u64(&rest, &part))
+	struct slice rest = slice_from(p->key, 1);
+	uint64_t part;
+	if (!key_take_u64(&rest, &p->content) || !key_take_u64(&rest, &part))
 		return ERR_CORRUPT;
-	return manifest_get_part(txn, content, (uint32_t)part, &p->manifest);
-}
-
-static enum err content_apply(struct txn *txn, void *call)
-{
-	return content_load(txn, call);
+	return manifest_get_part(txn, p->content, (uint32_t)part, &p->manifest);
 }
 
 /* Rows of a container that name bytes elsewhere. */
-static enum err row_extents_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+static enum err container_row_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
 {
 	struct cursor cursor = cursor_make(value);
-	struct blob blob;
+	struct slice rest = slice_from(key, 1);
 	struct block block;
 	struct part_call part = { .key = key };
 	struct extent_ref *refs;
+	uint64_t content = 0;
 	uint16_t count;
 	switch (key.ptr[0]) {
 	case 'b':
 	case 'h':
-		TRY(blob_decode(value, arena, &blob));
-		if (blob.content.kind == CONTENT_ROW &&
-		    store_read(s->store, s->partition, content_apply, &blob.content, arena) != ERR_OK)
-			damage_say(s, key, "its bytes", ERR_CORRUPT);
-		if (blob.content.kind == CONTENT_EXTENTS)
-			extents_check(s, key, blob.content.extents, blob.content.extent_count);
-		return ERR_OK;
+		return blob_row_check(s, key, value, arena);
 	case 'p':
 		TRY(row_extents_decode(&cursor, arena, &refs, &count));
-		extents_check(s, key, refs, count);
+		if (!key_take_u64(&rest, &content))
+			return ERR_CORRUPT;
+		extents_check(s, key, content, refs, count);
 		return ERR_OK;
 	case 'u':
 		TRY(block_decode(&cursor, arena, &block));
-		extents_check(s, key, block.extents, block.extent_count);
+		extents_check(s, key, 0, block.extents, block.extent_count);
 		return ERR_OK;
 	case 'f':
 		TRY(store_read(s->store, s->partition, part_apply, &part, arena));
 		for (size_t i = 0; i < part.manifest.count; i++)
-			extents_check(s, key, part.manifest.block[i].extents, part.manifest.block[i].extent_count);
+			extents_check(s, key, part.content, part.manifest.block[i].extents,
+				      part.manifest.block[i].extent_count);
 		return ERR_OK;
 	default:
 		return ERR_OK;
 	}
+}
+
+/* A damaged row of a content is its holders' loss. */
+static void row_damage_say(struct scrub *s, struct slice key, enum err err)
+{
+	uint64_t content;
+	struct slice rest = key.len ? slice_from(key, 1) : key;
+	if (s->kind == 'c' && key.len && strchr("dfp", key.ptr[0]) && key_take_u64(&rest, &content))
+		scrub_content_say(s, content, "its bytes", err);
+	else
+		scrub_damage_say(s, key, "its record", err);
 }
 
 static void row_check(struct scrub *s, struct slice key)
@@ -160,74 +194,13 @@ static void row_check(struct scrub *s, struct slice key)
 	struct get_call get = { .key = key };
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	enum err err = store_read(s->store, s->partition, get_apply, &get, &arena);
-	s->rows++;
+	s->rows += !s->hunting;
 	if (err == ERR_OK && s->kind == 'c' && key.len)
-		err = row_extents_check(s, key, get.value, &arena);
+		err = container_row_check(s, key, get.value, &arena);
 	if (err != ERR_OK)
-		damage_say(s, key, "its record", err);
+		row_damage_say(s, key, err);
 	arena_fini(&arena);
-}
-
-static void progress_show(struct scrub *s, size_t done, size_t total)
-{
-	static const char bar[] = "########################################";
-	if (!s->terminal)
-		return;
-	int filled = total ? (int)(done * (sizeof bar - 1) / total) : 0;
-	fprintf(stderr, "\r[%-40.*s] %zu of %zu partitions, %llu rows, %.1f MiB in extents, %llu damaged\033[K", filled,
-		bar, done, total, (unsigned long long)s->rows, (double)s->extent_bytes / (1024.0 * 1024.0),
-		(unsigned long long)s->damaged);
-}
-
-struct name_call {
-	char kind;
-	uint64_t generation;
-	struct slice name;
-};
-
-static enum err name_apply(struct txn *txn, void *call)
-{
-	struct name_call *n = call;
-	struct slice from = SLICE_NONE;
-	n->name = SLICE_NONE;
-	do {
-		struct resource_page page;
-		TRY(resource_list(txn, n->kind, SLICE(""), from, NAME_PAGE, &page));
-		for (size_t i = 0; i < page.count; i++)
-			if (page.resource[i].generation == n->generation)
-				n->name = page.resource[i].name;
-		from = page.next_name;
-	} while (slice_is_set(from) && !slice_is_set(n->name));
-	return ERR_OK;
-}
-
-/* The words for the partition. A generation without a name is one that was deleted and is not emptied yet. */
-static void place_find(struct scrub *s)
-{
-	struct arena arena;
-	struct slice rest = s->partition;
-	s->kind = 0;
-	s->generation = 0;
-	if (s->partition.len > sizeof s->account ||
-	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0) {
-		snprintf(s->place, sizeof s->place, "(an unknown partition)");
-		return;
-	}
-	s->kind = rest.ptr[0];
-	rest = slice_from(rest, 1);
-	if (s->kind == 'a' || !key_take_u64(&rest, &s->generation)) {
-		snprintf(s->place, sizeof s->place, "%.*s", SLICE_FMT(s->account_name));
-		return;
-	}
-	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
-	struct name_call call = { .kind = s->kind, .generation = s->generation };
-	struct slice partition = resource_account_partition(&arena, s->account_name);
-	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && slice_is_set(call.name))
-		snprintf(s->place, sizeof s->place, "%.*s/%.*s", SLICE_FMT(s->account_name), SLICE_FMT(call.name));
-	else
-		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind,
-			 (unsigned long long)s->generation);
-	arena_fini(&arena);
+	scrub_progress(s, false);
 }
 
 /* One page of keys from `next` on. */
@@ -270,7 +243,7 @@ static bool gap_skip(struct scrub *s, struct key *next)
 	return false;
 }
 
-static void partition_check(struct scrub *s, size_t done, size_t total)
+static void partition_check(struct scrub *s)
 {
 	struct key next;
 	struct keys_call keys;
@@ -278,7 +251,7 @@ static void partition_check(struct scrub *s, size_t done, size_t total)
 	bool more = true;
 	key_init(&next);
 	key_tag(&next, 1);
-	place_find(s);
+	scrub_place_find(s);
 	while (more) {
 		struct arena arena;
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
@@ -286,7 +259,7 @@ static void partition_check(struct scrub *s, size_t done, size_t total)
 		if (err != ERR_OK && limit > 1) {
 			limit = 1; /* as near to the damage as possible */
 		} else if (err != ERR_OK) {
-			damage_say(s, key_slice(&next), "the index behind this", err);
+			scrub_damage_say(s, key_slice(&next), "the index behind this", err);
 			more = gap_skip(s, &next);
 			limit = KEY_PAGE;
 		} else {
@@ -296,84 +269,149 @@ static void partition_check(struct scrub *s, size_t done, size_t total)
 			if (more)
 				key_after(&next, keys.rows.row[keys.rows.count - 1].key);
 		}
-		progress_show(s, done, total);
 		arena_fini(&arena);
 	}
 }
 
-/* All partition ids at once: they are short, and the work behind each is what takes the time. */
-static enum err partitions_check(struct scrub *s)
-{
+struct partition_list {
 	struct arena arena;
+	struct slice *id;
+	size_t count;
+};
+
+static enum err partitions_page(struct scrub *s, struct partition_list *l, const struct key *from, size_t limit,
+				size_t *ret_count)
+{
 	struct engine *engine = store_engine(s->store);
-	struct key next;
-	struct slice *page, *all = NULL;
-	size_t count, total = 0;
-	enum err err;
-	arena_init(&arena, 4 * GIB);
-	key_init(&next);
-	do {
-		err = engine->ops->list_partitions(engine, key_slice(&next), PARTITION_PAGE, &arena, &page, &count);
-		if (err != ERR_OK || count == 0)
-			break;
-		struct slice *more = realloc(all, (total + count) * sizeof *all);
-		if (!more) {
-			err = ERR_NO_MEMORY;
-			break;
+	struct slice *page;
+	TRY(engine->ops->list_partitions(engine, key_slice(from), limit, &l->arena, &page, ret_count));
+	struct slice *more = realloc(l->id, (l->count + *ret_count + 1) * sizeof *more);
+	if (!more)
+		return ERR_NO_MEMORY;
+	l->id = more;
+	memcpy(l->id + l->count, page, *ret_count * sizeof *page);
+	l->count += *ret_count;
+	return ERR_OK;
+}
+
+/* As gap_skip, between partitions. */
+static bool partitions_gap_skip(struct scrub *s, struct partition_list *l, struct key *next)
+{
+	struct engine *engine = store_engine(s->store);
+	for (size_t len = next->len; len > 0; len--) {
+		struct key probe = *next;
+		struct slice *page;
+		size_t count;
+		probe.len = len;
+		for (unsigned v = (unsigned char)next->bytes[len - 1] + 1u; v <= 255; v++) {
+			probe.bytes[len - 1] = (char)v;
+			if (engine->ops->list_partitions(engine, key_slice(&probe), 1, &l->arena, &page, &count) == ERR_OK) {
+				*next = probe;
+				return true;
+			}
 		}
-		all = more;
-		memcpy(all + total, page, count * sizeof *all);
-		total += count;
-		key_after(&next, page[count - 1]);
-	} while (count == PARTITION_PAGE);
-	for (size_t i = 0; i < total; i++) {
-		s->partition = all[i];
-		partition_check(s, i, total);
 	}
-	s->partitions = total;
-	progress_show(s, total, total);
-	free(all);
-	arena_fini(&arena);
+	return false;
+}
+
+/* All partition ids at once: they are short, and the work behind each is what takes the time. */
+static enum err partitions_list(struct scrub *s, struct partition_list *l)
+{
+	struct key next;
+	size_t count = 0, limit = PARTITION_PAGE;
+	key_init(&next);
+	key_tag(&next, 1);
+	do {
+		enum err err = partitions_page(s, l, &next, limit, &count);
+		if (err == ERR_NO_MEMORY)
+			return err;
+		if (err != ERR_OK && limit > 1) {
+			limit = 1; /* as near to the damage as possible */
+			count = limit;
+		} else if (err != ERR_OK) {
+			scrub_line_say(s, "the list of containers, queues and tables: a part of it cannot be read");
+			if (!partitions_gap_skip(s, l, &next))
+				return ERR_OK;
+			count = limit;
+		} else if (count) {
+			key_after(&next, l->id[l->count - 1]);
+		}
+	} while (count == limit);
+	return ERR_OK;
+}
+
+static void partitions_check(struct scrub *s, const struct partition_list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		s->partition = l->id[i];
+		partition_check(s);
+	}
+}
+
+static enum err store_check(struct scrub *s)
+{
+	struct partition_list list = { .id = NULL };
+	arena_init(&list.arena, 4 * GIB);
+	scrub_progress_begin(s);
+	enum err err = partitions_list(s, &list);
+	if (err == ERR_OK) {
+		partitions_check(s, &list);
+		s->partitions = list.count;
+		s->hunting = scrub_space_check(s);
+		if (s->hunting)
+			partitions_check(s, &list);
+		scrub_progress(s, true);
+	}
+	free(list.id);
+	arena_fini(&list.arena);
 	return err;
+}
+
+enum { SCRUB_CLEAN = 0, SCRUB_DAMAGED = 1, SCRUB_CANNOT_RUN = 2 };
+
+static int scrub_run(struct scrub *s, const char *path, struct buf *error)
+{
+	struct engine *engine;
+	struct clock clock;
+	struct rocks_options rocks = { .dir = path };
+	clock_init_wall(&clock, NULL);
+	enum err err = engine_rocks_open(&rocks, &engine, error);
+	if (err == ERR_OK) {
+		/* Manual: nothing is reclaimed while it is looked at. */
+		struct store_options options = { .clock = &clock, .cache_off = true, .manual = true };
+		err = store_open(engine, &options, &s->store);
+		if (err != ERR_OK)
+			buf_printf(error, "cannot open the store in %s: %s", path, err_name(err));
+	}
+	if (err != ERR_OK)
+		return err == ERR_CORRUPT ? SCRUB_DAMAGED : SCRUB_CANNOT_RUN;
+	s->extent = malloc(LIMIT_EXTENT_BYTES);
+	err = s->extent ? store_check(s) : ERR_NO_MEMORY;
+	if (err == ERR_OK)
+		printf("%llu partitions, %llu rows, %llu extents with %llu bytes: %llu damaged\n",
+		       (unsigned long long)s->partitions, (unsigned long long)s->rows, (unsigned long long)s->extents,
+		       (unsigned long long)s->extent_bytes, (unsigned long long)s->damaged);
+	else
+		buf_printf(error, "%s: not everything could be looked at: %s", path, err_name(err));
+	store_close(s->store);
+	return err != ERR_OK ? SCRUB_CANNOT_RUN : s->damaged ? SCRUB_DAMAGED : SCRUB_CLEAN;
 }
 
 int scrub_main(const struct config *config)
 {
 	struct datadir data;
 	struct buf error;
-	struct engine *engine;
-	struct clock clock;
 	struct scrub s = { .terminal = isatty(STDERR_FILENO) };
-	int status = 1;
+	int status = SCRUB_CANNOT_RUN;
 	buf_init(&error, 64 * KIB);
-	clock_init_wall(&clock, NULL);
-	if (!datadir_open(&data, config->location, false, &error)) /* zeroes `data` first */
-		goto out;
-	struct rocks_options rocks = { .dir = data.path };
-	if (engine_rocks_open(&rocks, &engine, &error) != ERR_OK)
-		goto out;
-	struct store_options options = { .clock = &clock, .cache_off = true };
-	enum err err = store_open(engine, &options, &s.store);
-	if (err != ERR_OK) {
-		buf_printf(&error, "cannot open the store in %s: %s", data.path, err_name(err));
-		engine->ops->close(engine);
-		goto out;
-	}
-	s.extent = malloc(LIMIT_EXTENT_BYTES);
-	err = s.extent ? partitions_check(&s) : ERR_NO_MEMORY;
-	if (s.terminal)
-		fprintf(stderr, "\n");
-	if (err != ERR_OK)
-		buf_printf(&error, "the list of partitions cannot be read: %s", err_name(err));
-	printf("%llu partitions, %llu rows, %llu extents with %llu bytes: %llu damaged\n",
-	       (unsigned long long)s.partitions, (unsigned long long)s.rows, (unsigned long long)s.extents,
-	       (unsigned long long)s.extent_bytes, (unsigned long long)s.damaged);
-	status = s.damaged || err != ERR_OK ? EXIT_DAMAGE : 0;
-out:
+	if (datadir_open(&data, config->location, false, &error)) /* zeroes `data` first */
+		status = scrub_run(&s, data.path, &error);
 	if (error.len)
 		say_error(buf_slice(&error));
 	free(s.extent);
-	store_close(s.store);
+	free(s.named);
+	free(s.guilty);
+	free(s.said);
 	datadir_close(&data);
 	buf_fini(&error);
 	return status;

@@ -5,7 +5,7 @@
 
 #include "server/config.h"
 
-enum { EXIT_USAGE = 2, EXIT_DAMAGE = 3, EXIT_DISK = 4 };
+enum { EXIT_USAGE = 2, EXIT_DISK = 4 };
 
 /* One line on standard error, beginning with the program's name. */
 void say_error(struct slice line);

@@ -24,4 +24,14 @@ struct rocks_options {
  * ERR_CORRUPT: damage, or a format this program does not know; ERR_NO_SPACE, ERR_IO: the disk. */
 enum err engine_rocks_open(const struct rocks_options *, struct engine **ret, struct buf *ret_message) MUST_CHECK;
 
+/* For a scrub of an engine that nobody writes to (inspect.c). */
+/* All blocks of the extent are marked as holding published bytes; false also for a ref that cannot be ours. */
+bool engine_rocks_extent_published(struct engine *, const struct extent_ref *);
+/* Blocks it takes from its place on; the place of an extent counts blocks. */
+uint64_t engine_rocks_extent_space(const struct extent_ref *);
+/* Every extent that no record names any more and that waits to be reclaimed. ERR_CORRUPT if one of them is damaged. */
+enum err engine_rocks_retired_each(struct engine *, void (*each)(void *arg, const struct extent_ref *),
+				   void *arg) MUST_CHECK;
+uint64_t engine_rocks_estimate_rows(struct engine *);
+
 #endif
