@@ -33,6 +33,7 @@ export class Client {
 		const url = new URL(this.endpoint + path);
 		for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
 		if (sas) for (const [name, value] of sas) url.searchParams.append(name, value);
+		url.search = url.search.replaceAll('+', '%20'); // forms write a blank so, URIs do not
 		return url;
 	}
 
