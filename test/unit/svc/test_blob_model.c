@@ -96,7 +96,8 @@ static struct state state_copy(const struct state *s)
 	struct state c = *s;
 	c.bytes = malloc(s->length ? s->length : 1);
 	assert_non_null(c.bytes);
-	memcpy(c.bytes, s->bytes, s->length);
+	if (s->length)
+		memcpy(c.bytes, s->bytes, s->length);
 	return c;
 }
 
