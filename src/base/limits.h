@@ -60,4 +60,10 @@
 #define LIMIT_TABLE_PAGE_BYTES (4 * 1024 * 1024) /* a page's body is full past this: entities can have 1 MiB */
 #define LIMIT_TABLE_BODY_BYTES (4 * 1024 * 1024) /* an entity or a batch, as documented */
 
+/* Queue */
+#define LIMIT_QUEUE_DROP_ROWS 128   /* expired messages one get removes: at most three writes each, a small commit */
+#define LIMIT_QUEUE_SKIP_ROWS 2048  /* expired messages one peek steps over */
+#define LIMIT_QUEUE_SWEEP_ROWS 256  /* of each kind in one background round, so that requests hardly wait for it */
+#define LIMIT_QUEUE_CLEAN_ROWS 768  /* rows of a cleared queue removed in a round, within LIMIT_COMMIT_WRITES */
+
 #endif

@@ -11,10 +11,6 @@
 
 /* Order among messages that became visible within this time is not worth a scan. */
 #define QUEUE_ORDER_SLACK (TICKS_PER_SECOND / 100)
-enum {
-	DROP_MAX = 128, /* expired messages one get removes: at most three writes each, within LIMIT_COMMIT_WRITES */
-	SKIP_PEEK_MAX = 2048, /* expired messages one peek steps over */
-};
 
 struct lane_page {
 	struct rows rows;
@@ -173,8 +169,8 @@ enum err queue_apply_get(struct txn *txn, void *call)
 	picker_init(&p, txn, &head, g->want);
 	uint64_t visible = p.now + g->timeout_s * TICKS_PER_SECOND, due_before = head.due;
 	/* Rows are changed only after the last one was picked, so that no scan meets a row that this call moved. */
-	struct message picked[QUEUE_BATCH_MAX], drop[DROP_MAX];
-	while (g->found < g->want && dropped < DROP_MAX) {
+	struct message picked[QUEUE_BATCH_MAX], drop[LIMIT_QUEUE_DROP_ROWS];
+	while (g->found < g->want && dropped < LIMIT_QUEUE_DROP_ROWS) {
 		const struct message *m;
 		TRY(picker_next(&p, &m));
 		if (!m)
@@ -214,7 +210,7 @@ enum err queue_apply_peek(struct txn *txn, void *call)
 	g->found = 0;
 	TRY(head_load(txn, &head));
 	picker_init(&p, txn, &head, g->want);
-	for (unsigned skipped = 0; g->found < g->want && skipped < SKIP_PEEK_MAX;) {
+	for (unsigned skipped = 0; g->found < g->want && skipped < LIMIT_QUEUE_SKIP_ROWS;) {
 		const struct message *m;
 		TRY(picker_next(&p, &m));
 		if (!m)

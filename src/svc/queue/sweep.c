@@ -10,9 +10,9 @@
 #include "svc/queue/rows.h"
 
 enum {
-	SWEEP_ROWS = 256, /* of each kind and round */
-	CLEAN_ROWS = 768, /* removed rows of old epochs in a round, within LIMIT_COMMIT_WRITES */
-	READY_LAG = 64,	  /* removed rows before the first live one that are worth a commit */
+	READY_LAG = 64,	    /* removed rows before the first live one that are worth a commit */
+	MESSAGE_WRITES = 3, /* at most, to remove or to index one: row, text, index */
+	OWN_WRITES = 2,	    /* head and sweep row */
 };
 #define INDEX_AFTER_TICKS (10 * TICKS_PER_SECOND) /* a due message that nobody got for so long gets its index row */
 #define DUE_LAG_TICKS	  (1 * TICKS_PER_SECOND)  /* remembered position of the timed lane may lag by this ... */
@@ -33,11 +33,22 @@ struct sweep {
 	struct queue_head head;
 	struct queue_sweep_row row;
 	uint64_t now;
+	size_t writes_left; /* of LIMIT_COMMIT_WRITES, all kinds of work together */
 };
+
+/* Room for one more message in this commit; if not, another round follows. */
+static bool sweep_room(struct sweep *s)
+{
+	if (s->writes_left >= MESSAGE_WRITES)
+		return true;
+	s->more = true;
+	return false;
+}
 
 static enum err sweep_drop(struct sweep *s, const struct message *m)
 {
 	s->changed = true;
+	s->writes_left -= MESSAGE_WRITES;
 	head_forget(&s->head, m);
 	return message_remove(s->txn, s->head.epoch, m, true);
 }
@@ -46,7 +57,7 @@ static enum err sweep_drop(struct sweep *s, const struct message *m)
 static enum err sweep_old_epochs(struct sweep *s)
 {
 	static const char tags[] = { 'r', 'v', 't', 'x' };
-	size_t left = CLEAN_ROWS;
+	size_t left = LIMIT_QUEUE_CLEAN_ROWS;
 	if (s->row.clean_epoch >= s->head.epoch)
 		return ERR_OK;
 	for (size_t i = 0; i < sizeof tags && left; i++) {
@@ -66,6 +77,7 @@ static enum err sweep_old_epochs(struct sweep *s)
 			TRY(txn_del(s->txn, rows.row[k].key));
 		left -= rows.count;
 	}
+	s->writes_left -= LIMIT_QUEUE_CLEAN_ROWS - left;
 	s->changed = true;
 	if (left)
 		s->row.clean_epoch = s->head.epoch;
@@ -92,8 +104,12 @@ static enum err sweep_ready_page(struct sweep *s, size_t limit, uint64_t *at, bo
 		*ret_stop = message_mortal(&m) && !m.indexed && !message_expired(&m, s->now);
 		if (*ret_stop)
 			return ERR_OK;
-		if (message_expired(&m, s->now))
+		if (message_expired(&m, s->now)) {
+			*ret_stop = !sweep_room(s);
+			if (*ret_stop)
+				return ERR_OK;
 			TRY(sweep_drop(s, &m));
+		}
 		*at = m.sequence + 1;
 	}
 	*ret_stop = !rows.more;
@@ -109,7 +125,7 @@ static enum err sweep_ready(struct sweep *s)
 		begin = s->hint_ready;
 	uint64_t at = begin;
 	bool stop = s->head.count == s->head.timed;
-	for (size_t limit = 4; !stop && limit <= SWEEP_ROWS; limit *= 4)
+	for (size_t limit = 4; !stop && limit <= LIMIT_QUEUE_SWEEP_ROWS; limit *= 4)
 		TRY(sweep_ready_page(s, limit, &at, &stop));
 	s->more = s->more || !stop;
 	if (at > begin) {
@@ -160,16 +176,19 @@ static enum err sweep_timed(struct sweep *s)
 	row_key_timed(&until, s->head.epoch, end, 0);
 	struct scan_spec spec = { .from = row_key_slice(&from),
 				  .until = row_key_slice(&until),
-				  .limit_rows = SWEEP_ROWS };
+				  .limit_rows = LIMIT_QUEUE_SWEEP_ROWS };
 	struct rows rows;
 	TRY(txn_scan(s->txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct message m;
 		TRY(message_decode(&rows.row[i], &m));
+		if (!sweep_room(s))
+			return ERR_OK;
 		if (message_expired(&m, s->now)) {
 			TRY(sweep_drop(s, &m));
 		} else if (message_mortal(&m) && !m.indexed) {
 			m.indexed = true;
+			s->writes_left -= MESSAGE_WRITES;
 			TRY(message_save(s->txn, s->head.epoch, &m));
 		}
 		s->row.timed = m.visible;
@@ -188,12 +207,14 @@ static enum err sweep_expired(struct sweep *s)
 	row_key_expiry(&until, s->head.epoch, s->now + 1, 0);
 	struct scan_spec spec = { .from = row_key_slice(&from),
 				  .until = row_key_slice(&until),
-				  .limit_rows = SWEEP_ROWS };
+				  .limit_rows = LIMIT_QUEUE_SWEEP_ROWS };
 	struct rows rows;
 	TRY(txn_scan(s->txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct expiry_row x;
 		struct message m;
+		if (!sweep_room(s))
+			return ERR_OK;
 		TRY(expiry_decode(&rows.row[i], &x));
 		enum err e = message_find(s->txn, s->head.epoch, x.timed, x.visible, x.sequence, &m);
 		if (e == ERR_NOT_FOUND || (e == ERR_OK && (!m.indexed || m.expires != x.expires)))
@@ -252,6 +273,7 @@ static enum err sweep_apply(struct txn *txn, void *call)
 	s->txn = txn;
 	s->changed = s->more = false;
 	s->now = txn_now(txn);
+	s->writes_left = LIMIT_COMMIT_WRITES - OWN_WRITES;
 	TRY(head_load(txn, &s->head));
 	TRY(sweep_load(txn, &s->row));
 	TRY(sweep_old_epochs(s));

@@ -631,6 +631,33 @@ static void test_positions_follow(void **state)
 	assert_int_equal(get(b, 32, 5).found, 2);
 }
 
+/* Everything at once, every message with three rows: rounds stay within what one commit may hold. */
+static void test_sweep_of_much(void **state)
+{
+	struct bench b;
+	bench_open(&b, NULL);
+	char *big = test_malloc(3001);
+	memset(big, 'x', 3000);
+	big[3000] = 0;
+	for (int i = 0; i < 1200; i++)
+		put(&b, big, 0, i % 2 ? 600 : 500);
+	for (int i = 0; i < 1200; i++)
+		put(&b, big, 1, 600);
+	wait_s(&b, 2);
+	for (int i = 0; i < 20; i++)
+		get(&b, 32, 1);
+	assert_int_equal(run(&b, queue_apply_clear, NULL), ERR_OK);
+	for (int i = 0; i < 1200; i++)
+		put(&b, big, i % 3, i % 2 ? 600 : 500);
+	arena_reset(&b.arena);
+	wait_s(&b, 700);
+	sweep_all(&b);
+	assert_int_equal(count(&b), 0);
+	assert_int_equal(row_count(&b), 2);
+	test_free(big);
+	bench_close(&b);
+}
+
 /* A queue that only waits costs a few commits, then none: each catch-up of the positions waits longer than the last. */
 static void test_idle_queue_settles(void **state)
 {
@@ -671,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_receipt_bytes),
 		cmocka_unit_test(test_golden_rows),
 		cmocka_unit_test_setup_teardown(test_positions_follow, setup, teardown),
+		cmocka_unit_test(test_sweep_of_much),
 		cmocka_unit_test(test_idle_queue_settles),
 		cmocka_unit_test(test_model),
 	};
