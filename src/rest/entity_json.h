@@ -25,6 +25,7 @@ struct entity_writer {
 	bool select_all;
 	size_t select_count; /* names of $select, if not all; SELECT_MAX at most */
 	struct slice *select;
+	struct name_index *select_index;
 };
 enum { SELECT_MAX = 255 };
 

@@ -14,6 +14,8 @@
 struct members {
 	struct json_member *member;
 	size_t count;
+	struct slice *names, *typed; /* of each member: its name; what its type is said of, if it says a type */
+	struct name_index by_name, by_typed;
 };
 
 /* Two for each of 255 properties (value and type), and what OData adds of its own. */
@@ -31,18 +33,30 @@ static bool is_type_member(struct slice name, struct slice *ret)
 	return true;
 }
 
-/* The type given for member i; most clients write it next to the value. */
+/* Names of members and of what types are said of; each may stand there once. */
+static enum err index_members(struct members *o, struct arena *arena)
+{
+	o->names = arena_alloc(arena, (o->count + 1) * sizeof *o->names);
+	o->typed = arena_alloc(arena, (o->count + 1) * sizeof *o->typed);
+	if (!o->names || !o->typed)
+		return ERR_NO_MEMORY;
+	memset(&o->by_name, 0, sizeof o->by_name);
+	memset(&o->by_typed, 0, sizeof o->by_typed);
+	for (size_t i = 0; i < o->count; i++) {
+		o->names[i] = o->member[i].name;
+		if (name_index_find(&o->by_name, o->names, o->names[i]) >= 0)
+			return ERR_DUPLICATE_PROPERTIES_SPECIFIED;
+		name_index_add(&o->by_name, o->names, i);
+		if (is_type_member(o->names[i], &o->typed[i]))
+			name_index_add(&o->by_typed, o->typed, i);
+	}
+	return ERR_OK;
+}
+
 static const struct json_member *find_type(const struct members *o, size_t i)
 {
-	struct slice name;
-	if (i > 0 && is_type_member(o->member[i - 1].name, &name) && slice_eq(name, o->member[i].name))
-		return &o->member[i - 1];
-	if (i + 1 < o->count && is_type_member(o->member[i + 1].name, &name) && slice_eq(name, o->member[i].name))
-		return &o->member[i + 1];
-	for (size_t j = 0; j < o->count; j++)
-		if (is_type_member(o->member[j].name, &name) && slice_eq(name, o->member[i].name))
-			return &o->member[j];
-	return NULL;
+	int at = name_index_find(&o->by_typed, o->typed, o->names[i]);
+	return at < 0 ? NULL : &o->member[at];
 }
 
 static bool parse_double(struct slice text, double *ret)
@@ -133,23 +147,6 @@ static bool is_metadata(struct slice name)
 	return slice_has_prefix(name, SLICE("odata.")) || slice_find_byte(name, '@') < name.len;
 }
 
-/* A bit for a name: names whose bits differ differ. */
-static uint64_t name_bit(struct slice name)
-{
-	size_t n = name.len;
-	unsigned h = (unsigned)(n * 7 + (unsigned char)name.ptr[0] * 31u + (unsigned char)name.ptr[n - 1] * 131u +
-				(unsigned char)name.ptr[n / 2] * 17u);
-	return UINT64_C(1) << (h & 63);
-}
-
-static bool seen_before(const struct members *o, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (slice_eq(o->member[j].name, o->member[i].name))
-			return true;
-	return false;
-}
-
 static enum err read_key(const struct json_member *m, struct slice *ret)
 {
 	if (m->kind == JSON_NULL)
@@ -188,21 +185,17 @@ enum err entity_body_parse(struct slice text, struct arena *arena, struct entity
 		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
 	if (o.count > MEMBERS_MAX)
 		return ERR_TOO_MANY_PROPERTIES;
+	TRY(index_members(&o, arena));
 	/* Record bytes are never longer than the text but for a few bytes a property; encoding asks for some to spare.
 	 */
 	size_t room = text.len + o.count * 32 + 64;
 	struct buf run = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
 	if (!run.ptr)
 		return ERR_NO_MEMORY;
-	uint64_t seen = 0;
 	for (size_t i = 0; i < o.count; i++) {
 		struct slice name = o.member[i].name;
 		if (!name.len)
 			return ERR_PROPERTY_NAME_INVALID;
-		uint64_t bit = name_bit(name);
-		if ((seen & bit) && seen_before(&o, i))
-			return ERR_DUPLICATE_PROPERTIES_SPECIFIED;
-		seen |= bit;
 		if (slice_eq(name, SLICE("PartitionKey")))
 			TRY(read_key(&o.member[i], &b.partition_key));
 		else if (slice_eq(name, SLICE("RowKey")))

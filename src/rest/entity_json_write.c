@@ -336,26 +336,27 @@ static void write_timestamp(struct buf *b, enum odata_level level, uint64_t tick
 /* Properties that $select names and the entity lacks stand there as null. */
 static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e)
 {
+	struct edm_value values[SELECT_MAX];
+	struct property_cursor c = property_cursor_make(e->properties);
+	struct property p;
+	for (size_t i = 0; i < w->select_count; i++)
+		values[i].type = EDM_NONE;
+	while (property_next(&c, &p)) {
+		int at = name_index_find(w->select_index, w->select, p.name);
+		if (at >= 0)
+			values[at] = p.value;
+	}
 	for (size_t i = 0; i < w->select_count; i++) {
 		struct slice name = w->select[i];
-		struct edm_value v = { .type = EDM_NONE };
 		if (slice_eq(name, SLICE("Timestamp"))) {
 			write_timestamp(b, w->level, e->ticks);
 			continue;
 		}
-		if (slice_eq(name, SLICE("PartitionKey")) || slice_eq(name, SLICE("RowKey"))) {
-			v.type = EDM_STRING;
-			v.bytes = name.len == 6 ? e->row_key : e->partition_key;
-		} else {
-			struct property_cursor c = property_cursor_make(e->properties);
-			struct property p;
-			while (property_next(&c, &p))
-				if (slice_eq(p.name, name)) {
-					v = p.value;
-					break;
-				}
-		}
-		write_member(b, w->level, name, &v);
+		if (slice_eq(name, SLICE("PartitionKey")))
+			values[i] = (struct edm_value){ .type = EDM_STRING, .bytes = e->partition_key };
+		else if (slice_eq(name, SLICE("RowKey")))
+			values[i] = (struct edm_value){ .type = EDM_STRING, .bytes = e->row_key };
+		write_member(b, w->level, name, &values[i]);
 	}
 }
 

@@ -282,20 +282,20 @@ enum err entity_select_parse(struct request *req, struct entity_writer *w)
 	if (!slice_is_set(rest))
 		return ERR_OK;
 	w->select = ARENA_NEW_ARRAY(req->arena, struct slice, SELECT_MAX);
-	if (!w->select)
+	w->select_index = ARENA_NEW(req->arena, struct name_index);
+	if (!w->select || !w->select_index)
 		return ERR_NO_MEMORY;
 	w->select_all = false;
 	while (slice_is_set(rest)) {
 		struct slice name = slice_trim(slice_cut(&rest, ','));
-		bool known = slice_eq(name, SLICE("*"));
-		w->select_all |= known;
-		for (size_t i = 0; i < w->select_count && !known; i++)
-			known = slice_eq(w->select[i], name);
-		if (known)
+		bool all = slice_eq(name, SLICE("*"));
+		w->select_all |= all;
+		if (all || name_index_find(w->select_index, w->select, name) >= 0)
 			continue;
 		if (entity_name_check(name) || w->select_count == SELECT_MAX)
 			return ERR_INVALID_INPUT;
-		w->select[w->select_count++] = name;
+		w->select[w->select_count] = name;
+		name_index_add(w->select_index, w->select, w->select_count++);
 	}
 	return ERR_OK;
 }

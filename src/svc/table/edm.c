@@ -158,6 +158,31 @@ bool property_next(struct property_cursor *c, struct property *ret)
 	return !c->failed;
 }
 
+static unsigned name_hash(struct slice name)
+{
+	uint32_t h = 2166136261u;
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
+	return h ^ h >> 16;
+}
+
+void name_index_add(struct name_index *x, const struct slice *names, size_t position)
+{
+	assert(position < NAME_INDEX_MAX);
+	unsigned at = name_hash(names[position]) % NAME_INDEX_SLOTS;
+	while (x->slot[at])
+		at = (at + 1) % NAME_INDEX_SLOTS;
+	x->slot[at] = (uint16_t)(position + 1);
+}
+
+int name_index_find(const struct name_index *x, const struct slice *names, struct slice name)
+{
+	for (unsigned at = name_hash(name) % NAME_INDEX_SLOTS; x->slot[at]; at = (at + 1) % NAME_INDEX_SLOTS)
+		if (slice_eq(names[x->slot[at] - 1], name))
+			return x->slot[at] - 1;
+	return -1;
+}
+
 static const struct slice edm_names[EDM_TYPE_COUNT] = {
 	[EDM_NONE] = { "", 0 },
 	[EDM_STRING] = { "Edm.String", 10 },

@@ -63,6 +63,16 @@ static inline struct property_cursor property_cursor_make(struct slice run)
 /* The next one; false at the end or on damage (then failed is set). */
 bool property_next(struct property_cursor *, struct property *ret);
 
+/* Finds names among at most NAME_INDEX_MAX, so that runs with many properties meet in linear time. The names stay with
+ * the caller; start with a zeroed index. */
+enum { NAME_INDEX_SLOTS = 2048, NAME_INDEX_MAX = 1024 };
+struct name_index {
+	uint16_t slot[NAME_INDEX_SLOTS]; /* position + 1, 0 = free */
+};
+void name_index_add(struct name_index *, const struct slice *names, size_t position);
+/* The position of the name, or -1. */
+int name_index_find(const struct name_index *, const struct slice *names, struct slice name);
+
 /* "Edm.String" and so on, exactly; EDM_NONE if it is none of them. */
 enum edm_type edm_type_from_name(struct slice name);
 struct slice edm_type_name(enum edm_type);

@@ -182,37 +182,38 @@ enum err entity_get_whole(struct txn *t, void *call)
 
 /* ---- Changes ---- */
 
-static bool run_find(struct slice run, struct slice name, struct property *ret)
-{
-	struct property_cursor c = property_cursor_make(run);
-	while (property_next(&c, ret))
-		if (slice_eq(ret->name, name))
-			return true;
-	return false;
-}
-
 /* What stands in `change` replaces what `old` has of that name; the rest of both stays. */
 static enum err merge(struct txn *t, struct slice old, struct slice change, struct slice *ret)
 {
+	struct name_index index = { 0 };
+	struct slice names[ENTITY_PROPERTIES_MAX], encoded[ENTITY_PROPERTIES_MAX];
+	size_t count = 0, len = 0;
+	struct property p;
+	struct property_cursor c = property_cursor_make(change);
+	while (property_next(&c, &p)) {
+		if (count == ENTITY_PROPERTIES_MAX)
+			return ERR_TOO_MANY_PROPERTIES;
+		names[count] = p.name;
+		encoded[count] = p.encoded;
+		name_index_add(&index, names, count++);
+	}
 	char *all = arena_alloc(txn_arena(t), old.len + change.len + 1);
 	if (!all)
 		return ERR_NO_MEMORY;
-	size_t len = 0;
-	struct property p, q;
-	struct property_cursor c = property_cursor_make(old);
+	c = property_cursor_make(old);
 	while (property_next(&c, &p)) {
-		struct slice s = run_find(change, p.name, &q) ? q.encoded : p.encoded;
+		int at = name_index_find(&index, names, p.name);
+		struct slice s = at < 0 ? p.encoded : encoded[at];
 		memcpy(all + len, s.ptr, s.len);
 		len += s.len;
+		if (at >= 0)
+			encoded[at].len = 0; /* it has its place */
 	}
 	if (c.failed)
 		return ERR_CORRUPT;
-	c = property_cursor_make(change);
-	while (property_next(&c, &p)) {
-		if (run_find(old, p.name, &q))
-			continue;
-		memcpy(all + len, p.encoded.ptr, p.encoded.len);
-		len += p.encoded.len;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(all + len, encoded[i].ptr, encoded[i].len);
+		len += encoded[i].len;
 	}
 	*ret = slice_make(all, len);
 	return ERR_OK;

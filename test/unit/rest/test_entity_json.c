@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 static struct slice selected[1];
+static struct name_index selected_index;
 
 /* {"v":...} of one value. */
 static void write_one(struct buf *b, const struct edm_value *v)
@@ -21,7 +22,11 @@ static void write_one(struct buf *b, const struct edm_value *v)
 	static char memory[1 << 17];
 	struct buf run = { .ptr = memory, .cap = sizeof memory, .limit_bytes = sizeof memory };
 	selected[0] = SLICE("v");
-	struct entity_writer w = { .level = ODATA_NONE, .select = selected, .select_count = 1 };
+	selected_index = (struct name_index){ 0 };
+	name_index_add(&selected_index, selected, 0);
+	struct entity_writer w = {
+		.level = ODATA_NONE, .select = selected, .select_count = 1, .select_index = &selected_index
+	};
 	property_encode(&run, SLICE("v"), v);
 	struct entity e = { SLICE("p"), SLICE("r"), 1, buf_slice(&run) };
 	buf_clear(b);
