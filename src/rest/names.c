@@ -52,7 +52,9 @@ static bool is_forbidden(uint32_t c)
 		return c != 0x81 && c != 0x8d && c != 0x8f && c != 0x90 && c != 0x9d;
 	if (c >= 0xfdd1 && c <= 0xfdef)
 		return c != 0xfddd;
-	return (c >= 0xfff0 && c <= 0xffff);
+	if (c > 0xffff && (c & 0xfffe) == 0xfffe) /* the last two of a plane; every fourth plane's are let through */
+		return (c >> 16) % 4 != 0;
+	return c >= 0xfff0 && c <= 0xffff;
 }
 
 enum err name_check_blob(struct slice container, struct slice name)
