@@ -56,6 +56,47 @@ test('64 inserters of one key, 64 deleters of it: one each', async () => {
 	await Promise.all(connections.map((c) => c.end()));
 });
 
+test('a table deleted and made again under inserters: before it, after it, or 404, and nothing comes back', async () => {
+	const t = await newTable(server);
+	const connections = await connect(16);
+	let generation = 0; // odd while the table is being deleted and made again
+	let stop = false;
+	const kept = [];
+	const seen = { inserted: 0, refused: 0 };
+	const inserters = connections.map(async (c, i) => {
+		for (let n = 0; !stop; n++) {
+			const rk = `${i}-${n}`;
+			const before = generation;
+			const r = await c.exchange(t.raw.bytes('POST', `/${t.name}`, { headers: json, body: JSON.stringify({ PartitionKey: 'p', RowKey: rk, before }) }), 'POST');
+			if (r.status === 201) {
+				seen.inserted++;
+				kept.push([rk, before, generation]);
+			} else {
+				assert.deepEqual([r.status, r.code], [404, 'TableNotFound']);
+				seen.refused++;
+			}
+		}
+	});
+	for (let round = 0; round < scaled(30, 8); round++) {
+		await new Promise((resolve) => setTimeout(resolve, 30));
+		generation++;
+		assert.equal((await t.raw.delete(`/Tables('${t.name}')`)).status, 204);
+		assert.equal((await t.raw.post('/Tables', { headers: json, body: JSON.stringify({ TableName: t.name }) })).status, 201);
+		generation++;
+	}
+	await new Promise((resolve) => setTimeout(resolve, 50));
+	stop = true;
+	await Promise.all([...inserters]);
+	const { entities } = await t.queryAll({}, { headers: { accept: json.accept } });
+	const there = new Set(entities.map((e) => e.RowKey));
+	for (const [rk, from, to] of kept) {
+		if (from === generation && to === generation) assert.ok(there.has(rk), `${rk} was acknowledged after the last creation and is gone`);
+		if (to < generation - 1) assert.ok(!there.has(rk), `${rk} was acknowledged before the last deletion and is back`);
+	}
+	assert.ok(seen.inserted > 100, JSON.stringify(seen));
+	await Promise.all(connections.map((c) => c.end()));
+});
+
 function transfer(t, from, to, amount, serial) {
 	const part = (rk, etag, entity) =>
 		['--changeset_c', 'Content-Type: application/http', 'Content-Transfer-Encoding: binary', '', `PUT /${server.account}${keyPath(t.name, 'bank', rk)} HTTP/1.1`, 'Content-Type: application/json', `If-Match: ${etag}`, '', JSON.stringify(entity)].join('\r\n');
