@@ -18,14 +18,22 @@ struct get_call {
 	bool hash_md5, hash_crc64;
 };
 
+enum err blob_read(struct request *r, struct slice partition, struct blob_get_call *g)
+{
+	struct store *store = r->server->store;
+	g->on_snapshot = false;
+	enum err e = store_read_points(store, partition, blob_apply_get, g, r->arena);
+	if (e == ERR_CONFLICT) {
+		g->on_snapshot = true;
+		e = store_read(store, partition, blob_apply_get, g, r->arena);
+	}
+	return e == ERR_CONFLICT ? ERR_CORRUPT : e;
+}
+
 static enum err read_blob(struct request *r)
 {
 	struct get_call *c = r->call;
-	struct store *store = r->server->store;
-	enum err e = store_read_points(store, c->partition, blob_apply_get, &c->get, r->arena);
-	if (e == ERR_CONFLICT)
-		e = store_read(store, c->partition, blob_apply_get, &c->get, r->arena);
-	return e == ERR_CONFLICT ? ERR_CORRUPT : e;
+	return blob_read(r, c->partition, &c->get);
 }
 
 static bool is_true(struct slice v)

@@ -18,8 +18,7 @@ static enum err read_name(struct request *r, struct web_call *c, struct slice na
 {
 	c->get.target = (struct blob_target){ .name = name };
 	c->get.want_bytes = true;
-	enum err e = store_read_points(r->server->store, c->partition, blob_apply_get, &c->get, r->arena);
-	return e == ERR_CONFLICT ? store_read(r->server->store, c->partition, blob_apply_get, &c->get, r->arena) : e;
+	return blob_read(r, c->partition, &c->get);
 }
 
 static struct slice index_of(struct request *r, const struct static_website *site, struct slice path)

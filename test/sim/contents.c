@@ -201,7 +201,7 @@ static void choose_reads(struct sim *s, struct client *c)
 {
 	struct call *call = c->call;
 	const struct memory *m = c->memory;
-	call->get = (struct blob_get_call){ .target = target_of(s, call), .want_bytes = true };
+	call->get = (struct blob_get_call){ .target = target_of(s, call), .want_bytes = true, .on_snapshot = true };
 	if (pick(s, 2))
 		call->get.target.snapshot_ticks = m->snapshot[c->slot][pick(s, SNAPSHOTS_KNOWN)];
 }
@@ -280,7 +280,7 @@ static void choose_last(struct sim *s, struct client *c)
 	struct call *call = c->call;
 	call->op = OP_GET;
 	snprintf(call->name, sizeof call->name, "n%u", c->slot);
-	call->get = (struct blob_get_call){ .target = target_of(s, call), .want_bytes = true };
+	call->get = (struct blob_get_call){ .target = target_of(s, call), .want_bytes = true, .on_snapshot = true };
 	c->apply = apply;
 	c->reads = true;
 	c->points = false;

@@ -205,7 +205,8 @@ static void choose_blob(struct sim *s, struct client *c)
 		call->del = (struct blob_delete_call){ .target = target_of(s, c, lease, match, false) };
 	} else if (call->op == OP_BLOB_GET) {
 		call->get = (struct blob_get_call){ .target = target_of(s, c, false, false, false),
-						    .want_bytes = rng_below(&s->rng, 2) };
+						    .want_bytes = rng_below(&s->rng, 2),
+						    .on_snapshot = true };
 	} else {
 		bool acquire = call->op == OP_ACQUIRE;
 		call->modify = (struct blob_modify_call){ .target = target_of(s, c, false, false, false) };
@@ -434,7 +435,7 @@ static void choose_last(struct sim *s, struct client *c)
 	if (c->slot < ENTITY_FIRST) {
 		call->op = OP_BLOB_GET;
 		call->get =
-			(struct blob_get_call){ .target = target_of(s, c, false, false, false), .want_bytes = true };
+			(struct blob_get_call){ .target = target_of(s, c, false, false, false), .want_bytes = true, .on_snapshot = true };
 	} else if (c->slot < PAIR_SLOT) {
 		call->op = OP_ENTITY_GET;
 		row_init(&call->row[0], call->name, 0);

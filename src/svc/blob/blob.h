@@ -89,6 +89,7 @@ struct blob_piece {
 struct blob_get_call {
 	struct blob_target target;
 	bool want_bytes;     /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
+	bool on_snapshot;    /* it is one: rows that change in place (pages, appended blocks) may be read */
 	bool has_range;
 	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
 	/* out */

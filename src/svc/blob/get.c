@@ -88,6 +88,9 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 	case CONTENT_MANIFEST:
 		return manifest_pieces(txn, c);
 	case CONTENT_ROWS:
+		/* The record and these rows change together: read apart, they could be of two states. */
+		if (!c->on_snapshot)
+			return ERR_CONFLICT;
 		return c->blob.type == BLOB_PAGE ? page_pieces(txn, c) : append_pieces(txn, c);
 	}
 	return ERR_CORRUPT;

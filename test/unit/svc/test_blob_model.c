@@ -208,7 +208,7 @@ static void read_pieces(struct bench *b, const struct blob_get_call *g, unsigned
 
 static void check_state(struct bench *b, const struct name *n, const struct state *s, uint64_t snapshot, uint64_t version)
 {
-	struct blob_get_call g = { .target = target_of(b, n), .want_bytes = true };
+	struct blob_get_call g = { .target = target_of(b, n), .want_bytes = true, .on_snapshot = true };
 	g.target.snapshot_ticks = snapshot;
 	g.target.version_ticks = version;
 	bool part = s->exists && s->length && pick(b, 3) == 0;
