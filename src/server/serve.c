@@ -144,7 +144,6 @@ static bool house_build(struct house *h, struct buf *error)
 	enum err err = store_open(engine, &options, &h->store);
 	if (err != ERR_OK) {
 		buf_printf(error, "cannot open the store in %s: %s", h->data.path, err_name(err));
-		engine->ops->close(engine);
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
@@ -220,8 +219,9 @@ static void endpoint_put(struct buf *out, const struct house *h, int i)
 static void ready_print(const struct house *h)
 {
 	static const char *const names[] = { "Blob", "Queue", "Table" };
-	struct buf out;
-	buf_init(&out, 64 * KIB);
+	/* No allocation: whoever started us waits for these lines. */
+	static char bytes[32 * KIB];
+	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
 	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
 	for (int i = 0; i < CONFIG_SERVICES; i++) {
 		buf_printf(&out, "Zaffre %s service is successfully listening at ", names[i]);
@@ -248,7 +248,6 @@ static void ready_print(const struct house *h)
 	/* Whoever started us may have closed the pipe; that is no reason not to serve. */
 	if (fwrite(out.ptr, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		log_warn("cannot print the endpoints: %s", strerror(errno));
-	buf_fini(&out);
 }
 
 /* --debug FILE takes effect after start, so that what prevents a start is still seen on the terminal. */
@@ -287,7 +286,7 @@ int serve_main(const struct config *config)
 	files_raise_limit();
 	umask(077);
 	if (!house_build(&house, &error)) {
-		say_error(buf_slice(&error));
+		say_error(error.len ? buf_slice(&error) : SLICE("out of memory"));
 		goto out;
 	}
 	ready_print(&house);

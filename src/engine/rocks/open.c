@@ -278,6 +278,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 		number[i] = (char)(opens >> (8 * i));
 	rocksdb_put(r->db, r->write_sync, key.ptr, key.len, number, sizeof number, &error);
 	if (error) {
+		atomic_store(&r->failed, true); /* see rocks_close */
 		buf_printf(o->message, "cannot write to the database in '%s': %s", o->options->dir, error);
 		return rocks_error(error);
 	}
