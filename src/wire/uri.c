@@ -13,7 +13,7 @@ static ptrdiff_t decode_into(struct slice encoded, char *dst)
 	while (p < end) {
 		const char *mark = memchr(p, '%', (size_t)(end - p));
 		size_t plain = (size_t)((mark ? mark : end) - p);
-		memcpy(d, p, plain);
+		memmove(d, p, plain); /* a query part is decoded in place */
 		d += plain;
 		p += plain;
 		if (!mark)
@@ -50,6 +50,14 @@ static size_t count_params(struct slice query)
 /* Decodes a name or value to *at and moves *at behind it. */
 static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 {
+	char *plus = encoded.len ? memchr(encoded.ptr, '+', encoded.len) : NULL;
+	if (plus) { /* there is room for all of it, and decoding in place only shrinks it */
+		memcpy(*at, encoded.ptr, encoded.len);
+		for (char *p = *at + (plus - encoded.ptr); p < *at + encoded.len; p++)
+			if (*p == '+')
+				*p = ' ';
+		encoded.ptr = *at;
+	}
 	ptrdiff_t len = encoded.len ? decode_into(encoded, *at) : 0;
 	if (len < 0)
 		return false;

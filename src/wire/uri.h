@@ -19,7 +19,7 @@ struct query {
 
 /* %XX only ('+' stays '+'); ERR_SYNTAX on a bad escape or when the result has a NUL or is not UTF-8. */
 enum err uri_decode(struct slice encoded, struct arena *, struct slice *ret) MUST_CHECK;
-/* As uri_decode for query parts; here '+' also stays '+', as the service does. At most
+/* As uri_decode for query parts, but here '+' is a blank: clients written in Go send it so and sign the blank. At most
  * LIMIT_QUERY_PARAMS, more is ERR_SYNTAX. Empty parts ("a&&b") are skipped; a name may be empty ("=v"). */
 enum err uri_parse_query(struct slice query, struct arena *, struct query *ret) MUST_CHECK;
 /* First parameter of that name (names compare without case); absent if missing. */

@@ -58,10 +58,11 @@ static void test_query(void **state)
 	struct query q = { 0 };
 	arena_init(&arena, 1 << 20);
 	assert_int_equal(
-		uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/c%3D=&comp=2"),
+		uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/c%3D=&comp=2&+p%2b+=%2B++%20"),
 				&arena, &q),
 		ERR_OK);
-	assert_int_equal(q.count, 8);
+	assert_int_equal(q.count, 9);
+	assert_slice(query_get(&q, SLICE(" p+ ")), "+   ");
 	assert_slice(query_get(&q, SLICE("RESTYPE")), "container");
 	assert_slice(query_get(&q, SLICE("comp")), "list");
 	assert_int_equal(query_count(&q, SLICE("comp")), 2);
@@ -69,7 +70,7 @@ static void test_query(void **state)
 	assert_slice(query_get(&q, SLICE("x")), "");
 	assert_slice(query_get(&q, SLICE("y")), "");
 	assert_slice(query_get(&q, SLICE("")), "v");
-	assert_slice(query_get(&q, SLICE("sig")), "a+b/c==");
+	assert_slice(query_get(&q, SLICE("sig")), "a b/c==");
 	assert_slice(q.params[6].raw_value, "a+b/c%3D=");
 	assert_slice(q.params[3].raw_value, "");
 	assert_false(slice_is_set(query_get(&q, SLICE("z"))));
