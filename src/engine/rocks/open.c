@@ -27,7 +27,7 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define BLOCK_BYTES	       (8 * KIB)
 #define INDEX_RESTART	       8 /* keys share long prefixes: a third of the memory, the same speed */
 #define TABLE_FILE_BYTES       (32 * MIB)
-#define LEVEL_BASE_BYTES       (128 * MIB)
+#define LEVEL_BASE_BYTES       (32 * MIB) /* what every compaction of level 0 may have to rewrite */
 #define BLOOM_BITS_PER_KEY     10
 #define OPEN_TABLES	       512 /* descriptors belong to connections first */
 #define RECYCLED_LOGS	       4
