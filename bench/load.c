@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -67,6 +68,13 @@ int socket_open(int port)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	return fd;
+}
+
+void conn_watch(struct conn *c)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c };
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->fd, &e) != 0)
+		die("epoll: %s", strerror(errno));
 }
 
 /* CPU time and bytes written of everything below the given processes. */
@@ -347,6 +355,7 @@ static void options_read(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	signal(SIGPIPE, SIG_IGN);
 	options_read(argc, argv);
 	sign_init();
 	noise = malloc(NOISE_BYTES);
@@ -368,9 +377,7 @@ int main(int argc, char **argv)
 		buf_init(&c->in, (size_t)1 << 30);
 		buf_init(&c->note, 1 << 24);
 		work->protocol->open(c);
-		struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c };
-		if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->fd, &e) != 0)
-			die("epoll: %s", strerror(errno));
+		conn_watch(c);
 	}
 	run();
 	return bad_count > 0;

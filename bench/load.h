@@ -83,6 +83,7 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 uint64_t next_key(void);      /* the next key to write */
 uint64_t keys_given(void);
 int socket_open(int port);
+void conn_watch(struct conn *); /* its descriptor joins the loop */
 
 /* Requests from a template: the key's digits are the only part that changes. */
 struct template {

@@ -142,6 +142,8 @@ static void http_send(struct conn *c)
 		ssize_t n = writev(c->fd, first, iov[0].iov_len && c->body.len ? 2 : 1);
 		if (n < 0 && errno == EAGAIN)
 			return;
+		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return; /* the read that follows says so */
 		if (n <= 0)
 			die("%s: send: %s", opt.work, strerror(errno));
 		c->sent_bytes += (size_t)n;
@@ -244,6 +246,20 @@ static bool reply_whole(struct conn *c)
 	return c->in.len >= c->head_bytes + c->body_bytes;
 }
 
+/* Azurite closes connections as idle when it was busy for longer than its patience with idle ones. The request goes again
+ * on a new connection; its time counts from the first try. */
+static bool http_again(struct conn *c)
+{
+	if (strcmp(opt.target, "azurite") != 0 || c->in.len > 0 || c->head_bytes > 0)
+		return false;
+	close(c->fd);
+	c->fd = socket_open(opt.port);
+	conn_watch(c);
+	c->sent_bytes = 0;
+	http_submit(c);
+	return true;
+}
+
 static bool http_ready(struct conn *c, struct reply *ret)
 {
 	http_send(c);
@@ -267,6 +283,8 @@ static bool http_ready(struct conn *c, struct reply *ret)
 				c->in.len += (size_t)n;
 		}
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return false;
+		if (n <= 0 && http_again(c))
 			return false;
 		if (n <= 0)
 			die("%s: connection lost: %s", opt.work, n == 0 ? "closed" : strerror(errno));
