@@ -146,13 +146,31 @@ static enum err check_delete_permission(const struct request *r, const struct bl
 	return auth_allows(&r->identity, letter) ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 }
 
+struct delete_call {
+	struct blob_delete_call del; /* first: the apply gets this */
+	struct slice partition;
+};
+
+static enum err delete_more(struct request *r)
+{
+	struct delete_call *c = r->call;
+	if (!c->del.more)
+		return ERR_OK;
+	c->del.snapshots_from = c->del.snapshots_next;
+	request_steps_restart(r);
+	request_step_write(r, c->partition, blob_apply_delete);
+	request_step_call(r, delete_more);
+	return ERR_OK;
+}
+
 static enum err parse_delete(struct request *r)
 {
-	struct slice partition, type = request_param(r, "deletetype");
-	struct blob_delete_call *c = ARENA_NEW(r->arena, struct blob_delete_call);
-	if (!c)
+	struct slice type = request_param(r, "deletetype");
+	struct delete_call *d = ARENA_NEW(r->arena, struct delete_call);
+	if (!d)
 		return ERR_NO_MEMORY;
-	r->call = c;
+	struct blob_delete_call *c = &d->del;
+	r->call = d;
 	TRY(blob_target_write(r, &c->target));
 	TRY(parse_delete_snapshots(r, c));
 	if (slice_is_set(type)) {
@@ -163,16 +181,17 @@ static enum err parse_delete(struct request *r)
 		TRY(blob_permanent_delete_allowed(r, &c->permanent_allowed));
 	}
 	TRY(check_delete_permission(r, c));
-	TRY(blob_find(r, &partition));
-	request_step_write(r, partition, blob_apply_delete);
+	TRY(blob_find(r, &d->partition));
+	request_step_write(r, d->partition, blob_apply_delete);
+	request_step_call(r, delete_more);
 	return ERR_OK;
 }
 
 static enum err format_delete(struct request *r)
 {
-	struct blob_delete_call *c = r->call;
+	struct delete_call *c = r->call;
 	r->response.status = 202;
-	response_header(r, "x-ms-delete-type-permanent", c->deleted_permanently ? SLICE("true") : SLICE("false"));
+	response_header(r, "x-ms-delete-type-permanent", c->del.deleted_permanently ? SLICE("true") : SLICE("false"));
 	return ERR_OK;
 }
 

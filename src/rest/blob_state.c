@@ -42,16 +42,34 @@ static enum err format_snapshot(struct request *r)
 
 /* --- undelete ------------------------------------------------------------------------------------------------------------------- */
 
+struct undelete_call {
+	struct blob_undelete_call undelete; /* first: the apply gets this */
+	struct slice partition;
+};
+
+static enum err undelete_more(struct request *r)
+{
+	struct undelete_call *c = r->call;
+	if (!c->undelete.more)
+		return ERR_OK;
+	c->undelete.from_ticks = c->undelete.next_ticks;
+	request_steps_restart(r);
+	request_step_write(r, c->partition, blob_apply_undelete);
+	request_step_call(r, undelete_more);
+	return ERR_OK;
+}
+
 static enum err parse_undelete(struct request *r)
 {
-	struct slice partition;
-	struct blob_undelete_call *c = ARENA_NEW(r->arena, struct blob_undelete_call);
+	struct undelete_call *c = ARENA_NEW(r->arena, struct undelete_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	c->name = r->object;
-	TRY(blob_find(r, &partition));
-	request_step_write(r, partition, blob_apply_undelete);
+	c->undelete.name = r->object;
+	TRY(blob_find(r, &c->partition));
+	request_step_read(r, c->partition, blob_apply_undelete_look);
+	request_step_write(r, c->partition, blob_apply_undelete);
+	request_step_call(r, undelete_more);
 	return ERR_OK;
 }
 

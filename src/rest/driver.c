@@ -37,6 +37,12 @@ void request_step_call(struct request *r, enum err (*call)(struct request *))
 	step_add(r, (struct step){ .kind = STEP_CALL, .call = call });
 }
 
+void request_steps_restart(struct request *r)
+{
+	assert(r->step_next == r->step_count);
+	r->step_next = r->step_count = 0;
+}
+
 void request_step_work(struct request *r, enum err (*call)(struct request *))
 {
 	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });

@@ -152,6 +152,9 @@ void request_step_read(struct request *, struct slice partition, apply_fn *);
 void request_step_read_points(struct request *, struct slice partition, apply_fn *);
 void request_step_write(struct request *, struct slice partition, apply_fn *);
 void request_step_call(struct request *, enum err (*call)(struct request *));
+/* From the last step, a call: all ran, and what is added now runs from the beginning of the list. For work that takes
+ * as many commits as it takes. */
+void request_steps_restart(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);

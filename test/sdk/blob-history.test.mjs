@@ -308,6 +308,42 @@ describe('soft delete', () => {
 		assert.equal((await listed(b, path, 'deleted,snapshots')).length, 1);
 		expectStatus(await setRetention(client, 7), 202);
 	});
+	test('thousands of snapshots go and come, more than a commit holds', async () => {
+		const path = fresh();
+		const COUNT = scaled(2300, 1100);
+		expectStatus(await b.put(path, 'kept'), 201);
+		const snapshots = [];
+		await Promise.all(
+			Array.from({ length: 48 }, async () => {
+				while (snapshots.length < COUNT) snapshots.push(await b.snapshot(path));
+			}),
+		);
+		const count = async (include) => {
+			let n = 0, marker;
+			do {
+				const r = expectStatus(await b.list(home, { prefix: path.split('/')[2], include, marker }), 200);
+				n += items(r.text).length;
+				marker = elements(r.text, 'NextMarker')[0];
+			} while (marker);
+			return n;
+		};
+		assert.equal(await count('snapshots'), snapshots.length + 1);
+		expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'only' }), 202);
+		assert.equal(await count('snapshots'), 1);
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		assert.equal(await count('snapshots'), snapshots.length + 1);
+		expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'include' }), 202);
+		assert.equal(await count('snapshots'), 0);
+		assert.equal(await count('snapshots,deleted'), snapshots.length + 1);
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		assert.equal(await count('snapshots'), snapshots.length + 1);
+		assert.equal((await b.get(path)).text, 'kept');
+		// And for good.
+		expectStatus(await setRetention(client, 0), 202);
+		expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'include' }), 202);
+		assert.equal(await count('snapshots,deleted'), 0);
+		expectStatus(await setRetention(client, 7), 202);
+	});
 	test('the days are over', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x'), 201);

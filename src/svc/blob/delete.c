@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Delete Blob: the base, one snapshot, one version, or all snapshots.
- * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted. */
+ * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted.
+ * Thousands of snapshots do not fit one commit: they go in several, the oldest first and the base with the last of them. */
 #include "svc/blob/blob.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
@@ -24,16 +25,21 @@ static enum err drop_history(struct txn *txn, struct blob_delete_call *c, struct
 
 typedef enum err snapshot_fn(struct txn *, struct blob_delete_call *, struct blob *);
 
-/* Calls fn for each live snapshot; fn NULL: only *ret_any. */
+enum { DELETE_SNAPSHOTS_PER_COMMIT = 500 };
+
+/* Calls fn for each live snapshot, or for as many as one commit holds (c->more); fn NULL: only *ret_any. */
 static enum err each_snapshot(struct txn *txn, struct blob_delete_call *c, snapshot_fn *fn, bool *ret_any)
 {
 	struct key from, until;
+	size_t count = 0;
 	*ret_any = false;
 	key_init(&from);
 	key_tag(&from, 'h');
 	key_str(&from, c->target.name);
 	until = from;
 	key_prefix_end(&until);
+	if (c->snapshots_from)
+		blob_history_key(&from, c->target.name, c->snapshots_from);
 	for (;;) {
 		struct rows rows;
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
@@ -49,6 +55,10 @@ static enum err each_snapshot(struct txn *txn, struct blob_delete_call *c, snaps
 				return ERR_OK;
 			TRY(blob_check_mutable(&b, txn_now(txn)));
 			TRY(fn(txn, c, &b));
+			c->more = ++count == DELETE_SNAPSHOTS_PER_COMMIT;
+			c->snapshots_next = b.history_ticks + 1;
+			if (c->more)
+				return ERR_OK;
 		}
 		if (!rows.more)
 			return ERR_OK;
@@ -105,6 +115,7 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	struct blob b;
 	bool any;
 	c->deleted_permanently = true;
+	c->more = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	if (c->permanent && !c->permanent_allowed)
 		return ERR_PERMANENT_DELETE_IS_OFF;
@@ -116,5 +127,5 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	TRY(each_snapshot(txn, c, c->snapshots == DELETE_SNAPSHOTS_NONE ? NULL : drop_history, &any));
 	if (any && c->snapshots == DELETE_SNAPSHOTS_NONE && !c->target.rules.versioning)
 		return ERR_SNAPSHOTS_PRESENT;
-	return c->snapshots == DELETE_SNAPSHOTS_ONLY ? ERR_OK : delete_base(txn, c, &b);
+	return c->snapshots == DELETE_SNAPSHOTS_ONLY || c->more ? ERR_OK : delete_base(txn, c, &b);
 }

@@ -66,7 +66,6 @@ static bool is_deleted_base(const struct blob *b)
 	return b->deleted_ticks && !b->is_snapshot && !b->version_ticks;
 }
 
-/* The base that was deleted last comes back, if the name has none now; other deleted bases become snapshots. */
 static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
 {
 	struct key k;
@@ -91,53 +90,88 @@ bool blob_retention_over(const struct blob *b, uint64_t now)
 	return b->deleted_ticks && now >= b->deleted_ticks + (uint64_t)b->retention_days * 86400 * TICKS_PER_SECOND;
 }
 
-/* *ret_any: there is anything of the name, deleted or not. What is past its days is gone, even if nobody swept it yet. */
-static enum err newest_deleted_base(const struct rows *rows, struct arena *arena, uint64_t now, size_t *ret, bool *ret_any)
+enum { UNDELETE_ROWS_PER_COMMIT = 500 };
+
+static void history_bounds(struct slice name, uint64_t from_ticks, struct key *from, struct key *until)
 {
-	*ret = SIZE_MAX;
+	key_init(from);
+	key_tag(from, 'h');
+	key_str(from, name);
+	*until = *from;
+	key_prefix_end(until);
+	if (from_ticks)
+		blob_history_key(from, name, from_ticks);
+}
+
+/* What is past its days is gone, even if nobody swept it yet. *ret_any: something of the name is not. */
+static enum err newest_deleted_base(struct txn *txn, struct slice name, uint64_t *ret_ticks, bool *ret_any)
+{
+	struct key from, until;
+	struct rows rows;
+	*ret_ticks = 0;
 	*ret_any = false;
-	for (size_t i = 0; i < rows->count; i++) {
-		struct blob b;
-		TRY(blob_decode(rows->row[i].value, arena, &b));
-		if (blob_retention_over(&b, now))
-			continue;
-		*ret_any = true;
-		if (is_deleted_base(&b))
-			*ret = i; /* key order is time order */
-	}
+	history_bounds(name, 0, &from, &until);
+	do {
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			struct blob b;
+			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
+			if (blob_retention_over(&b, txn_now(txn)))
+				continue;
+			*ret_any = true;
+			if (is_deleted_base(&b))
+				*ret_ticks = b.history_ticks; /* key order is time order */
+		}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+	} while (rows.more);
 	return ERR_OK;
+}
+
+static enum err has_base(struct txn *txn, struct slice name, bool *ret)
+{
+	struct blob base;
+	enum err e = blob_get(txn, name, &base);
+	*ret = e == ERR_OK;
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+enum err blob_apply_undelete_look(struct txn *txn, void *call)
+{
+	struct blob_undelete_call *c = call;
+	bool base, any;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	TRY(has_base(txn, c->name, &base));
+	TRY(newest_deleted_base(txn, c->name, &c->newest_ticks, &any));
+	c->looked = true;
+	return any || base ? ERR_OK : ERR_BLOB_NOT_FOUND;
 }
 
 enum err blob_apply_undelete(struct txn *txn, void *call)
 {
 	struct blob_undelete_call *c = call;
-	struct blob base;
+	struct blob_undelete_call look = *c;
 	struct key from, until;
 	struct rows rows;
-	size_t newest;
+	bool base;
+	c->more = false;
+	if (!look.looked)
+		TRY(blob_apply_undelete_look(txn, &look));
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = blob_get(txn, c->name, &base);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	bool has_base = e == ERR_OK;
-	key_init(&from);
-	key_tag(&from, 'h');
-	key_str(&from, c->name);
-	until = from;
-	key_prefix_end(&until);
-	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+	TRY(has_base(txn, c->name, &base));
+	history_bounds(c->name, c->from_ticks, &from, &until);
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = UNDELETE_ROWS_PER_COMMIT };
 	TRY(txn_scan(txn, &spec, &rows));
-	bool any;
-	TRY(newest_deleted_base(&rows, txn_arena(txn), txn_now(txn), &newest, &any));
-	if (!any && !has_base)
-		return ERR_BLOB_NOT_FOUND;
 	for (size_t i = 0; i < rows.count; i++) {
 		struct blob b;
 		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
 		b.name = c->name;
+		c->next_ticks = b.history_ticks + 1;
 		if (b.deleted_ticks && !blob_retention_over(&b, txn_now(txn)))
-			TRY(restore_row(txn, &b, !has_base && i == newest));
+			TRY(restore_row(txn, &b, !base && b.history_ticks == look.newest_ticks));
 	}
+	c->more = rows.more;
 	return ERR_OK;
 }
 
