@@ -97,6 +97,8 @@ def write(rows, folder, seconds, long_form):
         json.dump(facts, f, indent=1)
     with open(os.path.join(folder, 'chart.svg'), 'w', encoding='utf-8') as f:
         f.write(chart(rows))
+    with open(os.path.join(folder, 'table.md'), 'w', encoding='utf-8') as f:
+        f.write(table(rows) + '\n')
     print()
     print(table(rows))
     missed = [r for r in rows if r.bar and not r.reached]
