@@ -221,7 +221,11 @@ static enum err open_db(struct opening *o)
 	if (!error)
 		return ERR_OK;
 	buf_printf(o->message, "cannot open the database in '%s': %s", o->options->dir, error);
+	/* A file that RocksDB's own lists name is missing, or those lists are damaged and name another. */
+	bool missing = strstr(error, "No such file") != NULL;
 	enum err err = rocks_error(error);
+	if (missing)
+		err = ERR_CORRUPT;
 	if (err == ERR_NO_SPACE)
 		BUF_PUT(o->message, "; free some space and start again");
 	else if (err == ERR_CORRUPT)
