@@ -43,7 +43,8 @@
 #define LIMIT_KEY_BYTES 4096
 #define LIMIT_VALUE_BYTES (128 * 1024)        /* 64 KiB of record and an inline payload */
 #define LIMIT_COMMIT_BYTES (6 * 1024 * 1024)  /* a block list of 50,000 entries; a table batch is 4 MiB */
-#define LIMIT_COMMIT_WRITES 2048          /* a block of 1,000 extents and its rows */
+#define LIMIT_COMMIT_WRITES 8192              /* the first page written after a snapshot: 2,048 extents counted, at both ends */
+#define LIMIT_SWEEP_WRITES 2048               /* of one round of a background sweep, so that others' commits need not wait long */
 #define LIMIT_COMMIT_EXTENTS 4096             /* published and retired; a Put Blob of 5,000 MiB over one as large is 2,500 */
 #define LIMIT_SCAN_ROWS 1024
 #define LIMIT_SCAN_BYTES (4 * 1024 * 1024)

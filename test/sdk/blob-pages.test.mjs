@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { scaled, startServer } from '../lib/server.mjs';
-import { Client } from '../lib/http.mjs';
+import { Client, RawConnection } from '../lib/http.mjs';
 import { expectError, expectStatus, md5, rejectsWith, uniqueName } from '../lib/assert.mjs';
 import { Blobs, crc64, random, range } from '../lib/blob.mjs';
 
@@ -118,6 +118,45 @@ describe('bytes', () => {
 			marker = /<NextMarker>([^<]+)</.exec(r.text)?.[1];
 		} while (marker);
 		assert.deepEqual(seen, [1, 3, 9, 11]);
+	});
+	test('large writes, clears and resizes over very many small ones', async () => {
+		const path = await made(24 * MIB);
+		const connections = await Promise.all(Array.from({ length: 16 }, () => RawConnection.open(server.ports.blob)));
+		let next = 0;
+		// 512-byte writes over 2.5 MiB, then 4 KiB writes over the rest: more extents than one commit may give back.
+		const writes = [];
+		for (let at = 0; at < 2.5 * MIB; at += PAGE) writes.push([at, PAGE]);
+		for (let at = 2.5 * MIB; at < 24 * MIB; at += 8 * PAGE) writes.push([at, 8 * PAGE]);
+		await Promise.all(
+			connections.flatMap((c) =>
+				Array.from({ length: 8 }, async () => {
+					while (next < writes.length) {
+						const [at, count] = writes[next++];
+						const r = await c.exchange(client.bytes('PUT', path, { query: { comp: 'page' }, headers: { 'x-ms-page-write': 'update', 'x-ms-range': range(at, count) }, body: Buffer.alloc(count, 1 + ((at / PAGE) % 200)) }), 'PUT');
+						assert.equal(r.status, 201, r.text);
+					}
+				}),
+			),
+		);
+		await Promise.all(connections.map((c) => c.end()));
+		assert.deepEqual(await b.ranges(path), [[0, 24 * MIB - 1]]);
+		// The first write after a snapshot counts every extent of its chunk, at both ends of it.
+		const before = await b.snapshot(path);
+		expectStatus(await b.pages(path, MIB - PAGE, random(2 * PAGE)), 201);
+		expectStatus(await b.delete(path, {}, { snapshot: before }), 202);
+		const whole = random(4 * MIB);
+		expectStatus(await b.pages(path, 0, whole), 201);
+		assert.ok((await b.get(path, { 'x-ms-range': range(0, 4 * MIB) })).body.equals(whole));
+		const snapshot = await b.snapshot(path);
+		expectStatus(await b.clear(path, 4 * MIB, 10 * MIB), 201);
+		assert.deepEqual(await b.ranges(path), [[0, 4 * MIB - 1], [14 * MIB, 24 * MIB - 1]]);
+		expectStatus(await b.comp(path, 'properties', { 'x-ms-blob-content-length': MIB }), 200);
+		assert.ok((await b.get(path)).body.equals(whole.subarray(0, MIB)));
+		const old = (await b.get(path, { 'x-ms-range': range(23 * MIB, PAGE) }, { snapshot })).body;
+		assert.equal(old[0], 1 + (((23 * MIB) / PAGE) % 200));
+		expectStatus(await b.delete(path, {}, { snapshot }), 202);
+		expectStatus(await b.clear(path, 0, MIB), 201);
+		assert.deepEqual(await b.ranges(path), []);
 	});
 	test('8 TiB that cost nothing', async () => {
 		const TIB = 2 ** 40;

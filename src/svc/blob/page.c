@@ -3,6 +3,7 @@
 #include "svc/blob/page.h"
 
 #include "svc/blob/page_int.h"
+#include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
 /* --- chunk rows --------------------------------------------------------------------------------------------------------------- */
@@ -71,39 +72,39 @@ static enum err chunk_get(struct txn *txn, const struct content *content, uint64
 	return chunk_key_decode(rows.row[0].key, &index, &ret->epoch) ? ERR_OK : ERR_CORRUPT;
 }
 
-/* Distinct extents of a chunk, in the arena. */
-static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct extent_ref **ret, uint16_t *ret_count)
+/* Distinct extents of a chunk, in the arena, found by id: small writes make thousands of segments. */
+struct chunk_refs {
+	struct extent_ref *ref;
+	uint16_t count;
+	uint16_t *slot; /* open addressing: 1 + index into ref, 0 = free */
+	size_t mask;
+};
+
+static uint16_t *refs_slot(const struct chunk_refs *r, uint64_t id)
 {
-	struct extent_ref *refs = ARENA_NEW_ARRAY(arena, struct extent_ref, c->count ? c->count : 1);
-	uint16_t count = 0;
-	if (!refs)
+	size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & r->mask;
+	while (r->slot[at] && r->ref[r->slot[at] - 1].id != id)
+		at = (at + 1) & r->mask;
+	return &r->slot[at];
+}
+
+static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct chunk_refs *ret)
+{
+	struct chunk_refs r = { .ref = ARENA_NEW_ARRAY(arena, struct extent_ref, c->count ? c->count : 1), .mask = 7 };
+	while (r.mask < 2 * c->count)
+		r.mask = 2 * r.mask + 1;
+	r.slot = ARENA_NEW_ARRAY(arena, uint16_t, r.mask + 1);
+	if (!r.ref || !r.slot)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->count; i++) {
-		bool known = false;
-		for (uint16_t k = 0; k < count && !known; k++)
-			known = refs[k].id == c->segment[i].extent.id;
-		if (!known)
-			refs[count++] = c->segment[i].extent;
+		uint16_t *slot = refs_slot(&r, c->segment[i].extent.id);
+		if (*slot)
+			continue;
+		r.ref[r.count++] = c->segment[i].extent;
+		*slot = r.count;
 	}
-	*ret = refs;
-	*ret_count = count;
+	*ret = r;
 	return ERR_OK;
-}
-
-static uint16_t extent_index(const struct extent_ref *refs, uint64_t id)
-{
-	uint16_t i = 0;
-	while (refs[i].id != id)
-		i++;
-	return i;
-}
-
-static bool has_extent(const struct extent_ref *refs, uint16_t count, uint64_t id)
-{
-	for (uint16_t i = 0; i < count; i++)
-		if (refs[i].id == id)
-			return true;
-	return false;
 }
 
 /* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by the
@@ -112,25 +113,24 @@ static enum err chunk_put(struct txn *txn, const struct content *content, uint64
 			  const struct chunk *fresh, const struct extent_ref *arrived)
 {
 	struct arena *arena = txn_arena(txn);
-	struct extent_ref *before, *after;
-	uint16_t before_count, after_count;
+	struct chunk_refs before, after;
 	struct key k;
 	struct buf b;
 	bool same_epoch = old->epoch == content->epoch;
-	TRY(chunk_extents(arena, old, &before, &before_count));
-	TRY(chunk_extents(arena, fresh, &after, &after_count));
-	for (uint16_t i = 0; i < after_count && !same_epoch; i++)
-		if (!arrived || after[i].id != arrived->id)
-			TRY(extent_add_ref(txn, &after[i], 1));
+	TRY(chunk_extents(arena, old, &before));
+	TRY(chunk_extents(arena, fresh, &after));
+	for (uint16_t i = 0; i < after.count && !same_epoch; i++)
+		if (!arrived || after.ref[i].id != arrived->id)
+			TRY(extent_add_ref(txn, &after.ref[i], 1));
 	chunk_key(&k, content->id, chunk, content->epoch);
 	buf_init(&b, LIMIT_VALUE_BYTES);
-	row_extents_encode(&b, after, after_count);
+	row_extents_encode(&b, after.ref, after.count);
 	bytes_put_u16(&b, (uint16_t)fresh->count);
 	for (size_t i = 0; i < fresh->count; i++) {
 		const struct segment *s = &fresh->segment[i];
 		bytes_put_u16(&b, s->first);
 		bytes_put_u16(&b, s->count);
-		bytes_put_u16(&b, extent_index(after, s->extent.id));
+		bytes_put_u16(&b, (uint16_t)(*refs_slot(&after, s->extent.id) - 1));
 		bytes_put_u32(&b, s->offset);
 	}
 	/* An empty chunk needs a row only to hide an older epoch's. */
@@ -138,10 +138,13 @@ static enum err chunk_put(struct txn *txn, const struct content *content, uint64
 	enum err e = !buf_ok(&b) ? ERR_NO_MEMORY : drop ? txn_del(txn, key_slice(&k)) : txn_put(txn, key_slice(&k), buf_slice(&b));
 	buf_fini(&b);
 	TRY(e);
-	for (uint16_t i = 0; i < before_count && same_epoch; i++)
-		if (!has_extent(after, after_count, before[i].id))
-			TRY(extent_drop_ref(txn, &before[i]));
-	return ERR_OK;
+	if (!same_epoch)
+		return ERR_OK;
+	uint16_t gone = 0;
+	for (uint16_t i = 0; i < before.count; i++)
+		if (!*refs_slot(&after, before.ref[i].id))
+			before.ref[gone++] = before.ref[i];
+	return retire_names(txn, before.ref, gone);
 }
 
 static void add_segment(struct chunk *c, struct segment s)

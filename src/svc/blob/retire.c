@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * 'Z' holds the next sequence number. A 'z' record: u8 version, u8 kind, then by kind
  *   'E'  u32 count, extents                                      a plain list
+ *   'X'  u32 count, extents                                      names of a page chunk that went: counted extents
  *   'M'  u64 content, u32 parts, u32 next part, u64 lender, u64 kept, u32 kept parts      a manifest
  *   'R'  u64 content                                             'p' rows
  *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
@@ -66,19 +67,33 @@ static void put_kept(struct buf *b, const struct content *kept)
 	bytes_put_u32(b, some ? kept->part_count : 0);
 }
 
-static enum err retire_extents(struct txn *txn, const struct extent_ref *refs, uint32_t count)
+static enum err queue_extents(struct txn *txn, char kind, const struct extent_ref *refs, uint32_t count)
 {
 	struct buf b;
-	if (count <= RETIRE_AT_ONCE_EXTENTS) {
-		for (uint32_t i = 0; i < count; i++)
-			TRY(txn_retire(txn, &refs[i]));
-		return ERR_OK;
-	}
-	record_begin(&b, 'E');
+	record_begin(&b, kind);
 	bytes_put_u32(&b, count);
 	for (uint32_t i = 0; i < count; i++)
 		extent_ref_encode(&b, &refs[i]);
 	return record_end(txn, &b);
+}
+
+static enum err retire_extents(struct txn *txn, const struct extent_ref *refs, uint32_t count)
+{
+	if (count > RETIRE_AT_ONCE_EXTENTS)
+		return queue_extents(txn, 'E', refs, count);
+	for (uint32_t i = 0; i < count; i++)
+		TRY(txn_retire(txn, &refs[i]));
+	return ERR_OK;
+}
+
+enum err retire_names(struct txn *txn, const struct extent_ref *refs, uint16_t count)
+{
+	/* Each costs a write of its own if others name it too, and a clear goes through many chunks. */
+	if (count > 2)
+		return queue_extents(txn, 'X', refs, count);
+	for (uint16_t i = 0; i < count; i++)
+		TRY(extent_drop_ref(txn, &refs[i]));
+	return ERR_OK;
 }
 
 static enum err retire_manifest(struct txn *txn, const struct content *c, uint64_t lender, const struct content *kept)
@@ -184,7 +199,7 @@ static enum err retire_block(struct txn *txn, const struct block *b, const struc
 	return ERR_OK;
 }
 
-static enum err round_extents(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_extents(struct txn *txn, struct slice key, struct cursor *c, char kind)
 {
 	struct buf b;
 	uint32_t count = cursor_u32(c), now = count < RETIRE_EXTENTS_PER_COMMIT ? count : RETIRE_EXTENTS_PER_COMMIT;
@@ -192,11 +207,11 @@ static enum err round_extents(struct txn *txn, struct slice key, struct cursor *
 		struct extent_ref ref = extent_ref_decode(c);
 		if (c->failed)
 			return ERR_CORRUPT;
-		TRY(txn_retire(txn, &ref));
+		TRY(kind == 'X' ? extent_drop_ref(txn, &ref) : txn_retire(txn, &ref));
 	}
 	if (now == count)
 		return txn_del(txn, key);
-	record_begin(&b, 'E');
+	record_begin(&b, kind);
 	bytes_put_u32(&b, count - now);
 	buf_put(&b, cursor_raw(c, cursor_left(c)));
 	enum err e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
@@ -317,9 +332,11 @@ static enum err apply_round(struct txn *txn, void *call)
 	struct cursor c = cursor_make(rows.row[0].value);
 	if (cursor_u8(&c) != RETIRE_RECORD_VERSION)
 		return ERR_CORRUPT;
-	switch ((char)cursor_u8(&c)) {
+	char kind = (char)cursor_u8(&c);
+	switch (kind) {
 	case 'E':
-		return round_extents(txn, rows.row[0].key, &c);
+	case 'X':
+		return round_extents(txn, rows.row[0].key, &c, kind);
 	case 'M':
 		return round_manifest(txn, rows.row[0].key, &c);
 	case 'R':

@@ -16,6 +16,9 @@ enum err retire_staging(struct txn *, struct slice name, uint64_t staging, const
 /* As retire_content, but blocks that `kept` took over stay. */
 enum err retire_content_keeping(struct txn *, const struct content *, const struct content *kept) MUST_CHECK;
 
+/* A 'p' row names these extents no longer (extent_drop_ref each): a few at once, many in the background. */
+enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
+
 /* Background: one bounded piece of the partition's queue. Blocks. */
 enum err retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 /* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per call. */

@@ -33,7 +33,7 @@ struct sweep {
 	struct queue_head head;
 	struct queue_sweep_row row;
 	uint64_t now;
-	size_t writes_left; /* of LIMIT_COMMIT_WRITES, all kinds of work together */
+	size_t writes_left; /* of LIMIT_SWEEP_WRITES, all kinds of work together */
 };
 
 /* Room for one more message in this commit; if not, another round follows. */
@@ -273,7 +273,7 @@ static enum err sweep_apply(struct txn *txn, void *call)
 	s->txn = txn;
 	s->changed = s->more = false;
 	s->now = txn_now(txn);
-	s->writes_left = LIMIT_COMMIT_WRITES - OWN_WRITES;
+	s->writes_left = LIMIT_SWEEP_WRITES - OWN_WRITES;
 	TRY(head_load(txn, &s->head));
 	TRY(sweep_load(txn, &s->row));
 	TRY(sweep_old_epochs(s));
