@@ -357,6 +357,38 @@ describe('a copy that takes its time', () => {
 	});
 });
 
+test('a copy that a crash interrupted ends as failed, and the blob can be used again', async () => {
+	const own = await startServer();
+	try {
+		const c = new Client(own), blobs = new Blobs(c);
+		for (const name of ['one', 'two']) expectStatus(await blobs.container(name), 201);
+		const bytes = random(64 * MIB);
+		expectStatus(await blobs.put('/one/large', bytes), 201);
+		const r = expectStatus(await blobs.copy('/two/copy', blobs.url('/one/large')), 202);
+		assert.equal(r.headers['x-ms-copy-status'], 'pending');
+		await own.kill9();
+		await own.restart();
+		const copyid = r.headers['x-ms-copy-id'];
+		const now = expectStatus(await blobs.head('/two/copy'), 200);
+		assert.equal(now.headers['x-ms-copy-id'], copyid);
+		if (now.headers['x-ms-copy-status'] === 'success') {
+			// It was done before the crash came: then all of it is there.
+			assert.ok((await blobs.get('/two/copy')).body.equals(bytes));
+		} else {
+			await own.advanceClock(120);
+			const later = expectStatus(await blobs.head('/two/copy'), 200);
+			assert.equal(later.headers['x-ms-copy-status'], 'failed');
+			assert.ok(later.headers['x-ms-copy-status-description']);
+			expectError(await blobs.comp('/two/copy', 'copy', { 'x-ms-copy-action': 'abort' }, undefined, { copyid }), 409, 'NoPendingCopyOperation');
+		}
+		expectStatus(await blobs.put('/two/copy', 'again'), 201);
+		assert.equal((await blobs.get('/two/copy')).text, 'again');
+		assert.ok((await blobs.get('/one/large')).body.equals(bytes));
+	} finally {
+		await own.remove();
+	}
+});
+
 test('copies under racing overwrites of the source are of one version', async () => {
 	for (const size of [200, 50_000]) {
 		const from = await source(Buffer.alloc(size, 1));

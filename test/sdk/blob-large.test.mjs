@@ -80,6 +80,9 @@ test('1 TiB of sparse pages', async (t) => {
 	const snapshot = await b.snapshot(path);
 	expectStatus(await b.pages(path, 0, random(512)), 201);
 	assert.deepEqual(await b.ranges(path, { prevsnapshot: snapshot }), [[0, 511]]);
+	expectStatus(await b.clear(path, 0, TIB), 201);
+	assert.deepEqual(await b.ranges(path), []);
+	assert.ok((await b.get(path, { 'x-ms-range': range(list[7][0], 512) }, { snapshot })).body.equals(list[7][1]));
 	expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'include' }), 202);
 	bounded(t, 'sparse pages', 128 * MIB);
 });

@@ -6,7 +6,7 @@
 #include "svc/blob/page.h"
 
 /* Chunk rows one commit may touch by a clear: each may drop many extents. */
-enum { PAGE_CLEAR_CHUNKS_MAX = 512 };
+enum { PAGE_CLEAR_CHUNKS_MAX = 2048 };
 
 struct segment {
 	uint16_t first, count; /* pages of the chunk */
