@@ -178,6 +178,7 @@ static void conn_next(struct conn *c, bool new_op)
 {
 	if (new_op) {
 		if (stopping || (opt.count > 0 && started_ops >= opt.count)) {
+			c->idle = true;
 			idle_count++;
 			return;
 		}
@@ -196,8 +197,8 @@ static void conn_next(struct conn *c, bool new_op)
 static void conn_ready(struct conn *c)
 {
 	struct reply reply;
-	if (!work->protocol->ready(c, &reply))
-		return;
+	if (c->idle || !work->protocol->ready(c, &reply))
+		return; /* an idle one may be closed by its server */
 	enum answer answer = work->answer(c, &reply);
 	if (answer == ANSWER_MORE) {
 		c->step++;
@@ -234,7 +235,7 @@ static void report(double seconds, struct usage before, struct usage after, doub
 {
 	qsort(samples, sample_count, sizeof *samples, by_value);
 	double ops = (double)sample_count, per_op = ops > 0 ? 1e6 / ops : 0;
-	printf("{\"work\":\"%s\",\"target\":\"%s\",\"connections\":%u,\"bytes\":%llu,\"ops\":%zu,\"seconds\":%.3f,\"rate\":%.1f,\"median_us\":%.1f,"
+	printf("{\"work\":\"%s\",\"target\":\"%s\",\"connections\":%u,\"bytes\":%llu,\"ops\":%zu,\"seconds\":%.3f,\"rate\":%.4f,\"median_us\":%.1f,"
 	       "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"bad\":%llu,\"reply_bytes\":%llu,\"server_cpu_us\":%.2f,\"server_cores\":%.2f,"
 	       "\"client_cpu_us\":%.2f,\"client_cores\":%.2f,\"server_written_bytes\":%llu,\"last_key\":%llu}\n",
 	       opt.work, opt.target, opt.connections, (unsigned long long)opt.bytes, sample_count, seconds, ops / seconds, quantile_us(0.5), quantile_us(0.99),

@@ -37,7 +37,7 @@ struct conn {
 	struct buf head;
 	struct slice body;
 	size_t sent_bytes;
-	bool blocked;
+	bool idle; /* asks no more */
 	/* The reply. */
 	struct buf in;
 	uint64_t skip_bytes; /* of a body nobody looks at, still to come */
