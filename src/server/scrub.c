@@ -305,7 +305,8 @@ static bool partitions_gap_skip(struct scrub *s, struct partition_list *l, struc
 		probe.len = len;
 		for (unsigned v = (unsigned char)next->bytes[len - 1] + 1u; v <= 255; v++) {
 			probe.bytes[len - 1] = (char)v;
-			if (engine->ops->list_partitions(engine, key_slice(&probe), 1, &l->arena, &page, &count) == ERR_OK) {
+			if (engine->ops->list_partitions(engine, key_slice(&probe), 1, &l->arena, &page, &count) ==
+			    ERR_OK) {
 				*next = probe;
 				return true;
 			}

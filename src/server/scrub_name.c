@@ -286,9 +286,9 @@ void scrub_progress(struct scrub *s, bool end)
 	/* The total is an estimate: 100 is said at the end only. */
 	int percent = end ? 100 : work >= s->work_total ? 99 : (int)(work * 100 / s->work_total);
 	double seconds = (double)(now - s->begun_ns) / 1e9;
-	double left = end || work == 0		? 0
-		      : work >= s->work_total	? 1
-						: seconds * (double)(s->work_total - work) / (double)work;
+	double left = end || work == 0	      ? 0
+		      : work >= s->work_total ? 1
+					      : seconds * (double)(s->work_total - work) / (double)work;
 	s->shown_ns = now;
 	s->shown_percent = percent;
 	if (s->terminal)

@@ -17,8 +17,9 @@ void scrub_extent_note(struct scrub *s, const struct extent_ref *e, bool retired
 		s->named = more;
 		s->named_cap = cap;
 	}
-	s->named[s->named_count++] = (struct scrub_extent){ .place = e->place, .blocks = engine_rocks_extent_space(e),
-							    .id = e->id, .retired = retired };
+	s->named[s->named_count++] = (struct scrub_extent){
+		.place = e->place, .blocks = engine_rocks_extent_space(e), .id = e->id, .retired = retired
+	};
 }
 
 static int by_place(const void *a, const void *b)

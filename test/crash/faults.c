@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LD_PRELOAD: makes the n-th call of a kind fail, once or from then on. ZAFFRE_FAULTS names a file of 40 bytes that a
  * test maps or writes while the process runs: u32 kind, u32 sticky, u32 errno, u32 unused, u64 countdown, u64 hits,
- * u64 calls seen while armed. Kinds: 1 allocations of C code but the C library's own (which aborts when it cannot register
- * a destructor), 2 all allocations (C++'s too), 3 writes to files, 4 syncs
- * of files, 5 opens, 6 reads of files. */
+ * u64 calls seen while armed. Kinds: 1 allocations of C code but the C library's own (which aborts when it cannot
+ * register a destructor), 2 all allocations (C++'s too), 3 writes to files, 4 syncs of files, 5 opens, 6 reads of
+ * files. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

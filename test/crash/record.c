@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LD_PRELOAD: writes down everything that changes files under ZAFFRE_RECORD_DIR, in order, into ZAFFRE_RECORD_LOG, for
- * test/crash/torn.c to replay. One call at a time, so the order of the log is the order of things. A file is known by its
- * inode, as names change. Not seen: stores to mapped files (TAIL) and stdio (RocksDB's LOG).
- * Writes to the file ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. */
+ * test/crash/torn.c to replay. One call at a time, so the order of the log is the order of things. A file is known by
+ * its inode, as names change. Not seen: stores to mapped files (TAIL) and stdio (RocksDB's LOG). Writes to the file
+ * ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. */
 #include "record.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,8 @@ static int (*real_open)(const char *, int, ...), (*real_openat)(int, const char 
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, off_t);
 static int (*real_fallocate)(int, int, off_t, off_t), (*real_rename)(const char *, const char *);
-static int (*real_unlink)(const char *), (*real_mkdir)(const char *, mode_t), (*real_mkdirat)(int, const char *, mode_t);
+static int (*real_unlink)(const char *), (*real_mkdir)(const char *, mode_t),
+	(*real_mkdirat)(int, const char *, mode_t);
 static int (*real_renameat)(int, const char *, int, const char *), (*real_unlinkat)(int, const char *, int);
 
 #define REAL(name) *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
@@ -53,7 +54,10 @@ static void put(const void *bytes, size_t len)
 static void event(enum record_kind kind, uint64_t ino, uint64_t offset, const char *path, const char *path2,
 		  const void *data, size_t len)
 {
-	struct record r = { .kind = kind, .ino = ino, .offset = offset, .length = len,
+	struct record r = { .kind = kind,
+			    .ino = ino,
+			    .offset = offset,
+			    .length = len,
 			    .path_length = path ? (uint32_t)strlen(path) : 0,
 			    .path2_length = path2 ? (uint32_t)strlen(path2) : 0 };
 	int keep = errno;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shutdown DIR: at the first byte on standard input, cuts the file system of DIR off from its disk, as a power cut does: nothing that is not on the disk yet
- * gets there any more, not even the journal (FS_IOC_SHUTDOWN without flushing the log; ext4 and XFS know it). */
+ * shutdown DIR: at the first byte on standard input, cuts the file system of DIR off from its disk, as a power cut
+ * does: nothing that is not on the disk yet gets there any more, not even the journal (FS_IOC_SHUTDOWN without flushing
+ * the log; ext4 and XFS know it). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define FS_SHUTDOWN	   _IOR('X', 125, uint32_t)
+#define FS_SHUTDOWN	       _IOR('X', 125, uint32_t)
 #define FS_SHUTDOWN_NOLOGFLUSH 2u
 
 int main(int argc, char **argv)

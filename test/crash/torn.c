@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Torn and reordered writes.
- *   torn write DIR MARKS COUNT      commits COUNT transactions (rows and extents), marking each in MARKS when it is told
- *   torn same LOG DIR SCRATCH       does a full replay of LOG equal DIR? (the check of the recorder)
- *   torn crash LOG SCRATCH STATES SEED   builds STATES crash states and opens each: nothing told is lost, nothing is half
- *   torn lies LOG SCRATCH STATES SEED    the same on a disk whose syncs lie: ends with 0 if a loss was seen
- * `write` runs under record.c. A crash state is a moment in the log, plus a choice: of the writes not followed by a sync of
- * their file any subset is there, each maybe torn between sectors of 512 bytes; of the changes of names not followed by a sync of
+ *   torn write DIR MARKS COUNT      commits COUNT transactions (rows and extents), marking each in MARKS when it is
+ * told torn same LOG DIR SCRATCH       does a full replay of LOG equal DIR? (the check of the recorder) torn crash LOG
+ * SCRATCH STATES SEED   builds STATES crash states and opens each: nothing told is lost, nothing is half torn lies LOG
+ * SCRATCH STATES SEED    the same on a disk whose syncs lie: ends with 0 if a loss was seen `write` runs under
+ * record.c. A crash state is a moment in the log, plus a choice: of the writes not followed by a sync of their file any
+ * subset is there, each maybe torn between sectors of 512 bytes; of the changes of names not followed by a sync of
  * their directory any prefix. */
 #include "record.h"
 
@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 enum { KEYS = 23, SECTOR = 512, TOGETHER = 4, FILES_MAX = 512, PARTITION_COUNT = 1 };
-#define PARTITION SLICE("torn\x01"		   \
-			"cx")
+#define PARTITION                                                                                                      \
+	SLICE("torn\x01"                                                                                               \
+	      "cx")
 
 static void die(const char *what, const char *more)
 {
@@ -155,8 +156,12 @@ static int write_main(const char *dir, const char *marks, uint64_t count)
 					    payload_finish(w, &p->payload) != ERR_OK)
 						die("no extent", "");
 				}
-				p->job = (struct store_job){ .partition = PARTITION, .apply = put_apply, .call = p,
-							     .arena = &p->arena, .done = put_done, .owner = p };
+				p->job = (struct store_job){ .partition = PARTITION,
+							     .apply = put_apply,
+							     .call = p,
+							     .arena = &p->arena,
+							     .done = put_done,
+							     .owner = p };
 				store_write(store, &p->job);
 			}
 			for (size_t i = 0; i < together; i++) {
@@ -248,7 +253,8 @@ static void durable_mark(size_t moment)
 		if (s->r.kind == RECORD_SYNC_DIR)
 			for (size_t k = names_until; k < i; k++)
 				if (is_name_change(&events[k]) &&
-				    (in_directory(events[k].path, s->path) || (events[k].path2 && in_directory(events[k].path2, s->path))))
+				    (in_directory(events[k].path, s->path) ||
+				     (events[k].path2 && in_directory(events[k].path2, s->path))))
 					names_until = k + 1;
 	}
 	for (size_t k = 0; k < names_until; k++)
@@ -335,7 +341,8 @@ static void content_apply(const struct event *e, bool torn)
 			die("cannot truncate", "");
 		break;
 	case RECORD_GROW:
-		if (fstat(f->fd, &st) == 0 && (uint64_t)st.st_size < e->r.offset && ftruncate(f->fd, (off_t)e->r.offset) != 0)
+		if (fstat(f->fd, &st) == 0 && (uint64_t)st.st_size < e->r.offset &&
+		    ftruncate(f->fd, (off_t)e->r.offset) != 0)
 			die("cannot grow", "");
 		break;
 	default:
@@ -450,7 +457,7 @@ static enum err look_apply(struct txn *txn, void *call)
 	for (uint32_t left = cursor_u32(&c); left && !c.failed; left--) {
 		struct extent_ref ref = extent_ref_decode(&c);
 		err = at + ref.length_bytes <= sizeof have ? extent_read(l->store, &ref, 0, ref.length_bytes, have + at)
-							    : ERR_CORRUPT;
+							   : ERR_CORRUPT;
 		if (err != ERR_OK)
 			l->wrong = "an extent that cannot be read";
 		at += ref.length_bytes;
@@ -488,7 +495,8 @@ static int state_judge(const char *dir, size_t moment)
 		err = store_read(store, PARTITION, look_apply, &look, &arena);
 		if (err != ERR_OK || look.wrong || look.n < told[k]) {
 			printf("key %u: told %llu, found %llu %s %s\n", (unsigned)k, (unsigned long long)told[k],
-			       (unsigned long long)look.n, err == ERR_OK ? "" : err_name(err), look.wrong ? look.wrong : "");
+			       (unsigned long long)look.n, err == ERR_OK ? "" : err_name(err),
+			       look.wrong ? look.wrong : "");
 			bad = 1;
 		}
 		arena_fini(&arena);
@@ -511,7 +519,8 @@ static int crash_main(const char *scratch, size_t states, uint64_t seed)
 		for (size_t k = 0; k < moment; k++)
 			unsynced += events[k].r.kind == RECORD_WRITE && !events[k].durable;
 		if (state_judge(dir, moment)) {
-			printf("state %llu, after %zu of %zu events\n", (unsigned long long)(seed + i), moment, event_count);
+			printf("state %llu, after %zu of %zu events\n", (unsigned long long)(seed + i), moment,
+			       event_count);
 			bad++;
 		}
 	}

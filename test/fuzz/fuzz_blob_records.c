@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What containers and accounts keep on disk: blobs, blocks, rows of extents, page chunks, containers. A record that is read is
- * written again, and read again as the same. The first byte of the input chooses the kind. */
+ * What containers and accounts keep on disk: blobs, blocks, rows of extents, page chunks, containers. A record that is
+ * read is written again, and read again as the same. The first byte of the input chooses the kind. */
 #include "base/bytes.h"
 #include "svc/account/resource.h"
 #include "svc/blob/manifest.h"

@@ -195,8 +195,9 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_max_open_files(p, OPEN_TABLES);
 	rocksdb_options_set_bytes_per_sync(p, 1 * MIB);
 	rocksdb_options_set_avoid_unnecessary_blocking_io(p, 1);
-	/* The program says what matters itself. This log holds the header of each start and nothing more: when a line cannot
-	 * be written to it, Debian's build stops the process by an assertion, be it on a disk that others filled. */
+	/* The program says what matters itself. This log holds the header of each start and nothing more: when a line
+	 * cannot be written to it, Debian's build stops the process by an assertion, be it on a disk that others
+	 * filled. */
 	rocksdb_options_set_info_log_level(p, 4);
 	rocksdb_options_set_max_log_file_size(p, 1 * MIB);
 	rocksdb_options_set_keep_log_file_num(p, 2);
