@@ -382,6 +382,14 @@ test('containers can be restored within their days', async () => {
 		assert.equal((await containerClient.getBlockBlobClient('x').downloadToBuffer()).toString(), 'kept');
 		assert.deepEqual((await containerClient.getProperties()).metadata, { a: 'b' });
 		await rejectsWith(service.undeleteContainer(name, version), 409, 'ContainerAlreadyExists');
+		await c.delete();
+		for await (const item of service.listContainers({ includeDeleted: true, prefix: name })) version = item.version;
+		await server.advanceClock(3 * DAY + 60);
+		// The SDK signs with the machine's clock.
+		const left = expectStatus(await client.get('/', { query: { comp: 'list', include: 'deleted', prefix: name } }), 200);
+		assert.deepEqual(elements(left.text, 'Name'), []);
+		const headers = { 'x-ms-deleted-container-name': name, 'x-ms-deleted-container-version': version };
+		expectError(await client.put(`/${name}`, { query: { restype: 'container', comp: 'undelete' }, headers }), 404, 'ContainerNotFound');
 	} finally {
 		await server.remove();
 	}

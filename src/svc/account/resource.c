@@ -274,6 +274,12 @@ enum err deleted_decode(struct slice value, struct arena *arena, struct deleted_
 	return c.failed ? ERR_CORRUPT : resource_decode(cursor_raw(&c, cursor_left(&c)), arena, &ret->resource);
 }
 
+/* Gone for everybody, even if the reaper did not come by yet. */
+static bool deleted_is_over(const struct deleted_resource *d, uint64_t now)
+{
+	return now >= d->deleted_ticks + (uint64_t)d->retention_days * 86400 * TICKS_PER_SECOND;
+}
+
 enum err resource_delete_remove(struct txn *txn, void *call)
 {
 	struct resource_delete *d = call;
@@ -338,6 +344,8 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 		return c->missing_error;
 	TRY(e);
 	TRY(deleted_decode(value, txn_arena(txn), &d));
+	if (deleted_is_over(&d, txn_now(txn)))
+		return c->missing_error;
 	e = resource_get(txn, d.resource.kind, c->name, &other);
 	if (e != ERR_NOT_FOUND)
 		return e == ERR_OK ? c->exists_error : e;
@@ -367,9 +375,12 @@ enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slic
 	*ret = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, rows.count ? rows.count : 1);
 	if (!*ret)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < rows.count; i++)
-		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &(*ret)[i]));
-	*ret_count = rows.count;
+	*ret_count = 0;
+	for (size_t i = 0; i < rows.count; i++) {
+		struct deleted_resource *d = &(*ret)[*ret_count];
+		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), d));
+		*ret_count += !deleted_is_over(d, txn_now(txn));
+	}
 	return ERR_OK;
 }
 
