@@ -14,7 +14,7 @@ import { expectStatus } from '../lib/assert.mjs';
 import { buildPreload, canPreload } from '../lib/native.mjs';
 import { random } from './random.mjs';
 
-const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? 12);
+const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? 8);
 const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const KIND = { allocC: 1, allocAll: 2, write: 3, sync: 4, open: 5, read: 6 };
 const ERRNO = { EIO: 5, ENOMEM: 12, EMFILE: 24, ENOSPC: 28 };
@@ -284,11 +284,11 @@ describe('faults', () => {
 	for (const sticky of [false, true]) {
 		const how = sticky ? 'from then on' : 'once';
 		test(`allocations of the program fail ${how}`, { skip }, (t) => trial(t, 'allocC', ERRNO.ENOMEM, sticky, ROUNDS * (sticky ? 1 : 3), 100));
-		test(`writes fail ${how}`, { skip }, (t) => trial(t, 'write', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 3), 40));
-		test(`writes find no space ${how}`, { skip }, (t) => trial(t, 'write', ERRNO.ENOSPC, sticky, Math.ceil(ROUNDS / 3), 40));
-		test(`syncs fail ${how}`, { skip }, (t) => trial(t, 'sync', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 3), 30));
+		test(`writes fail ${how}`, { skip }, (t) => trial(t, 'write', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 2), 14));
+		test(`writes find no space ${how}`, { skip }, (t) => trial(t, 'write', ERRNO.ENOSPC, sticky, Math.ceil(ROUNDS / 2), 14));
+		test(`syncs fail ${how}`, { skip }, (t) => trial(t, 'sync', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 2), 14));
 		test(`reads fail ${how}`, { skip }, (t) => trial(t, 'read', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 3), 5));
-		for (const [kind, errno, most] of [['allocC', ERRNO.ENOMEM, 300], ['open', ERRNO.EMFILE, 60], ['open', ERRNO.EIO, 60], ['read', ERRNO.EIO, 40], ['write', ERRNO.EIO, 30], ['write', ERRNO.ENOSPC, 30], ['sync', ERRNO.EIO, 12]])
+		for (const [kind, errno, most] of [['allocC', ERRNO.ENOMEM, 60], ['open', ERRNO.EMFILE, 40], ['open', ERRNO.EIO, 40], ['read', ERRNO.EIO, 26], ['write', ERRNO.EIO, 12], ['write', ERRNO.ENOSPC, 12], ['sync', ERRNO.EIO, 9]])
 			test(`at start, ${kind} fails ${how} with errno ${errno}`, { skip }, (t) => startTrial(t, kind, errno, sticky, ROUNDS, most));
 	}
 	test('any allocation fails once, those of RocksDB too', { skip }, (t) => trial(t, 'allocAll', ERRNO.ENOMEM, false, ROUNDS, 400));
