@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the disk alone can do, with the bytes of a work and nothing else:
- *   limit_disk DIR log BYTES GROUP SECONDS     groups of GROUP records appended to a file written before, one fdatasync each
- *   limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into files
- *                                              written before */
+ *   limit_disk DIR log BYTES GROUP SECONDS     groups of GROUP records appended to a file written before, one fdatasync
+ * each limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into
+ * files written before */
 #include "base/clock.h"
 #include "base/limits.h"
 
@@ -65,8 +65,8 @@ static void log_run(unsigned group)
 		at += bytes_a_group;
 	}
 	double seconds = (double)(now - from) * 1e-9;
-	printf("{\"work\":\"limit-log\",\"rate\":%.1f,\"syncs\":%.1f,\"bytes\":%zu,\"group\":%u}\n", (double)(groups * group) / seconds, (double)groups / seconds,
-	       record_bytes, group);
+	printf("{\"work\":\"limit-log\",\"rate\":%.1f,\"syncs\":%.1f,\"bytes\":%zu,\"group\":%u}\n",
+	       (double)(groups * group) / seconds, (double)groups / seconds, record_bytes, group);
 }
 
 struct writer {
@@ -103,7 +103,8 @@ static void file_run(unsigned count)
 		pthread_join(writers[i].thread, NULL);
 		rate += (double)writers[i].count / writers[i].seconds;
 	}
-	printf("{\"work\":\"limit-file\",\"rate\":%.3f,\"mb_s\":%.1f,\"bytes\":%zu,\"writers\":%u}\n", rate, rate * (double)record_bytes * 1e-6, record_bytes, count);
+	printf("{\"work\":\"limit-file\",\"rate\":%.3f,\"mb_s\":%.1f,\"bytes\":%zu,\"writers\":%u}\n", rate,
+	       rate * (double)record_bytes * 1e-6, record_bytes, count);
 }
 
 int main(int argc, char **argv)

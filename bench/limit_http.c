@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * limit_http DIR THREADS: the bare loop, and the bare log behind it. Requests are framed by the server's own parser on an
- * epoll loop like the server's; there is no service, no authorisation, no engine. GET answers 4 KiB from memory. PUT hands its
- * body to one log thread, which appends all that wait to a file written before, syncs once, and gives them back to their loops.
- * So a PUT here costs what any durable server of this shape must at least pay. Prints its port. */
+ * limit_http DIR THREADS: the bare loop, and the bare log behind it. Requests are framed by the server's own parser on
+ * an epoll loop like the server's; there is no service, no authorisation, no engine. GET answers 4 KiB from memory. PUT
+ * hands its body to one log thread, which appends all that wait to a file written before, syncs once, and gives them
+ * back to their loops. So a PUT here costs what any durable server of this shape must at least pay. Prints its port. */
 #include "base/limits.h"
 #include "wire/http1.h"
 
@@ -63,7 +63,8 @@ static bool conn_serve(struct conn *c)
 {
 	struct http_head head;
 	size_t scanned = 0;
-	if (http_parse_head(slice_make(c->in, c->len), &scanned, &head) != HTTP_PARSE_DONE || c->len < head.head_bytes + head.content_length)
+	if (http_parse_head(slice_make(c->in, c->len), &scanned, &head) != HTTP_PARSE_DONE ||
+	    c->len < head.head_bytes + head.content_length)
 		return false;
 	c->request_bytes = head.head_bytes + (size_t)head.content_length;
 	if (head.method == HTTP_GET) {
@@ -125,7 +126,8 @@ static void *log_run(void *arg)
 static void loop_answer(struct loop *l)
 {
 	static const char put_reply[] = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"0x8DC6D7C4F4E7A00\"\r\n"
-					"Last-Modified: Mon, 06 May 2024 07:08:09 GMT\r\nx-ms-version: 2021-06-08\r\nDate: Mon, 06 May 2024 07:08:09 GMT\r\n\r\n";
+					"Last-Modified: Mon, 06 May 2024 07:08:09 GMT\r\nx-ms-version: "
+					"2021-06-08\r\nDate: Mon, 06 May 2024 07:08:09 GMT\r\n\r\n";
 	uint64_t count;
 	if (read(l->event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
 		die("eventfd");
@@ -195,7 +197,8 @@ static void loop_start(struct loop *l)
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	pthread_mutex_init(&l->lock, NULL);
-	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->event_fd, &e) != 0 || pthread_create(&l->thread, NULL, loop_run, l) != 0)
+	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->event_fd, &e) != 0 ||
+	    pthread_create(&l->thread, NULL, loop_run, l) != 0)
 		die("loop");
 }
 
@@ -205,8 +208,10 @@ int main(int argc, char **argv)
 		return 2;
 	unsigned threads = (unsigned)strtoul(argv[2], NULL, 10);
 	log_prepare(argv[1]);
-	get_reply_bytes = (size_t)snprintf(get_reply, sizeof get_reply, "HTTP/1.1 200 OK\r\nContent-Length: 4096\r\nContent-Type: application/octet-stream\r\n"
-									 "ETag: \"0x8DC6D7C4F4E7A00\"\r\nLast-Modified: Mon, 06 May 2024 07:08:09 GMT\r\n\r\n");
+	get_reply_bytes =
+		(size_t)snprintf(get_reply, sizeof get_reply,
+				 "HTTP/1.1 200 OK\r\nContent-Length: 4096\r\nContent-Type: application/octet-stream\r\n"
+				 "ETag: \"0x8DC6D7C4F4E7A00\"\r\nLast-Modified: Mon, 06 May 2024 07:08:09 GMT\r\n\r\n");
 	memset(get_reply + get_reply_bytes, 'g', 4096);
 	get_reply_bytes += 4096;
 	for (unsigned i = 0; i < threads && i < THREADS_MAX; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * load WORK [--port N] [--connections N] [--seconds S | --count N] ...: drives one server and prints one line of JSON.
- * Each connection has one request under way; the next is sent as soon as the answer is whole. CPU time of the server (all
- * processes below --pid) and of this program are taken over the same window as the rate. */
+ * Each connection has one request under way; the next is sent as soon as the answer is whole. CPU time of the server
+ * (all processes below --pid) and of this program are taken over the same window as the rate. */
 #include "load.h"
 
 #include "base/clock.h"
@@ -17,7 +17,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-struct options opt = { .target = "zaffre", .auth = "sas", .container = "bench", .prefix = "b", .connections = 32, .seconds = 2, .warmup_seconds = 0.3 };
+struct options opt = { .target = "zaffre",
+		       .auth = "sas",
+		       .container = "bench",
+		       .prefix = "b",
+		       .connections = 32,
+		       .seconds = 2,
+		       .warmup_seconds = 0.3 };
 char *noise;
 const struct work *work;
 
@@ -62,7 +68,9 @@ uint64_t keys_given(void)
 int socket_open(int port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_port = htons((uint16_t)port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
 		die("port %d: %s", port, strerror(errno));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -103,7 +111,8 @@ static bool process_read(int pid, struct process *ret)
 	const char *rest = strrchr(text, ')');
 	unsigned long user, system;
 	int parent;
-	if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &parent, &user, &system) != 3)
+	if (!rest ||
+	    sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &parent, &user, &system) != 3)
 		return false;
 	*ret = (struct process){ .pid = pid, .parent = parent, .ticks = user + system };
 	return true;
@@ -160,7 +169,8 @@ static double own_cpu(void)
 {
 	struct rusage r;
 	getrusage(RUSAGE_SELF, &r);
-	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1e-6;
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1e-6;
 }
 
 static void sample_add(uint64_t ns)
@@ -209,7 +219,8 @@ static void conn_ready(struct conn *c)
 		started_ops--;
 	} else if (answer == ANSWER_BAD) {
 		if (bad_count++ < 1)
-			fprintf(stderr, "load: %s: unexpected answer %d: %.*s\n", opt.work, reply.status, (int)(reply.body.len < 300 ? reply.body.len : 300),
+			fprintf(stderr, "load: %s: unexpected answer %d: %.*s\n", opt.work, reply.status,
+				(int)(reply.body.len < 300 ? reply.body.len : 300),
 				reply.body.ptr ? reply.body.ptr : "");
 		if (bad_count > 100)
 			die("%s: too many unexpected answers", opt.work);
@@ -235,13 +246,17 @@ static void report(double seconds, struct usage before, struct usage after, doub
 {
 	qsort(samples, sample_count, sizeof *samples, by_value);
 	double ops = (double)sample_count, per_op = ops > 0 ? 1e6 / ops : 0;
-	printf("{\"work\":\"%s\",\"target\":\"%s\",\"connections\":%u,\"bytes\":%llu,\"ops\":%zu,\"seconds\":%.3f,\"rate\":%.4f,\"median_us\":%.1f,"
-	       "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"bad\":%llu,\"reply_bytes\":%llu,\"server_cpu_us\":%.2f,\"server_cores\":%.2f,"
+	printf("{\"work\":\"%s\",\"target\":\"%s\",\"connections\":%u,\"bytes\":%llu,\"ops\":%zu,\"seconds\":%.3f,"
+	       "\"rate\":%.4f,\"median_us\":%.1f,"
+	       "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"bad\":%llu,\"reply_bytes\":%llu,\"server_cpu_us\":%."
+	       "2f,\"server_cores\":%.2f,"
 	       "\"client_cpu_us\":%.2f,\"client_cores\":%.2f,\"server_written_bytes\":%llu,\"last_key\":%llu}\n",
-	       opt.work, opt.target, opt.connections, (unsigned long long)opt.bytes, sample_count, seconds, ops / seconds, quantile_us(0.5), quantile_us(0.99),
-	       quantile_us(0.999), quantile_us(1), (unsigned long long)bad_count, (unsigned long long)body_bytes_total,
-	       (after.cpu_seconds - before.cpu_seconds) * per_op, (after.cpu_seconds - before.cpu_seconds) / seconds, (own_after - own_before) * per_op,
-	       (own_after - own_before) / seconds, (unsigned long long)(after.written_bytes - before.written_bytes),
+	       opt.work, opt.target, opt.connections, (unsigned long long)opt.bytes, sample_count, seconds,
+	       ops / seconds, quantile_us(0.5), quantile_us(0.99), quantile_us(0.999), quantile_us(1),
+	       (unsigned long long)bad_count, (unsigned long long)body_bytes_total,
+	       (after.cpu_seconds - before.cpu_seconds) * per_op, (after.cpu_seconds - before.cpu_seconds) / seconds,
+	       (own_after - own_before) * per_op, (own_after - own_before) / seconds,
+	       (unsigned long long)(after.written_bytes - before.written_bytes),
 	       (unsigned long long)(opt.base + given_keys));
 }
 
@@ -251,7 +266,8 @@ static void run(void)
 	struct usage before = { 0 };
 	double own_before = 0;
 	uint64_t begin = now_ns(), from = 0;
-	uint64_t warm_ns = opt.count > 0 ? 0 : (uint64_t)(opt.warmup_seconds * 1e9), run_ns = (uint64_t)(opt.seconds * 1e9);
+	uint64_t warm_ns = opt.count > 0 ? 0 : (uint64_t)(opt.warmup_seconds * 1e9),
+		 run_ns = (uint64_t)(opt.seconds * 1e9);
 	for (unsigned i = 0; i < opt.connections; i++)
 		conn_next(&conns[i], true);
 	for (;;) {
@@ -272,7 +288,8 @@ static void run(void)
 	struct usage after = usage_read();
 	measuring = false;
 	size_t counted = sample_count;
-	/* What is under way is answered before the connections close, so that the next run starts with an idle server. */
+	/* What is under way is answered before the connections close, so that the next run starts with an idle server.
+	 */
 	stopping = true;
 	uint64_t patience = now_ns() + 5000000000u;
 	while (idle_count < opt.connections && now_ns() < patience) {
@@ -286,8 +303,10 @@ static void run(void)
 
 static void usage_print(void)
 {
-	fprintf(stderr, "usage: load WORK [--port N] [--target zaffre|azurite|nginx] [--auth sas|key] [--container NAME] [--prefix TEXT]\n"
-			"  [--connections N] [--seconds S] [--warmup S] [--count N] [--keys N] [--base N] [--bytes N] [--depth N] [--pid P[,P]]\n");
+	fprintf(stderr, "usage: load WORK [--port N] [--target zaffre|azurite|nginx] [--auth sas|key] [--container "
+			"NAME] [--prefix TEXT]\n"
+			"  [--connections N] [--seconds S] [--warmup S] [--count N] [--keys N] [--base N] [--bytes N] "
+			"[--depth N] [--pid P[,P]]\n");
 	for (size_t i = 0; i < sizeof all_works / sizeof all_works[0]; i++)
 		for (const struct work *w = all_works[i]; w->name; w++)
 			fprintf(stderr, "  %-12s %s\n", w->name, w->help);
@@ -324,10 +343,12 @@ static void options_read(int argc, char **argv)
 			const char **text;
 			double *seconds;
 		} table[] = {
-			{ "--target", NULL, &opt.target, NULL },     { "--auth", NULL, &opt.auth, NULL },     { "--container", NULL, &opt.container, NULL },
-			{ "--prefix", NULL, &opt.prefix, NULL },     { "--seconds", NULL, NULL, &opt.seconds }, { "--warmup", NULL, NULL, &opt.warmup_seconds },
-			{ "--count", &opt.count, NULL, NULL },	     { "--keys", &opt.keys, NULL, NULL },     { "--base", &opt.base, NULL, NULL },
-			{ "--bytes", &opt.bytes, NULL, NULL },	     { "--depth", &opt.depth, NULL, NULL },
+			{ "--target", NULL, &opt.target, NULL },       { "--auth", NULL, &opt.auth, NULL },
+			{ "--container", NULL, &opt.container, NULL }, { "--prefix", NULL, &opt.prefix, NULL },
+			{ "--seconds", NULL, NULL, &opt.seconds },     { "--warmup", NULL, NULL, &opt.warmup_seconds },
+			{ "--count", &opt.count, NULL, NULL },	       { "--keys", &opt.keys, NULL, NULL },
+			{ "--base", &opt.base, NULL, NULL },	       { "--bytes", &opt.bytes, NULL, NULL },
+			{ "--depth", &opt.depth, NULL, NULL },
 		};
 		bool found = false;
 		for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The load generator: one thread, one epoll set, one request under way per connection. A work says what a connection asks
- * next and what a good answer is; a protocol moves the bytes. Nothing here is shared with the server but codecs. */
+ * The load generator: one thread, one epoll set, one request under way per connection. A work says what a connection
+ * asks next and what a good answer is; a protocol moves the bytes. Nothing here is shared with the server but codecs.
+ */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
@@ -16,11 +17,11 @@ struct options {
 	int port;
 	unsigned connections;
 	double seconds, warmup_seconds;
-	uint64_t count;	 /* stop after so many operations; 0 = by time */
-	uint64_t keys;	 /* size of the population read from */
-	uint64_t base;	 /* first key written */
-	uint64_t bytes;	 /* payload */
-	uint64_t depth;	 /* blocks of a blob, entities of a batch or page */
+	uint64_t count;	   /* stop after so many operations; 0 = by time */
+	uint64_t keys;	   /* size of the population read from */
+	uint64_t base;	   /* first key written */
+	uint64_t bytes;	   /* payload */
+	uint64_t depth;	   /* blocks of a blob, entities of a batch or page */
 	int root_pids[16]; /* whose CPU time is the server's */
 	unsigned root_count;
 };
@@ -42,7 +43,7 @@ struct conn {
 	struct buf in;
 	uint64_t skip_bytes; /* of a body nobody looks at, still to come */
 	uint64_t skipped_bytes;
-	size_t scan_bytes;   /* how far chunks have been decoded */
+	size_t scan_bytes;	       /* how far chunks have been decoded */
 	size_t head_bytes, body_bytes; /* 0 until the head is whole */
 	bool chunked;
 	/* What the work remembers between its requests. */
@@ -80,20 +81,22 @@ extern const struct work works_blob[], works_queue[], works_table[], works_redis
 extern const struct work *work;
 
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-uint64_t next_key(void);      /* the next key to write */
+uint64_t next_key(void); /* the next key to write */
 uint64_t keys_given(void);
 int socket_open(int port);
 void conn_watch(struct conn *); /* its descriptor joins the loop */
 
 /* Requests from a template: the key's digits are the only part that changes. */
-struct template {
+struct template
+{
 	struct buf text;
 	size_t key_at;
 };
 void template_use(struct conn *, struct template *, uint64_t key);
 void template_init(struct template *, const char *method, const char *path, const char *query, const char *headers);
 void key_digits(char dst[KEY_DIGITS], uint64_t key);
-void http_request(struct conn *, const char *method, struct slice path, const char *query, const char *headers, struct slice body);
+void http_request(struct conn *, const char *method, struct slice path, const char *query, const char *headers,
+		  struct slice body);
 struct slice http_reply_header(const struct reply *, struct slice name);
 struct slice text_between(struct slice text, struct slice from, struct slice until);
 

@@ -46,7 +46,8 @@ void sign_init(void)
 	date_format_iso(now + 3600 * 2 * TICKS_PER_SECOND, expiry);
 	buf_printf(&text, ACCOUNT "\nrwdlacup\nbqt\nsco\n\n%.19sZ\n\n\n2021-06-08\n\n", expiry);
 	mac_put(&signature, buf_slice(&text));
-	buf_printf(&query, "sv=2021-06-08&ss=bqt&srt=sco&sp=rwdlacup&se=%.13s%%3A%.2s%%3A%.2sZ&sig=", expiry, expiry + 14, expiry + 17);
+	buf_printf(&query, "sv=2021-06-08&ss=bqt&srt=sco&sp=rwdlacup&se=%.13s%%3A%.2s%%3A%.2sZ&sig=", expiry,
+		   expiry + 14, expiry + 17);
 	for (size_t i = 0; i < signature.len; i++) {
 		char c = signature.ptr[i];
 		if (c == '+' || c == '/' || c == '=')
@@ -69,7 +70,8 @@ void sign_get(const char *path, const char *date, struct buf *ret)
 {
 	struct buf text;
 	buf_init(&text, 8192);
-	buf_printf(&text, "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:%s\nx-ms-version:2021-06-08\n/" ACCOUNT "%s", date, path);
+	buf_printf(&text, "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:%s\nx-ms-version:2021-06-08\n/" ACCOUNT "%s", date,
+		   path);
 	BUF_PUT(ret, "SharedKey " ACCOUNT ":");
 	mac_put(ret, buf_slice(&text));
 	buf_fini(&text);
@@ -87,7 +89,8 @@ static void head_put(struct buf *out, const char *method, struct slice path, con
 	buf_printf(out, "%s %.*s", method, SLICE_FMT(path));
 	if (query[0] || !plain)
 		buf_printf(out, "?%s%s%s", query, query[0] && !plain ? "&" : "", plain ? "" : sas);
-	buf_printf(out, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s%s", opt.port, plain ? "" : "x-ms-version: 2021-06-08\r\n", headers);
+	buf_printf(out, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s%s", opt.port,
+		   plain ? "" : "x-ms-version: 2021-06-08\r\n", headers);
 }
 
 /* The digits stand where the path has a '#'. */
@@ -117,7 +120,8 @@ void template_use(struct conn *c, struct template *t, uint64_t k)
 	buf_put(&c->head, buf_slice(&t->text));
 }
 
-void http_request(struct conn *c, const char *method, struct slice path, const char *query, const char *headers, struct slice body)
+void http_request(struct conn *c, const char *method, struct slice path, const char *query, const char *headers,
+		  struct slice body)
 {
 	head_put(&c->head, method, path, query, headers);
 	if (slice_is_set(body))
@@ -135,7 +139,8 @@ static void http_send(struct conn *c)
 {
 	size_t total = c->head.len + c->body.len;
 	while (c->sent_bytes < total) {
-		size_t head_done = c->sent_bytes < c->head.len ? c->sent_bytes : c->head.len, body_done = c->sent_bytes - head_done;
+		size_t head_done = c->sent_bytes < c->head.len ? c->sent_bytes : c->head.len,
+		       body_done = c->sent_bytes - head_done;
 		struct iovec iov[2] = { { c->head.ptr + head_done, c->head.len - head_done },
 					{ (void *)(uintptr_t)(c->body.ptr + body_done), c->body.len - body_done } };
 		struct iovec *first = iov[0].iov_len ? iov : iov + 1;
@@ -246,8 +251,8 @@ static bool reply_whole(struct conn *c)
 	return c->in.len >= c->head_bytes + c->body_bytes;
 }
 
-/* Azurite closes connections as idle when it was busy for longer than its patience with idle ones. The request goes again
- * on a new connection; its time counts from the first try. */
+/* Azurite closes connections as idle when it was busy for longer than its patience with idle ones. The request goes
+ * again on a new connection; its time counts from the first try. */
 static bool http_again(struct conn *c)
 {
 	if (strcmp(opt.target, "azurite") != 0 || c->in.len > 0 || c->head_bytes > 0)
@@ -274,7 +279,9 @@ static bool http_ready(struct conn *c, struct reply *ret)
 				c->skipped_bytes += (uint64_t)n;
 			}
 		} else {
-			size_t want = c->head_bytes && !c->chunked && !work->discard ? c->head_bytes + c->body_bytes - c->in.len : 16384;
+			size_t want = c->head_bytes && !c->chunked && !work->discard
+					      ? c->head_bytes + c->body_bytes - c->in.len
+					      : 16384;
 			char *room = buf_reserve(&c->in, want < 16384 ? 16384 : want);
 			if (!room)
 				die("%s: reply too large", opt.work);
@@ -292,7 +299,9 @@ static bool http_ready(struct conn *c, struct reply *ret)
 			continue;
 		*ret = (struct reply){ .status = (int)strtol(c->in.ptr + 9, NULL, 10),
 				       .head = slice_make(c->in.ptr, c->head_bytes),
-				       .body = work->discard && !c->chunked ? slice_make("", 0) : slice_make(c->in.ptr + c->head_bytes, c->body_bytes),
+				       .body = work->discard && !c->chunked
+						       ? slice_make("", 0)
+						       : slice_make(c->in.ptr + c->head_bytes, c->body_bytes),
 				       .body_bytes = work->discard && !c->chunked ? c->skipped_bytes : c->body_bytes };
 		return true;
 	}

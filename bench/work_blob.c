@@ -33,8 +33,12 @@ static void get_signed(struct conn *c, uint64_t k)
 		struct buf head;
 		char path[256];
 		buf_init(&head, 4096);
-		snprintf(path, sizeof path, ACCOUNT_PATH "%s/%s%08llu", opt.container, opt.prefix, (unsigned long long)k);
-		buf_printf(&head, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nx-ms-date: %s\r\nx-ms-version: 2021-06-08\r\nAuthorization: ", path, opt.port, sign_date());
+		snprintf(path, sizeof path, ACCOUNT_PATH "%s/%s%08llu", opt.container, opt.prefix,
+			 (unsigned long long)k);
+		buf_printf(&head,
+			   "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nx-ms-date: %s\r\nx-ms-version: "
+			   "2021-06-08\r\nAuthorization: ",
+			   path, opt.port, sign_date());
 		sign_get(path, sign_date(), &head);
 		buf_printf(&head, "\r\n\r\n");
 		buf_put_byte(&head, 0);
@@ -69,7 +73,9 @@ static void put_key(struct conn *c, uint64_t k)
 {
 	char headers[256];
 	if (!put.text.len) {
-		snprintf(headers, sizeof headers, "x-ms-blob-type: BlockBlob\r\nContent-Type: application/octet-stream\r\nContent-Length: %llu\r\n",
+		snprintf(headers, sizeof headers,
+			 "x-ms-blob-type: BlockBlob\r\nContent-Type: application/octet-stream\r\nContent-Length: "
+			 "%llu\r\n",
 			 (unsigned long long)opt.bytes);
 		template_init(&put, "PUT", blob_path(), "", headers);
 	}
@@ -82,7 +88,8 @@ static void put_request(struct conn *c)
 	put_key(c, next_key());
 }
 
-/* Few names, written again and again: what the disk has to take is the same as for new ones, what it has to keep is not. */
+/* Few names, written again and again: what the disk has to take is the same as for new ones, what it has to keep is
+ * not. */
 static void put_large_request(struct conn *c)
 {
 	put_key(c, opt.base + next_key() % opt.keys);
@@ -120,7 +127,8 @@ static void blocks_request(struct conn *c)
 		buf_printf(&c->note, "<Latest>%.12s</Latest>", id);
 	}
 	BUF_PUT(&c->note, "</BlockList>");
-	http_request(c, "PUT", slice_str(path), "comp=blocklist", "Content-Type: application/xml\r\n", buf_slice(&c->note));
+	http_request(c, "PUT", slice_str(path), "comp=blocklist", "Content-Type: application/xml\r\n",
+		     buf_slice(&c->note));
 }
 
 static enum answer blocks_answer(struct conn *c, const struct reply *r)
@@ -194,13 +202,19 @@ static enum answer health_answer(struct conn *c, const struct reply *r)
 }
 
 const struct work works_blob[] = {
-	{ "container", "make the container (--count 1 --connections 1)", &protocol_http, 0, 0, 1, false, container_request, container_answer },
-	{ "get", "GET random blobs of --bytes among --keys", &protocol_http, 4096, 0, 10000, false, get_request, get_answer },
-	{ "getlarge", "GET blobs of --bytes, each connection its own", &protocol_http, 64 << 20, 0, 4, true, get_large_request, get_answer },
+	{ "container", "make the container (--count 1 --connections 1)", &protocol_http, 0, 0, 1, false,
+	  container_request, container_answer },
+	{ "get", "GET random blobs of --bytes among --keys", &protocol_http, 4096, 0, 10000, false, get_request,
+	  get_answer },
+	{ "getlarge", "GET blobs of --bytes, each connection its own", &protocol_http, 64 << 20, 0, 4, true,
+	  get_large_request, get_answer },
 	{ "put", "PUT new blobs from --base on", &protocol_http, 4096, 0, 1, false, put_request, put_answer },
-	{ "putlarge", "PUT blobs, --keys names again and again", &protocol_http, 64 << 20, 0, 8, false, put_large_request, put_answer },
-	{ "blocks", "blobs of --depth blocks of --bytes and a list", &protocol_http, 4 << 20, 16, 8, false, blocks_request, blocks_answer },
-	{ "list", "whole lists of --keys blobs in pages of 5,000", &protocol_http, 0, 0, 50000, false, list_request, list_answer },
+	{ "putlarge", "PUT blobs, --keys names again and again", &protocol_http, 64 << 20, 0, 8, false,
+	  put_large_request, put_answer },
+	{ "blocks", "blobs of --depth blocks of --bytes and a list", &protocol_http, 4 << 20, 16, 8, false,
+	  blocks_request, blocks_answer },
+	{ "list", "whole lists of --keys blobs in pages of 5,000", &protocol_http, 0, 0, 50000, false, list_request,
+	  list_answer },
 	{ "health", "GET /health", &protocol_http, 0, 0, 1, false, health_request, health_answer },
 	{ 0 },
 };

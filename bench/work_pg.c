@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PostgreSQL doing what the table works do: prepared statements, one row per entity, a version for the ETag. --container is a
- * connection string. libpq is driven without blocking from the same loop. */
+ * PostgreSQL doing what the table works do: prepared statements, one row per entity, a version for the ETag.
+ * --container is a connection string. libpq is driven without blocking from the same loop. */
 #include "load.h"
 
 #include <libpq-fe.h>
@@ -27,14 +27,19 @@ static void pg_open(struct conn *c)
 		int count;
 	} statements[] = {
 		{ "insert",
-		  "INSERT INTO entity (pk, rk, version, name, count, ratio, done, due) VALUES ($1, $2, 1, $3, $4::int, $5::float8, $6::boolean, $7::timestamptz)", 7 },
-		{ "get", "SELECT pk, rk, version, name, count, ratio, done, due FROM entity WHERE pk = $1 AND rk = $2", 2 },
+		  "INSERT INTO entity (pk, rk, version, name, count, ratio, done, due) VALUES ($1, $2, 1, $3, $4::int, "
+		  "$5::float8, $6::boolean, $7::timestamptz)",
+		  7 },
+		{ "get", "SELECT pk, rk, version, name, count, ratio, done, due FROM entity WHERE pk = $1 AND rk = $2",
+		  2 },
 		{ "upsert",
-		  "INSERT INTO entity (pk, rk, version, name, count, ratio, done, due) VALUES ($1, $2, 1, $3, $4::int, $5::float8, $6::boolean, $7::timestamptz) "
+		  "INSERT INTO entity (pk, rk, version, name, count, ratio, done, due) VALUES ($1, $2, 1, $3, $4::int, "
+		  "$5::float8, $6::boolean, $7::timestamptz) "
 		  "ON CONFLICT (pk, rk) DO UPDATE SET version = 1",
 		  7 },
 		{ "update",
-		  "UPDATE entity SET version = version + 1, name = $3, count = $4::int, ratio = $5::float8, done = $6::boolean, due = $7::timestamptz "
+		  "UPDATE entity SET version = version + 1, name = $3, count = $4::int, ratio = $5::float8, done = "
+		  "$6::boolean, due = $7::timestamptz "
 		  "WHERE pk = $1 AND rk = $2 AND version = $8::bigint",
 		  8 },
 	};
@@ -42,7 +47,8 @@ static void pg_open(struct conn *c)
 	if (PQstatus(pg) != CONNECTION_OK)
 		die("%s", PQerrorMessage(pg));
 	for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
-		pg_must(pg, PQprepare(pg, statements[i].name, statements[i].text, statements[i].count, NULL), statements[i].name);
+		pg_must(pg, PQprepare(pg, statements[i].name, statements[i].text, statements[i].count, NULL),
+			statements[i].name);
 	PQsetnonblocking(pg, 1);
 	c->link = pg;
 	c->fd = PQsocket(pg);
@@ -93,8 +99,9 @@ static void row_request(struct conn *c, const char *name, uint64_t key, bool who
 	buf_clear(&c->note);
 	buf_printf(&c->note, "p%02u%c%08llu%c", (unsigned)(key % 16), 0, (unsigned long long)key, 0);
 	if (whole) {
-		buf_printf(&c->note, "%s%c%llu%c%.6f%c%s%c2024-05-06T07:08:09.123456Z%c%llu%c", text, 0, (unsigned long long)key % 100000, 0,
-			   (double)(key % 1000) / 7.0 + 0.25, 0, key % 2 ? "true" : "false", 0, 0, (unsigned long long)version, 0);
+		buf_printf(&c->note, "%s%c%llu%c%.6f%c%s%c2024-05-06T07:08:09.123456Z%c%llu%c", text, 0,
+			   (unsigned long long)key % 100000, 0, (double)(key % 1000) / 7.0 + 0.25, 0,
+			   key % 2 ? "true" : "false", 0, 0, (unsigned long long)version, 0);
 		s.count = version > 0 ? 8 : 7;
 	}
 	const char *value = c->note.ptr;
@@ -139,6 +146,7 @@ static enum answer pupdate_answer(struct conn *c, const struct reply *r)
 const struct work works_pg[] = {
 	{ "pinsert", "PostgreSQL: insert", &protocol_pg, 0, 0, 1, false, pinsert_request, pdone },
 	{ "pget", "PostgreSQL: select by key", &protocol_pg, 0, 0, 10000, false, pget_request, pdone },
-	{ "pupdate", "PostgreSQL: update where the version is still the one read", &protocol_pg, 0, 0, 1, false, pupdate_request, pupdate_answer },
+	{ "pupdate", "PostgreSQL: update where the version is still the one read", &protocol_pg, 0, 0, 1, false,
+	  pupdate_request, pupdate_answer },
 	{ 0 },
 };

@@ -59,7 +59,8 @@ static void qtake_request(struct conn *c)
 	if (c->step == 0)
 		http_request(c, "GET", slice_str(path), "numofmessages=1&visibilitytimeout=60", "", SLICE_NONE);
 	else
-		http_request(c, "DELETE", slice_make(c->note.ptr, strlen(c->note.ptr)), c->note.ptr + strlen(c->note.ptr) + 1, "", SLICE_NONE);
+		http_request(c, "DELETE", slice_make(c->note.ptr, strlen(c->note.ptr)),
+			     c->note.ptr + strlen(c->note.ptr) + 1, "", SLICE_NONE);
 }
 
 static enum answer qtake_answer(struct conn *c, const struct reply *r)
@@ -82,7 +83,8 @@ static enum answer qtake_answer(struct conn *c, const struct reply *r)
 }
 
 const struct work works_queue[] = {
-	{ "queue", "make the queue (--count 1 --connections 1)", &protocol_http, 0, 0, 1, false, queue_request, queue_answer },
+	{ "queue", "make the queue (--count 1 --connections 1)", &protocol_http, 0, 0, 1, false, queue_request,
+	  queue_answer },
 	{ "qput", "put messages of --bytes", &protocol_http, 512, 0, 1, false, qput_request, qput_answer },
 	{ "qtake", "get one message and delete it", &protocol_http, 512, 0, 1, false, qtake_request, qtake_answer },
 	{ 0 },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who is asking, and may they? Pure: the caller gives keys, stored policies and time; nothing is fetched here.
  *
- * auth_authenticate finds the scheme (Shared Key, Shared Key Lite, account SAS, service SAS, user delegation SAS, bearer, or
- * none) and proves it; auth_authorize then asks whether that identity may do one operation. Secrets are compared in constant
- * time and never written anywhere. Both account keys count. */
+ * auth_authenticate finds the scheme (Shared Key, Shared Key Lite, account SAS, service SAS, user delegation SAS,
+ * bearer, or none) and proves it; auth_authorize then asks whether that identity may do one operation. Secrets are
+ * compared in constant time and never written anywhere. Both account keys count. */
 #ifndef AUTH_AUTH_H
 #define AUTH_AUTH_H
 
@@ -27,19 +27,20 @@ enum auth_kind {
 struct auth_identity {
 	enum auth_kind kind;
 	struct slice permissions;    /* SAS: letters, the token's or the policy's */
-	struct slice services;       /* account SAS: ss */
+	struct slice services;	     /* account SAS: ss */
 	struct slice resource_types; /* account SAS: srt */
-	char resource;               /* service SAS: 'c', 'b', 's' for sr=bs (snapshot), 'v' for sr=bv, 'd', 'q', 't', 'f' ... */
+	char resource; /* service SAS: 'c', 'b', 's' for sr=bs (snapshot), 'v' for sr=bv, 'd', 'q', 't', 'f' ... */
 	struct slice override_cache_control, override_content_disposition, override_content_encoding,
-		override_content_language, override_content_type; /* rscc, rscd, rsce, rscl, rsct; absent if not given */
+		override_content_language,
+		override_content_type; /* rscc, rscd, rsce, rscl, rsct; absent if not given */
 	bool has_table_range;
 	struct slice start_pk, start_rk, end_pk, end_rk; /* table SAS; absent = unbounded */
-	struct slice subject, tenant;                    /* bearer, delegation: oid, tid */
-	/* What a service or delegation SAS reaches; auth_authorize holds every request (and every part of a batch) to it.
-	 * scope_object is empty unless the token names one object. Tables compare without case. */
+	struct slice subject, tenant;			 /* bearer, delegation: oid, tid */
+	/* What a service or delegation SAS reaches; auth_authorize holds every request (and every part of a batch) to
+	 * it. scope_object is empty unless the token names one object. Tables compare without case. */
 	struct slice scope_container, scope_object;
-	struct slice encryption_scope;                   /* ses; absent if not given */
-	uint32_t sas_version;                            /* sv as yyyymmdd; 0 if no SAS */
+	struct slice encryption_scope; /* ses; absent if not given */
+	uint32_t sas_version;	       /* sv as yyyymmdd; 0 if no SAS */
 };
 
 struct auth_account {
@@ -61,9 +62,9 @@ struct auth_policy { /* a stored access policy, or part of one */
 struct auth_delegation {
 	struct slice object_id, tenant_id; /* skoid, sktid: whose rights the key carries */
 	uint64_t start_ticks, expiry_ticks;
-	struct slice service;              /* sks: "b", "q", "t", "f" */
-	struct slice version;              /* skv as text */
-	struct slice delegated_tenant;     /* skdutid; absent if not asked for */
+	struct slice service;	       /* sks: "b", "q", "t", "f" */
+	struct slice version;	       /* skv as text */
+	struct slice delegated_tenant; /* skdutid; absent if not asked for */
 };
 enum { AUTH_DELEGATION_KEY_BYTES = 32 };
 /* The key's value, made with the first account key that is set. ERR_NOT_FOUND if none is. */
@@ -77,11 +78,11 @@ struct auth_request {
 	const struct query *query;
 	enum auth_service service;
 	const struct auth_account *account;
-	bool path_style;              /* the URL path begins with the account (the signed path then holds it twice) */
+	bool path_style;	      /* the URL path begins with the account (the signed path then holds it twice) */
 	struct slice account_in_path; /* as sent, may carry "-secondary" */
-	struct slice container;       /* decoded; container, queue, table or share; empty at service level */
-	struct slice object;          /* decoded; empty if none */
-	uint32_t version;             /* effective x-ms-version */
+	struct slice container;	      /* decoded; container, queue, table or share; empty at service level */
+	struct slice object;	      /* decoded; empty if none */
+	uint32_t version;	      /* effective x-ms-version */
 	bool secure;
 	struct slice client_ip;
 	uint64_t now_ticks;
@@ -89,11 +90,12 @@ struct auth_request {
 	enum err (*find_policy)(void *arg, struct slice id, struct auth_policy *ret);
 	void *find_policy_arg;
 	const struct auth_bearer_config *bearer;
-	const struct auth_account *account_for_delegation; /* delegation keys derive from its secret; NULL: from `account` */
+	const struct auth_account
+		*account_for_delegation; /* delegation keys derive from its secret; NULL: from `account` */
 };
 
 struct auth_failure {
-	struct slice detail;         /* AuthenticationErrorDetail for the client, absent if none */
+	struct slice detail;	     /* AuthenticationErrorDetail for the client, absent if none */
 	struct slice string_to_sign; /* for the debug log only */
 };
 
@@ -102,15 +104,18 @@ enum err auth_authenticate(const struct auth_request *, struct arena *, struct a
 
 /* One operation's demands, from ops.def. */
 struct auth_demand {
-	const char *sas;         /* any of these letters; "x&y" all of them; "" never by service SAS; "*" any permission */
+	const char *sas; /* any of these letters; "x&y" all of them; "" never by service SAS; "*" any permission */
 	const char *account_sas;
-	char resource_type;      /* s, c, o */
-	bool at_container;       /* the operation addresses a container (not an object): service SAS of a blob does not reach it */
-	bool no_bearer;          /* not with a bearer token: container and table ACLs, Get Account Information */
-	bool bearer_only;        /* only with a bearer token: Get User Delegation Key */
+	char resource_type; /* s, c, o */
+	bool at_container;  /* the operation addresses a container (not an object): service SAS of a blob does not reach
+			       it */
+	bool no_bearer;	    /* not with a bearer token: container and table ACLs, Get Account Information */
+	bool bearer_only;   /* only with a bearer token: Get User Delegation Key */
 };
-enum err auth_authorize(const struct auth_request *, const struct auth_identity *, const struct auth_demand *) MUST_CHECK;
-/* True if the identity's SAS carries the letter (owner and bearer: always). For rules inside operations (overwrite, tags). */
+enum err auth_authorize(const struct auth_request *, const struct auth_identity *,
+			const struct auth_demand *) MUST_CHECK;
+/* True if the identity's SAS carries the letter (owner and bearer: always). For rules inside operations (overwrite,
+ * tags). */
 bool auth_allows(const struct auth_identity *, char letter);
 
 #endif

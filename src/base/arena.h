@@ -37,7 +37,7 @@ struct slice arena_dup(struct arena *, struct slice s);
 /* printf into the arena; absent on failure. */
 struct slice arena_printf(struct arena *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define ARENA_NEW(arena, type) ((type *)arena_zalloc((arena), sizeof(type)))
+#define ARENA_NEW(arena, type)		    ((type *)arena_zalloc((arena), sizeof(type)))
 #define ARENA_NEW_ARRAY(arena, type, count) ((type *)arena_zalloc_array((arena), sizeof(type), (count)))
 void *arena_zalloc_array(struct arena *, size_t size, size_t count);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #undef sprintf /* a macro in some fortified headers */
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets atoi atol atoll atof strtok localtime gmtime ctime asctime
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets atoi atol atoll atof strtok localtime gmtime    \
+	ctime asctime
 #endif
 #endif

@@ -9,12 +9,12 @@
 
 #define TICKS_PER_SECOND UINT64_C(10000000)
 #define TICKS_UNIX_EPOCH UINT64_C(621355968000000000)
-#define TICKS_FOREVER UINT64_MAX
+#define TICKS_FOREVER	 UINT64_MAX
 
 struct clock {
 	uint64_t (*now)(struct clock *);
 	const int64_t *shift_seconds; /* wall clock: added if not NULL; may point into shared memory */
-	uint64_t fake_ticks;          /* fake clock: what it says, read and written atomically */
+	uint64_t fake_ticks;	      /* fake clock: what it says, read and written atomically */
 };
 
 void clock_init_wall(struct clock *, const int64_t *shift_seconds);

@@ -51,7 +51,8 @@ void rng_bytes(struct rng *r, void *dst, size_t len)
 		}
 		if (r->pool_used == sizeof r->pool) {
 			if (getrandom(r->pool, sizeof r->pool, 0) != (ssize_t)sizeof r->pool)
-				abort(); /* the kernel promises whole reads up to 256 bytes; without randomness no id is safe */
+				abort(); /* the kernel promises whole reads up to 256 bytes; without randomness no id is
+					    safe */
 			r->pool_used = 0;
 		}
 		size_t n = sizeof r->pool - r->pool_used;

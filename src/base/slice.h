@@ -16,7 +16,7 @@ struct slice {
 };
 
 #define SLICE(literal) ((struct slice){ "" literal, sizeof(literal) - 1 })
-#define SLICE_NONE ((struct slice){ NULL, 0 })
+#define SLICE_NONE     ((struct slice){ NULL, 0 })
 /* For printf("%.*s"). */
 #define SLICE_FMT(s) (int)(s).len, (s).ptr
 
@@ -58,7 +58,8 @@ bool slice_has_prefix_nocase(struct slice s, struct slice prefix);
 size_t slice_find_byte(struct slice s, char c);
 /* Without leading and trailing spaces and tabs. */
 struct slice slice_trim(struct slice s);
-/* Splits at the first `c`: returns what stands before, moves *rest behind it; *rest becomes absent when no `c` is left. */
+/* Splits at the first `c`: returns what stands before, moves *rest behind it; *rest becomes absent when no `c` is left.
+ */
 struct slice slice_cut(struct slice *rest, char c);
 /* Decimal digits only, no sign, no blanks, no overflow. */
 bool slice_to_u64(struct slice s, uint64_t *ret);

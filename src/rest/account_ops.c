@@ -8,7 +8,8 @@
 
 #define DELEGATION_MAX_TICKS (UINT64_C(7) * 86400 * TICKS_PER_SECOND)
 
-/* --- Get Account Information --------------------------------------------------------------------------------------------------------- */
+/* --- Get Account Information
+ * --------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_info(struct request *r)
 {
@@ -25,7 +26,8 @@ static enum err format_info(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get User Delegation Key ----------------------------------------------------------------------------------------------------------- */
+/* --- Get User Delegation Key
+ * ----------------------------------------------------------------------------------------------------------- */
 
 struct key_call {
 	struct auth_delegation delegation;
@@ -81,7 +83,8 @@ static enum err format_key(struct request *r)
 	struct buf *b = &r->response.body;
 	TRY(auth_delegation_key(rest_server_account(r->server, r->account), d, key));
 	base64_encode_to(text, slice_make(key, sizeof key));
-	size_t start_len = date_format_iso_short(d->start_ticks, start), expiry_len = date_format_iso_short(d->expiry_ticks, expiry);
+	size_t start_len = date_format_iso_short(d->start_ticks, start),
+	       expiry_len = date_format_iso_short(d->expiry_ticks, expiry);
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	xml_begin(b);
@@ -98,5 +101,9 @@ static enum err format_key(struct request *r)
 }
 
 const struct handler handler_blob_account_info = { .parse = parse_info, .format = format_info };
-const struct handler handler_blob_delegation_key = { .parse = parse_key, .parse_body = parse_key_body, .format = format_key };
-const struct handler handler_queue_delegation_key = { .parse = parse_key, .parse_body = parse_key_body, .format = format_key };
+const struct handler handler_blob_delegation_key = { .parse = parse_key,
+						     .parse_body = parse_key_body,
+						     .format = format_key };
+const struct handler handler_queue_delegation_key = { .parse = parse_key,
+						      .parse_body = parse_key_body,
+						      .format = format_key };

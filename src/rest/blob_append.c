@@ -92,5 +92,7 @@ static enum err format_seal(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_blob_append = { .parse = parse_append, .parse_body = check_append, .format = format_append };
+const struct handler handler_blob_append = { .parse = parse_append,
+					     .parse_body = check_append,
+					     .format = format_append };
 const struct handler handler_blob_seal = { .parse = parse_seal, .format = format_seal };

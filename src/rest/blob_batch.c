@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blob Batch: up to 256 deletes or tier changes in one request, each a request of its own: authorised by itself, answered by
- * itself, in no order and not atomic together. */
+ * Blob Batch: up to 256 deletes or tier changes in one request, each a request of its own: authorised by itself,
+ * answered by itself, in no order and not atomic together. */
 #include "rest/blob_common.h"
 #include "rest/driver.h"
 #include "wire/multipart.h"
@@ -23,8 +23,12 @@ static enum err run_parts(struct request *r)
 	struct batch_call *c = r->call;
 	for (size_t i = 0; i < c->parts.count; i++) {
 		const struct multipart_request *q = &c->parts.requests[i];
-		struct child_part part = { .method = q->method, .target = q->url, .headers = q->headers,
-					   .header_count = q->header_count, .body = q->body, .allowed = is_allowed };
+		struct child_part part = { .method = q->method,
+					   .target = q->url,
+					   .headers = q->headers,
+					   .header_count = q->header_count,
+					   .body = q->body,
+					   .allowed = is_allowed };
 		c->part[i] = request_run_child(r, &part);
 		if (!c->part[i])
 			return ERR_NO_MEMORY;
@@ -103,9 +107,11 @@ static enum err format(struct request *r)
 	response_header(r, "Content-Type", type);
 	for (size_t i = 0; i < c->parts.count; i++) {
 		struct slice content_id = c->parts.requests[i].content_id;
-		struct slice headers = slice_is_set(content_id) ?
-			arena_printf(r->arena, "Content-Type: application/http\r\nContent-ID: %.*s\r\n", SLICE_FMT(content_id)) :
-			SLICE("Content-Type: application/http\r\n");
+		struct slice headers =
+			slice_is_set(content_id)
+				? arena_printf(r->arena, "Content-Type: application/http\r\nContent-ID: %.*s\r\n",
+					       SLICE_FMT(content_id))
+				: SLICE("Content-Type: application/http\r\n");
 		multipart_put_part(b, boundary, headers);
 		request_child_answer(c->part[i], b);
 		multipart_put_part_end(b);

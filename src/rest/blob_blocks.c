@@ -8,7 +8,8 @@
 #include "wire/hash.h"
 #include "wire/xml.h"
 
-/* --- Put Block -------------------------------------------------------------------------------------------------------------- */
+/* --- Put Block
+ * -------------------------------------------------------------------------------------------------------------- */
 
 struct block_call {
 	struct blob_put_block_call put; /* first: the apply gets this */
@@ -30,7 +31,8 @@ enum err blob_block_id_parse(struct request *r, struct slice *ret)
 	if (text.len == 0 || base64_decode(text, r->arena, ret) != ERR_OK || ret->len == 0)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blockid", text, "Not a valid base64 string.");
 	if (ret->len > BLOCK_ID_MAX_BYTES)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blockid", text, "The block ID is longer than 64 bytes.");
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blockid", text,
+				   "The block ID is longer than 64 bytes.");
 	return ERR_OK;
 }
 
@@ -75,7 +77,8 @@ static enum err format_block(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Put Block List ----------------------------------------------------------------------------------------------------------- */
+/* --- Put Block List
+ * ----------------------------------------------------------------------------------------------------------- */
 
 struct list_call {
 	struct blob_put_block_list_call list; /* first: the apply gets this */
@@ -150,7 +153,8 @@ static enum err format_list(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Block List ------------------------------------------------------------------------------------------------------------- */
+/* --- Get Block List
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_get_list(struct request *r)
 {
@@ -205,6 +209,10 @@ static enum err format_get_list(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_blob_put_block = { .parse = parse_block, .parse_body = check_block, .format = format_block };
-const struct handler handler_blob_put_block_list = { .parse = parse_list, .parse_body = parse_list_body, .format = format_list };
+const struct handler handler_blob_put_block = { .parse = parse_block,
+						.parse_body = check_block,
+						.format = format_block };
+const struct handler handler_blob_put_block_list = { .parse = parse_list,
+						     .parse_body = parse_list_body,
+						     .format = format_list };
 const struct handler handler_blob_get_block_list = { .parse = parse_get_list, .format = format_get_list };

@@ -118,7 +118,8 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 	return ERR_OK;
 }
 
-/* --- hashes of the body ------------------------------------------------------------------------------------------------ */
+/* --- hashes of the body
+ * ------------------------------------------------------------------------------------------------ */
 
 enum err body_checks_parse(struct request *r, struct body_checks *ret)
 {
@@ -173,11 +174,25 @@ void body_checks_put_headers(struct request *r, bool md5, bool crc64)
 		response_header(r, "x-ms-content-crc64", crc64_text(r));
 }
 
-/* --- tiers, holds, encryption ------------------------------------------------------------------------------------------- */
+/* --- tiers, holds, encryption
+ * ------------------------------------------------------------------------------------------- */
 
-static const char *const tier_words[] = { [TIER_NONE] = "", [TIER_HOT] = "Hot", [TIER_COOL] = "Cool", [TIER_COLD] = "Cold",
-					  [TIER_ARCHIVE] = "Archive", [TIER_PREMIUM_FIRST] = "P4", "P6", "P10", "P15", "P20",
-					  "P30", "P40", "P50", "P60", "P70", "P80" };
+static const char *const tier_words[] = { [TIER_NONE] = "",
+					  [TIER_HOT] = "Hot",
+					  [TIER_COOL] = "Cool",
+					  [TIER_COLD] = "Cold",
+					  [TIER_ARCHIVE] = "Archive",
+					  [TIER_PREMIUM_FIRST] = "P4",
+					  "P6",
+					  "P10",
+					  "P15",
+					  "P20",
+					  "P30",
+					  "P40",
+					  "P50",
+					  "P60",
+					  "P70",
+					  "P80" };
 
 const char *blob_tier_word(enum blob_tier t)
 {
@@ -200,7 +215,8 @@ enum err blob_tier_parse(struct request *r, enum blob_tier *ret)
 
 enum err blob_refuse_encryption(struct request *r)
 {
-	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope", "x-ms-source-encryption-key" };
+	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope",
+					     "x-ms-source-encryption-key" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct slice v = request_header(r, names[i]);
 		if (slice_is_set(v)) /* the value may be a key: only the name is told */
@@ -215,7 +231,8 @@ enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	struct slice hold = request_header(r, "x-ms-legal-hold");
 	if (slice_is_set(until)) {
-		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) || c->immutable_until_ticks <= r->arrival_ticks)
+		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) ||
+		    c->immutable_until_ticks <= r->arrival_ticks)
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
 		c->immutability = IMMUTABLE_UNLOCKED;
 		if (slice_eq_nocase(mode, SLICE("locked")))
@@ -235,7 +252,8 @@ enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 {
 	TRY(blob_target_write(r, &c->target));
 	if (c->target.snapshot_ticks || c->target.version_ticks)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, c->target.snapshot_ticks ? "snapshot" : "versionid",
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE,
+				   c->target.snapshot_ticks ? "snapshot" : "versionid",
 				   request_param(r, c->target.snapshot_ticks ? "snapshot" : "versionid"),
 				   "This parameter is not allowed here.");
 	TRY(blob_refuse_encryption(r));
@@ -248,7 +266,8 @@ enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 	return ERR_OK;
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* --- answers
+ * -------------------------------------------------------------------------------------------------------------- */
 
 bool container_version_parse(struct slice text, uint64_t *ret_ticks)
 {
@@ -257,7 +276,9 @@ bool container_version_parse(struct slice text, uint64_t *ret_ticks)
 		return false;
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.ptr[i];
-		unsigned d = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 16;
+		unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+			     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+						    : 16;
 		if (d == 16)
 			return false;
 		v = v << 4 | d;
@@ -294,11 +315,11 @@ static void put_http(struct request *r, const struct blob_http *h, bool whole)
 	const struct auth_identity *o = &r->identity;
 	struct slice type = slice_is_set(o->override_content_type) ? o->override_content_type : h->content_type;
 	response_header(r, "Content-Type", slice_is_set(type) ? type : SLICE("application/octet-stream"));
-#define PUT_OR(name, override, own)                                                      \
-	do {                                                                             \
-		struct slice value_ = slice_is_set(override) ? (override) : (own);       \
-		if (slice_is_set(value_))                                                \
-			response_header(r, name, value_);                                \
+#define PUT_OR(name, override, own)                                                                                    \
+	do {                                                                                                           \
+		struct slice value_ = slice_is_set(override) ? (override) : (own);                                     \
+		if (slice_is_set(value_))                                                                              \
+			response_header(r, name, value_);                                                              \
 	} while (0)
 	PUT_OR("Content-Encoding", o->override_content_encoding, h->content_encoding);
 	PUT_OR("Content-Language", o->override_content_language, h->content_language);
@@ -312,9 +333,14 @@ static void put_http(struct request *r, const struct blob_http *h, bool whole)
 	}
 }
 
-static const char *const type_words[] = { [BLOB_BLOCK] = "BlockBlob", [BLOB_PAGE] = "PageBlob", [BLOB_APPEND] = "AppendBlob" };
-static const char *const copy_words[] = { [COPY_NONE] = "", [COPY_PENDING] = "pending", [COPY_SUCCESS] = "success",
-					  [COPY_ABORTED] = "aborted", [COPY_FAILED] = "failed" };
+static const char *const type_words[] = {
+	[BLOB_BLOCK] = "BlockBlob", [BLOB_PAGE] = "PageBlob", [BLOB_APPEND] = "AppendBlob"
+};
+static const char *const copy_words[] = { [COPY_NONE] = "",
+					  [COPY_PENDING] = "pending",
+					  [COPY_SUCCESS] = "success",
+					  [COPY_ABORTED] = "aborted",
+					  [COPY_FAILED] = "failed" };
 
 static void put_copy(struct request *r, const struct blob_copy *c)
 {
@@ -334,7 +360,8 @@ static void put_copy(struct request *r, const struct blob_copy *c)
 	if (c->incremental) {
 		response_header(r, "x-ms-incremental-copy", SLICE("true"));
 		if (c->incremental_snapshot)
-			response_header(r, "x-ms-copy-destination-snapshot", blob_time_text(r->arena, c->incremental_snapshot));
+			response_header(r, "x-ms-copy-destination-snapshot",
+					blob_time_text(r->arena, c->incremental_snapshot));
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the handlers of the Blob service share: finding the container, reading the headers that many operations take, writing
- * the headers that many answers carry. */
+ * What the handlers of the Blob service share: finding the container, reading the headers that many operations take,
+ * writing the headers that many answers carry. */
 #ifndef REST_BLOB_COMMON_H
 #define REST_BLOB_COMMON_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copy Blob, Copy Blob From URL, Put Blob From URL, Abort Copy Blob.
  *
- * Copy Blob answers "success" at once if the bytes can be shared or are few, else "pending" and a job goes on (copy_job.c).
- * The other two bring all bytes before they answer. */
+ * Copy Blob answers "success" at once if the bytes can be shared or are few, else "pending" and a job goes on
+ * (copy_job.c). The other two bring all bytes before they answer. */
 #include "svc/blob/copy.h"
 
 #include "rest/blob_tags.h"
@@ -13,7 +13,7 @@
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
 #define SYNC_COPY_MAX_BYTES (256 * MIB)
-#define COPY_MAX_BYTES ((uint64_t)BLOB_EXTENTS_IN_RECORD * LIMIT_EXTENT_BYTES)
+#define COPY_MAX_BYTES	    ((uint64_t)BLOB_EXTENTS_IN_RECORD * LIMIT_EXTENT_BYTES)
 
 enum copy_form { FORM_ASYNC, FORM_SYNC, FORM_PUT, FORM_INCREMENTAL };
 
@@ -23,12 +23,13 @@ struct copy_call {
 	const struct blob_get_call *found;
 	enum copy_form form;
 	struct slice partition;
-	bool own_metadata;   /* given with the request: instead of the source's */
-	bool copy_tags;      /* x-ms-copy-source-tag-option: COPY */
+	bool own_metadata; /* given with the request: instead of the source's */
+	bool copy_tags;	   /* x-ms-copy-source-tag-option: COPY */
 	bool source_properties;
 };
 
-/* --- what the destination takes from the source ------------------------------------------------------------------------------------ */
+/* --- what the destination takes from the source
+ * ------------------------------------------------------------------------------------ */
 
 static enum err dup_pairs(struct arena *arena, const struct pairs *from, struct pairs *to)
 {
@@ -81,7 +82,8 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	return ERR_OK;
 }
 
-/* --- the ways a copy goes ------------------------------------------------------------------------------------------------------------ */
+/* --- the ways a copy goes
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static enum err fetch(struct request *r)
 {
@@ -99,9 +101,14 @@ static enum err fetch(struct request *r)
 static enum err start_job(struct request *r)
 {
 	struct copy_call *c = r->call;
-	struct copy_job_spec spec = { .partition = c->partition, .name = r->object, .id = c->copy.copy.id,
-				      .type = c->copy.put.type, .content_id = rng_u64(r->rng), .total_bytes = c->found->length,
-				      .piece = c->found->piece, .piece_count = c->found->piece_count };
+	struct copy_job_spec spec = { .partition = c->partition,
+				      .name = r->object,
+				      .id = c->copy.copy.id,
+				      .type = c->copy.put.type,
+				      .content_id = rng_u64(r->rng),
+				      .total_bytes = c->found->length,
+				      .piece = c->found->piece,
+				      .piece_count = c->found->piece_count };
 	return copy_jobs_start(r->server->copies, &spec);
 }
 
@@ -110,16 +117,17 @@ static bool can_share(const struct request *r, const struct copy_call *c)
 {
 	const struct request *part = c->source.part;
 	const struct blob *source = &c->found->blob;
-	return c->form != FORM_PUT && !c->source.has_range && source->type == BLOB_BLOCK && source->content.kind != CONTENT_EMPTY &&
-	       source->content.kind != CONTENT_INLINE && slice_eq(part->account, r->account) &&
-	       slice_eq(part->container, r->container);
+	return c->form != FORM_PUT && !c->source.has_range && source->type == BLOB_BLOCK &&
+	       source->content.kind != CONTENT_EMPTY && source->content.kind != CONTENT_INLINE &&
+	       slice_eq(part->account, r->account) && slice_eq(part->container, r->container);
 }
 
 /* The bytes that were read come along: at once, or by a job. */
 static void bring_bytes(struct request *r, struct copy_call *c)
 {
 	uint64_t length = c->found->length;
-	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) && (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
+	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) &&
+		     (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
 	c->copy.copy.copied_bytes = later ? 0 : length;
 	if (later) {
 		c->copy.copy.status = COPY_PENDING;
@@ -131,7 +139,8 @@ static void bring_bytes(struct request *r, struct copy_call *c)
 	request_step_write(r, c->partition, blob_apply_copy);
 }
 
-/* Somebody wrote to the source between the read and the commit: what was read is still there to copy, if not to share. */
+/* Somebody wrote to the source between the read and the commit: what was read is still there to copy, if not to share.
+ */
 static enum err after_share(struct request *r)
 {
 	struct copy_call *c = r->call;
@@ -156,8 +165,9 @@ static enum err decide(struct request *r)
 		if (!c->found->target.snapshot_ticks)
 			return ERR_INCREMENTAL_COPY_SOURCE_MUST_BE_SNAPSHOT;
 		/* The same snapshot is always written the same way, so that the times compare. */
-		c->copy.copy.source = arena_printf(r->arena, "%.*s?snapshot=%.*s", SLICE_FMT(c->copy.copy.source),
-						   SLICE_FMT(blob_time_text(r->arena, c->found->target.snapshot_ticks)));
+		c->copy.copy.source =
+			arena_printf(r->arena, "%.*s?snapshot=%.*s", SLICE_FMT(c->copy.copy.source),
+				     SLICE_FMT(blob_time_text(r->arena, c->found->target.snapshot_ticks)));
 		c->copy.copy.incremental = c->copy.incremental = true;
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
@@ -169,7 +179,8 @@ static enum err decide(struct request *r)
 		return ERR_OK;
 	}
 	const struct blob_get_call *g = c->found;
-	c->copy.source = (struct blob_target){ .name = g->target.name, .snapshot_ticks = g->target.snapshot_ticks,
+	c->copy.source = (struct blob_target){ .name = g->target.name,
+					       .snapshot_ticks = g->target.snapshot_ticks,
 					       .version_ticks = g->target.version_ticks };
 	c->copy.source_etag = g->blob.etag;
 	c->copy.copy.copied_bytes = length;
@@ -183,7 +194,9 @@ static enum err start_source(struct request *r)
 	return copy_source_start(r, &((struct copy_call *)r->call)->source);
 }
 
-/* --- heads --------------------------------------------------------------------------------------------------------------------------- */
+/* --- heads
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err parse_tag_option(struct request *r, struct copy_call *c)
 {
@@ -193,7 +206,8 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 	c->copy_tags = slice_eq_nocase(v, SLICE("COPY"));
 	if (!c->copy_tags && !slice_eq_nocase(v, SLICE("REPLACE")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source-tag-option", v);
-	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION : ERR_OK;
+	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION
+						      : ERR_OK;
 }
 
 /* Where the service names the destination's condition apart from the source's. */
@@ -220,7 +234,8 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
 	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
-	c->copy.unmet_error = form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
+	c->copy.unmet_error =
+		form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
 	if (form != FORM_PUT) {
 		c->copy.copy.status = COPY_SUCCESS;
 		c->copy.copy.id = rng_uuid(r->rng);
@@ -280,7 +295,9 @@ static enum err format_copy(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Abort Copy Blob ------------------------------------------------------------------------------------------------------------------- */
+/* --- Abort Copy Blob
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err parse_abort(struct request *r)
 {

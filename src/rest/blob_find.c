@@ -34,14 +34,16 @@ static enum err parse_where(struct request *r, struct find_call *c)
 		return fault_query(r, ERR_MISSING_REQUIRED_QUERY_PARAMETER, "where", SLICE_NONE, NULL);
 	if (tag_filter_parse(c->where, TAG_FIND, r->arena, &c->filter, &position, &reason) == ERR_OK)
 		return ERR_OK;
-	r->fault.message = arena_printf(r->arena, "Error parsing query at or near character position %zu: %s", position, reason);
+	r->fault.message =
+		arena_printf(r->arena, "Error parsing query at or near character position %zu: %s", position, reason);
 	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where, NULL);
 }
 
 static enum err find_in(struct request *r, struct find_call *c, const struct resource *container)
 {
 	struct tag_find_call find = { .filter = &c->filter, .limit = c->paging.limit - c->count };
-	struct slice partition = resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, container->generation);
+	struct slice partition =
+		resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, container->generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
 	if (slice_is_set(c->from_container) && slice_eq(c->from_container, container->name))
@@ -62,7 +64,8 @@ static enum err find_in(struct request *r, struct find_call *c, const struct res
 static enum err apply_containers(struct txn *txn, void *call)
 {
 	struct find_call *c = call;
-	return resource_list(txn, RESOURCE_CONTAINER, SLICE(""), c->from_container, FIND_CONTAINERS_PER_PAGE, &c->containers);
+	return resource_list(txn, RESOURCE_CONTAINER, SLICE(""), c->from_container, FIND_CONTAINERS_PER_PAGE,
+			     &c->containers);
 }
 
 static enum err find_all(struct request *r)
@@ -128,7 +131,8 @@ static enum err parse_container(struct request *r)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->filter.count; i++)
 		if (!slice_is_set(c->filter.term[i].key))
-			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where, "@container is not allowed here.");
+			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where,
+					   "@container is not allowed here.");
 	TRY(blob_find_container(r, c->containers.resource, &partition));
 	c->containers.count = 1;
 	request_step_call(r, find_all);
@@ -155,7 +159,8 @@ static enum err format(struct request *r)
 	}
 	xml_close(b, "Blobs");
 	if (slice_is_set(c->next_container)) {
-		struct slice text = arena_printf(r->arena, "%.*s/%.*s", SLICE_FMT(c->next_container), SLICE_FMT(c->next_name));
+		struct slice text =
+			arena_printf(r->arena, "%.*s/%.*s", SLICE_FMT(c->next_container), SLICE_FMT(c->next_name));
 		if (!slice_is_set(text))
 			return ERR_NO_MEMORY;
 		BUF_PUT(b, "<NextMarker>");

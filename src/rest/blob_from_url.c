@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes whose bytes come from another blob: Put Block, Append Block and Put Page From URL. Each runs the source as a part,
- * fetches its bytes on a worker, and then is the plain operation. */
+ * Writes whose bytes come from another blob: Put Block, Append Block and Put Page From URL. Each runs the source as a
+ * part, fetches its bytes on a worker, and then is the plain operation. */
 #include "rest/copy_source.h"
 #include "svc/blob/append.h"
 #include "svc/blob/page.h"
@@ -34,7 +34,8 @@ static void put_hash_headers(struct request *r, const struct from_url *f)
 	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 }
 
-/* --- Put Block From URL ----------------------------------------------------------------------------------------------------------- */
+/* --- Put Block From URL
+ * ----------------------------------------------------------------------------------------------------------- */
 
 struct block_call {
 	struct blob_put_block_call put; /* first: the apply gets this */
@@ -81,7 +82,8 @@ static enum err format_block(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Append Block From URL ---------------------------------------------------------------------------------------------------------- */
+/* --- Append Block From URL
+ * ---------------------------------------------------------------------------------------------------------- */
 
 struct append_call {
 	struct blob_append_call append; /* first: the apply gets this */
@@ -131,7 +133,8 @@ static enum err format_append(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Put Page From URL ---------------------------------------------------------------------------------------------------------------- */
+/* --- Put Page From URL
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 struct page_call {
 	struct blob_put_page_call put; /* first: the apply gets this */
@@ -148,7 +151,8 @@ static enum err fetch_page(struct request *r)
 	struct page_call *c = r->call;
 	TRY(fetch(r, &c->from));
 	if (r->payload.length_bytes != c->put.length)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range", request_header(r, "x-ms-source-range"));
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range",
+				    request_header(r, "x-ms-source-range"));
 	c->put.payload = &r->payload;
 	return ERR_OK;
 }

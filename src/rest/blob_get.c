@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Get Blob, Get Blob Properties, Get Blob Metadata.
  *
- * The record comes from the cache of hot records where it can: then record and small content are two reads, and a content
- * that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
+ * The record comes from the cache of hot records where it can: then record and small content are two reads, and a
+ * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
 #include "rest/blob_common.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
@@ -93,7 +93,8 @@ static enum err parse_get(struct request *r)
 	return parse_range(r, c);
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------------ */
+/* --- the answer
+ * ------------------------------------------------------------------------------------------------------------ */
 
 enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 {
@@ -110,8 +111,10 @@ enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 	if (!p->runs)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < g->piece_count; i++)
-		p->runs[p->run_count++] = (struct body_run){ .bytes = g->piece[i].bytes, .extent = g->piece[i].extent,
-							     .offset = g->piece[i].offset, .length = g->piece[i].length_bytes };
+		p->runs[p->run_count++] = (struct body_run){ .bytes = g->piece[i].bytes,
+							     .extent = g->piece[i].extent,
+							     .offset = g->piece[i].offset,
+							     .length = g->piece[i].length_bytes };
 	return ERR_OK;
 }
 
@@ -172,8 +175,9 @@ static enum err format_get(struct request *r)
 	r->response.status = partial ? 206 : 200;
 	blob_put_properties(r, &g->blob, g->now_ticks, !partial);
 	if (partial)
-		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)g->offset,
-			   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
+		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
+			   (unsigned long long)g->offset, (unsigned long long)(g->offset + g->length - 1),
+			   (unsigned long long)g->blob.length_bytes);
 	if (c->hash_md5 || c->hash_crc64)
 		return put_range_hash(r, c);
 	return blob_put_body(r, g);

@@ -14,7 +14,8 @@ static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_mod
 	r->call = c;
 	TRY(blob_target_write(r, &c->target));
 	if (c->target.snapshot_ticks || c->target.version_ticks)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, c->target.snapshot_ticks ? "snapshot" : "versionid",
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE,
+				   c->target.snapshot_ticks ? "snapshot" : "versionid",
 				   request_param(r, c->target.snapshot_ticks ? "snapshot" : "versionid"),
 				   "This operation is not allowed on a snapshot or version.");
 	TRY(blob_find(r, &partition));
@@ -23,7 +24,8 @@ static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_mod
 	return ERR_OK;
 }
 
-/* --- Set Blob Properties -------------------------------------------------------------------------------------------------- */
+/* --- Set Blob Properties
+ * -------------------------------------------------------------------------------------------------- */
 
 static enum err parse_sequence(struct request *r, struct blob_modify_call *c)
 {
@@ -33,7 +35,9 @@ static enum err parse_sequence(struct request *r, struct blob_modify_call *c)
 		return ERR_OK;
 	if (slice_eq_nocase(action, SLICE("increment"))) {
 		c->sequence_action = SEQUENCE_INCREMENT;
-		return slice_is_set(number) ? fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-sequence-number", number) : ERR_OK;
+		return slice_is_set(number)
+			       ? fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-sequence-number", number)
+			       : ERR_OK;
 	}
 	if (slice_eq_nocase(action, SLICE("max")))
 		c->sequence_action = SEQUENCE_MAX;
@@ -50,8 +54,9 @@ static enum err parse_sequence(struct request *r, struct blob_modify_call *c)
 
 static enum err parse_properties(struct request *r)
 {
-	static const char *const six[] = { "x-ms-blob-content-type", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
-					   "x-ms-blob-content-disposition", "x-ms-blob-cache-control", "x-ms-blob-content-md5" };
+	static const char *const six[] = { "x-ms-blob-content-type",	 "x-ms-blob-content-encoding",
+					   "x-ms-blob-content-language", "x-ms-blob-content-disposition",
+					   "x-ms-blob-cache-control",	 "x-ms-blob-content-md5" };
 	struct blob_modify_call *c;
 	TRY(begin_modify(r, blob_apply_set_properties, &c));
 	/* One given replaces all six. */
@@ -62,7 +67,8 @@ static enum err parse_properties(struct request *r)
 	struct slice length = request_header(r, "x-ms-blob-content-length");
 	if (slice_is_set(length)) {
 		c->resize = true;
-		if (!slice_to_u64(length, &c->length_bytes) || c->length_bytes % PAGE_BYTES || c->length_bytes > 8 * 1024 * GIB)
+		if (!slice_to_u64(length, &c->length_bytes) || c->length_bytes % PAGE_BYTES ||
+		    c->length_bytes > 8 * 1024 * GIB)
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-content-length", length);
 	}
 	if (!c->resize && c->sequence_action == SEQUENCE_NONE)
@@ -80,7 +86,8 @@ static enum err format_properties(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Set Blob Metadata ---------------------------------------------------------------------------------------------------- */
+/* --- Set Blob Metadata
+ * ---------------------------------------------------------------------------------------------------- */
 
 static enum err parse_metadata(struct request *r)
 {
@@ -100,7 +107,8 @@ static enum err format_metadata(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Lease Blob ------------------------------------------------------------------------------------------------------------ */
+/* --- Lease Blob
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static enum err parse_lease(struct request *r)
 {
@@ -121,7 +129,8 @@ static enum err format_lease(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Delete Blob ------------------------------------------------------------------------------------------------------------ */
+/* --- Delete Blob
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static enum err parse_delete_snapshots(struct request *r, struct blob_delete_call *c)
 {
@@ -174,7 +183,8 @@ static enum err parse_delete(struct request *r)
 	TRY(blob_target_write(r, &c->target));
 	TRY(parse_delete_snapshots(r, c));
 	if (slice_is_set(type)) {
-		if (!slice_eq_nocase(type, SLICE("permanent")) || (!c->target.snapshot_ticks && !c->target.version_ticks))
+		if (!slice_eq_nocase(type, SLICE("permanent")) ||
+		    (!c->target.snapshot_ticks && !c->target.version_ticks))
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "deletetype", type,
 					   "Only snapshots and versions can be deleted permanently.");
 		c->permanent = true;

@@ -45,9 +45,10 @@ enum err blob_page_range_parse(struct request *r, struct blob_put_page_call *c)
 	if (!slice_is_set(text))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
 	struct range range = range_parse(text);
-	if (range.kind != RANGE_CLOSED || range.first % PAGE_BYTES || (range.last + 1) % PAGE_BYTES || range.last == UINT64_MAX)
-		return range.kind == RANGE_CLOSED ? ERR_INVALID_PAGE_RANGE :
-						    fault_header(r, ERR_INVALID_HEADER_VALUE, name, text);
+	if (range.kind != RANGE_CLOSED || range.first % PAGE_BYTES || (range.last + 1) % PAGE_BYTES ||
+	    range.last == UINT64_MAX)
+		return range.kind == RANGE_CLOSED ? ERR_INVALID_PAGE_RANGE
+						  : fault_header(r, ERR_INVALID_HEADER_VALUE, name, text);
 	c->offset = range.first;
 	c->length = range.last - range.first + 1;
 	if (!c->clear && c->length > PUT_PAGE_MAX_BYTES) {
@@ -118,7 +119,8 @@ static enum err format_page(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Page Ranges ---------------------------------------------------------------------------------------------------------------- */
+/* --- Get Page Ranges
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_previous(struct request *r, struct blob_page_ranges_call *c)
 {
@@ -136,7 +138,8 @@ static enum err parse_previous(struct request *r, struct blob_page_ranges_call *
 		return ERR_OK;
 	uint64_t ticks;
 	if (!blob_time_text_parse(text, &ticks))
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "prevsnapshot", text, "Not a valid date-time.");
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "prevsnapshot", text,
+				   "Not a valid date-time.");
 	c->previous_ticks = ticks;
 	return ERR_OK;
 }

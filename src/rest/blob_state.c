@@ -7,7 +7,9 @@
 #include "rest/metadata.h"
 #include "wire/date.h"
 
-/* --- snapshot ------------------------------------------------------------------------------------------------------------------- */
+/* --- snapshot
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err parse_snapshot(struct request *r)
 {
@@ -40,7 +42,9 @@ static enum err format_snapshot(struct request *r)
 	return ERR_OK;
 }
 
-/* --- undelete ------------------------------------------------------------------------------------------------------------------- */
+/* --- undelete
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 struct undelete_call {
 	struct blob_undelete_call undelete; /* first: the apply gets this */
@@ -79,7 +83,9 @@ static enum err format_ok(struct request *r)
 	return ERR_OK;
 }
 
-/* --- tier ----------------------------------------------------------------------------------------------------------------------- */
+/* --- tier
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err begin_state(struct request *r, apply_fn *apply, struct blob_state_call **ret)
 {
@@ -102,7 +108,8 @@ static enum err parse_tier(struct request *r)
 	TRY(blob_target_plain(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-access-tier")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-access-tier", SLICE_NONE);
-	if (slice_is_set(priority) && !slice_eq_nocase(priority, SLICE("High")) && !slice_eq_nocase(priority, SLICE("Standard")))
+	if (slice_is_set(priority) && !slice_eq_nocase(priority, SLICE("High")) &&
+	    !slice_eq_nocase(priority, SLICE("Standard")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", priority);
 	return blob_tier_parse(r, &c->tier);
 }
@@ -114,7 +121,8 @@ static enum err format_tier(struct request *r)
 	return ERR_OK;
 }
 
-/* --- immutability ----------------------------------------------------------------------------------------------------------------- */
+/* --- immutability
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_immutability(struct request *r)
 {
@@ -174,7 +182,8 @@ static enum err format_legal_hold(struct request *r)
 	return ERR_OK;
 }
 
-/* --- expiry: accounts here have no hierarchical namespace -------------------------------------------------------------------------- */
+/* --- expiry: accounts here have no hierarchical namespace
+ * -------------------------------------------------------------------------- */
 
 static enum err parse_expiry(struct request *r)
 {

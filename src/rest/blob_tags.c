@@ -92,7 +92,8 @@ enum err blob_tags_header_parse(struct request *r, struct pairs *ret)
 	return e;
 }
 
-/* --- Set Blob Tags ------------------------------------------------------------------------------------------------------------------ */
+/* --- Set Blob Tags
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 struct set_call {
 	struct blob_tags_call tags; /* first: the apply gets this */
@@ -157,7 +158,8 @@ static enum err format_set(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Blob Tags ------------------------------------------------------------------------------------------------------------------ */
+/* --- Get Blob Tags
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static enum err parse_get(struct request *r)
 {

@@ -9,7 +9,8 @@ struct condition_names {
 	const char *match, *none_match, *modified_since, *unmodified_since;
 };
 
-static const struct condition_names standard = { "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since" };
+static const struct condition_names standard = { "If-Match", "If-None-Match", "If-Modified-Since",
+						 "If-Unmodified-Since" };
 static const struct condition_names source = { "x-ms-source-if-match", "x-ms-source-if-none-match",
 					       "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since" };
 
@@ -57,7 +58,8 @@ static enum err parse_all(struct request *r, const struct condition_names *n, st
 static enum err check_single(const struct conditions *c)
 {
 	int count = c->match.present + c->none_match.present + c->has_modified_since + c->has_unmodified_since;
-	bool pair = count == 2 && ((c->none_match.present && c->has_modified_since) || (c->match.present && c->has_unmodified_since));
+	bool pair = count == 2 &&
+		    ((c->none_match.present && c->has_modified_since) || (c->match.present && c->has_unmodified_since));
 	if (count > 1 && !pair)
 		return ERR_MULTIPLE_CONDITION_HEADERS_NOT_SUPPORTED;
 	if (c->match.count > 1 || c->none_match.count > 1)
@@ -121,7 +123,8 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 	return ERR_OK;
 }
 
-/* --- leases ----------------------------------------------------------------------------------------------------------- */
+/* --- leases
+ * ----------------------------------------------------------------------------------------------------------- */
 
 enum err lease_id_parse(struct request *r, const char *header, bool *ret_has, struct uuid *ret)
 {
@@ -137,8 +140,8 @@ static enum err required(struct request *r, const char *header, bool has)
 	return has ? ERR_OK : fault_header(r, ERR_MISSING_REQUIRED_HEADER, header, SLICE_NONE);
 }
 
-static enum err parse_seconds(struct request *r, const char *header, int64_t min, int64_t max, bool minus_one, bool *ret_has,
-			      int32_t *ret)
+static enum err parse_seconds(struct request *r, const char *header, int64_t min, int64_t max, bool minus_one,
+			      bool *ret_has, int32_t *ret)
 {
 	struct slice value = request_header(r, header);
 	int64_t v;
@@ -162,11 +165,13 @@ enum err lease_request_parse(struct request *r, struct lease_request *ret)
 	if (slice_eq_nocase(action, SLICE("acquire"))) {
 		l.action = LEASE_ACTION_ACQUIRE;
 		l.minted = rng_uuid(r->rng);
-		TRY(parse_seconds(r, "x-ms-lease-duration", LEASE_MIN_SECONDS, LEASE_MAX_SECONDS, true, &has, &l.duration_s));
+		TRY(parse_seconds(r, "x-ms-lease-duration", LEASE_MIN_SECONDS, LEASE_MAX_SECONDS, true, &has,
+				  &l.duration_s));
 		TRY(required(r, "x-ms-lease-duration", has));
 	} else if (slice_eq_nocase(action, SLICE("break"))) {
 		l.action = LEASE_ACTION_BREAK;
-		TRY(parse_seconds(r, "x-ms-lease-break-period", 0, LEASE_BREAK_MAX_SECONDS, false, &has, &l.break_period_s));
+		TRY(parse_seconds(r, "x-ms-lease-break-period", 0, LEASE_BREAK_MAX_SECONDS, false, &has,
+				  &l.break_period_s));
 	} else {
 		if (slice_eq_nocase(action, SLICE("renew")))
 			l.action = LEASE_ACTION_RENEW;

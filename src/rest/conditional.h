@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conditional headers of the Blob service into struct conditions: syntax, and which combinations a version and a verb allow
- * (specs: conditional headers on blobs and containers). Judging them is the service's. */
+ * Conditional headers of the Blob service into struct conditions: syntax, and which combinations a version and a verb
+ * allow (specs: conditional headers on blobs and containers). Judging them is the service's. */
 #ifndef REST_CONDITIONAL_H
 #define REST_CONDITIONAL_H
 

@@ -27,10 +27,12 @@ static enum err parse_public_access(struct request *r, enum public_access *ret)
 static void put_public_access(struct request *r, enum public_access access)
 {
 	if (access != PUBLIC_NONE)
-		response_header(r, "x-ms-blob-public-access", access == PUBLIC_BLOB ? SLICE("blob") : SLICE("container"));
+		response_header(r, "x-ms-blob-public-access",
+				access == PUBLIC_BLOB ? SLICE("blob") : SLICE("container"));
 }
 
-/* --- create -------------------------------------------------------------------------------------------------------------- */
+/* --- create
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_create(struct request *r)
 {
@@ -47,7 +49,8 @@ static enum err parse_create(struct request *r)
 	TRY(metadata_parse(r, &c->resource.metadata));
 	TRY(parse_public_access(r, &c->resource.public_access));
 	struct slice account = resource_account_partition(r->arena, r->account);
-	struct slice inside = resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, c->resource.generation);
+	struct slice inside =
+		resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, c->resource.generation);
 	if (!slice_is_set(account) || !slice_is_set(inside))
 		return ERR_NO_MEMORY;
 	request_step_write(r, account, resource_create_reserve);
@@ -64,7 +67,8 @@ static enum err format_create(struct request *r)
 	return ERR_OK;
 }
 
-/* --- what works on an existing one ----------------------------------------------------------------------------------------- */
+/* --- what works on an existing one
+ * ----------------------------------------------------------------------------------------- */
 
 static enum err begin(struct request *r, struct container_call **ret, struct slice *ret_account)
 {
@@ -188,7 +192,8 @@ static enum err format_lease(struct request *r)
 	return ERR_OK;
 }
 
-/* --- delete -------------------------------------------------------------------------------------------------------------- */
+/* --- delete
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_delete(struct request *r)
 {
@@ -217,12 +222,14 @@ static enum err format_delete(struct request *r)
 	return ERR_OK;
 }
 
-/* --- restore ------------------------------------------------------------------------------------------------------------- */
+/* --- restore
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static enum err parse_restore(struct request *r)
 {
 	struct resource deleted;
-	struct slice name = request_header(r, "x-ms-deleted-container-name"), version = request_header(r, "x-ms-deleted-container-version");
+	struct slice name = request_header(r, "x-ms-deleted-container-name"),
+		     version = request_header(r, "x-ms-deleted-container-version");
 	struct resource_restore *c = ARENA_NEW(r->arena, struct resource_restore);
 	if (!c)
 		return ERR_NO_MEMORY;
@@ -233,7 +240,8 @@ static enum err parse_restore(struct request *r)
 	if (!slice_is_set(version))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-deleted-container-version", SLICE_NONE);
 	if (!slice_eq(name, r->container)) {
-		r->fault.message = SLICE("The value of deleted-container-name header must match the destination container name.");
+		r->fault.message =
+			SLICE("The value of deleted-container-name header must match the destination container name.");
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-name", name);
 	}
 	if (!container_version_parse(version, &c->deleted_ticks))
@@ -247,7 +255,8 @@ static enum err parse_restore(struct request *r)
 	e = resource_find_deleted(r->server->store, r->account, name, c->deleted_ticks, r->arena, &deleted);
 	TRY(e == ERR_NOT_FOUND ? ERR_CONTAINER_NOT_FOUND : e);
 	struct slice account = resource_account_partition(r->arena, r->account);
-	struct slice inside = resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, deleted.generation);
+	struct slice inside =
+		resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, deleted.generation);
 	if (!slice_is_set(account) || !slice_is_set(inside))
 		return ERR_NO_MEMORY;
 	request_step_write(r, inside, resource_restore_open);
@@ -267,7 +276,8 @@ const struct handler handler_container_get = { .parse = parse_get, .format = for
 const struct handler handler_container_get_metadata = { .parse = parse_get, .format = format_get_metadata };
 const struct handler handler_container_set_metadata = { .parse = parse_set_metadata, .format = format_changed };
 const struct handler handler_container_get_acl = { .parse = parse_get, .format = format_get_acl };
-const struct handler handler_container_set_acl = { .parse = parse_set_acl, .parse_body = parse_set_acl_body,
+const struct handler handler_container_set_acl = { .parse = parse_set_acl,
+						   .parse_body = parse_set_acl_body,
 						   .format = format_changed };
 const struct handler handler_container_lease = { .parse = parse_lease, .format = format_lease };
 const struct handler handler_container_delete = { .parse = parse_delete, .format = format_delete };

@@ -10,7 +10,8 @@
 #include "wire/etag.h"
 #include "wire/xml.h"
 
-/* --- List Containers --------------------------------------------------------------------------------------------------------- */
+/* --- List Containers
+ * --------------------------------------------------------------------------------------------------------- */
 
 struct containers_call {
 	struct paging paging;
@@ -28,7 +29,8 @@ static enum err apply_list_containers(struct txn *txn, void *call)
 	struct containers_call *c = call;
 	c->now_ticks = txn_now(txn);
 	if (c->deleted)
-		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->paging.limit, &c->gone, &c->gone_count));
+		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->paging.limit, &c->gone,
+					  &c->gone_count));
 	return resource_list(txn, RESOURCE_CONTAINER, c->paging.prefix, c->from_name, c->paging.limit, &c->page);
 }
 
@@ -65,7 +67,8 @@ static enum err parse_containers(struct request *r)
 	return ERR_OK;
 }
 
-static void put_container(struct buf *b, const struct resource *v, const struct deleted_resource *gone, bool metadata, uint64_t now)
+static void put_container(struct buf *b, const struct resource *v, const struct deleted_resource *gone, bool metadata,
+			  uint64_t now)
 {
 	xml_open(b, "Container");
 	xml_put(b, "Name", v->name);
@@ -123,7 +126,8 @@ static enum err format_containers(struct request *r)
 	}
 	if (c->page.count || c->gone_count)
 		xml_close(b, "Containers");
-	struct slice next = SLICE_NONE, next_name = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
+	struct slice next = SLICE_NONE,
+		     next_name = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
 	if (gone < c->gone_count && (!slice_is_set(next_name) || slice_cmp(c->gone[gone].resource.name, next_name) < 0))
 		next_name = c->gone[gone].resource.name;
 	if (slice_is_set(next_name))
@@ -133,7 +137,8 @@ static enum err format_containers(struct request *r)
 	return ERR_OK;
 }
 
-/* --- List Blobs ---------------------------------------------------------------------------------------------------------------- */
+/* --- List Blobs
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 struct blobs_call {
 	struct blob_list_call list; /* first: the apply gets this */
@@ -214,9 +219,10 @@ static void put_lease_and_tier(struct buf *b, const struct blob *v, uint64_t now
 			xml_put_rfc1123(b, "AccessTierChangeTime", v->tier_changed_ticks);
 	}
 	if (v->rehydrate != REHYDRATE_NONE)
-		xml_put(b, "ArchiveStatus", v->rehydrate == REHYDRATE_TO_HOT ? SLICE("rehydrate-pending-to-hot") :
-					    v->rehydrate == REHYDRATE_TO_COOL ? SLICE("rehydrate-pending-to-cool") :
-										SLICE("rehydrate-pending-to-cold"));
+		xml_put(b, "ArchiveStatus",
+			v->rehydrate == REHYDRATE_TO_HOT    ? SLICE("rehydrate-pending-to-hot")
+			: v->rehydrate == REHYDRATE_TO_COOL ? SLICE("rehydrate-pending-to-cool")
+							    : SLICE("rehydrate-pending-to-cold"));
 	if (!v->history_ticks)
 		lease_put_xml(b, &v->lease, now);
 }
@@ -266,7 +272,8 @@ static void put_properties(struct buf *b, const struct blobs_call *c, const stru
 		xml_close(b, "Properties");
 		return;
 	}
-	xml_put(b, "Content-Type", slice_is_set(v->http.content_type) ? v->http.content_type : SLICE("application/octet-stream"));
+	xml_put(b, "Content-Type",
+		slice_is_set(v->http.content_type) ? v->http.content_type : SLICE("application/octet-stream"));
 	xml_put(b, "Content-Encoding", v->http.content_encoding);
 	xml_put(b, "Content-Language", v->http.content_language);
 	BUF_PUT(b, "<Content-CRC64 />");
@@ -294,7 +301,8 @@ static void put_properties(struct buf *b, const struct blobs_call *c, const stru
 		put_deleted(b, v, c->list.now_ticks);
 	if (c->immutability && v->immutability != IMMUTABLE_NONE) {
 		xml_put_rfc1123(b, "ImmutabilityPolicyUntilDate", v->immutable_until_ticks);
-		xml_put(b, "ImmutabilityPolicyMode", v->immutability == IMMUTABLE_LOCKED ? SLICE("locked") : SLICE("unlocked"));
+		xml_put(b, "ImmutabilityPolicyMode",
+			v->immutability == IMMUTABLE_LOCKED ? SLICE("locked") : SLICE("unlocked"));
 	}
 	if (c->legal_hold)
 		xml_put_bool(b, "LegalHold", v->legal_hold);

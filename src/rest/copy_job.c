@@ -12,14 +12,14 @@
 
 enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024 };
 #define COPY_SAY_EVERY_BYTES (32 * MIB)
-#define COPY_SAY_EVERY_NS UINT64_C(2000000000)
+#define COPY_SAY_EVERY_NS    UINT64_C(2000000000)
 
 struct copy_job {
 	struct copy_jobs *jobs;
 	pthread_t thread;
-	bool running;        /* the slot is taken */
-	atomic_bool ended;   /* its thread can be joined */
-	struct arena arena;  /* names and pieces */
+	bool running;	    /* the slot is taken */
+	atomic_bool ended;  /* its thread can be joined */
+	struct arena arena; /* names and pieces */
 	struct copy_job_spec spec;
 	uint64_t pin;
 	uint64_t copied, said_bytes, said_ns;
@@ -33,7 +33,9 @@ struct copy_jobs {
 	struct copy_job job[COPY_JOBS_MAX];
 };
 
-/* --- one job ------------------------------------------------------------------------------------------------------------------------ */
+/* --- one job
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err step(struct copy_job *j, struct blob_copy_step_call *c)
 {
@@ -66,8 +68,8 @@ static void say_end(struct copy_job *j, enum err result, const struct payload *p
 {
 	struct blob_copy_step_call c = { .status = result == ERR_OK ? COPY_SUCCESS : COPY_FAILED, .payload = payload };
 	if (result != ERR_OK)
-		c.description = arena_printf(&j->arena, "%d %s \"%s\"", err_info(result)->http_status, err_info(result)->code,
-					     err_info(result)->text);
+		c.description = arena_printf(&j->arena, "%d %s \"%s\"", err_info(result)->http_status,
+					     err_info(result)->code, err_info(result)->text);
 	enum err e = step(j, &c);
 	if (e != ERR_OK)
 		log_warn("a copy could not be finished: %s", err_name(e));
@@ -76,7 +78,8 @@ static void say_end(struct copy_job *j, enum err result, const struct payload *p
 }
 
 /* Block and append blobs: all bytes into a payload, published at the end. */
-static enum err copy_payload(struct copy_job *j, struct piece_reader *reader, struct payload_writer *w, bool *ret_stopped)
+static enum err copy_payload(struct copy_job *j, struct piece_reader *reader, struct payload_writer *w,
+			     bool *ret_stopped)
 {
 	size_t n;
 	for (;;) {
@@ -123,7 +126,9 @@ static enum err copy_pages(struct copy_job *j, uint64_t offset, size_t bytes, bo
 		return e;
 	}
 	TRY(payload_finish(w, &payload));
-	struct blob_copy_step_call c = { .status = COPY_PENDING, .has_pages = true, .page_offset = offset, .payload = &payload };
+	struct blob_copy_step_call c = {
+		.status = COPY_PENDING, .has_pages = true, .page_offset = offset, .payload = &payload
+	};
 	e = step(j, &c);
 	if (e != ERR_UNKNOWN && (e != ERR_OK || c.gone))
 		payload_abandon(j->jobs->store, &payload);
@@ -173,7 +178,9 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------------------------- */
+/* --- all of them
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 enum err copy_jobs_new(struct store *store, struct copy_jobs **ret)
 {
@@ -222,7 +229,8 @@ static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 	j->spec = *spec;
 	j->spec.partition = arena_dup(&j->arena, spec->partition);
 	j->spec.name = arena_dup(&j->arena, spec->name);
-	struct blob_piece *piece = ARENA_NEW_ARRAY(&j->arena, struct blob_piece, spec->piece_count ? spec->piece_count : 1);
+	struct blob_piece *piece =
+		ARENA_NEW_ARRAY(&j->arena, struct blob_piece, spec->piece_count ? spec->piece_count : 1);
 	if (!piece || !slice_is_set(j->spec.partition) || !slice_is_set(j->spec.name))
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < spec->piece_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Large copies go on after their request was answered: each on a thread of its own, at most COPY_JOBS_MAX at a time. A job
- * owns what it needs (pieces, names, a pin on the source's extents) and talks to the destination only through the store. */
+ * Large copies go on after their request was answered: each on a thread of its own, at most COPY_JOBS_MAX at a time. A
+ * job owns what it needs (pieces, names, a pin on the source's extents) and talks to the destination only through the
+ * store. */
 #ifndef REST_COPY_JOB_H
 #define REST_COPY_JOB_H
 
@@ -14,7 +15,7 @@ enum err copy_jobs_new(struct store *, struct copy_jobs **ret) MUST_CHECK;
 void copy_jobs_free(struct copy_jobs *);
 
 struct copy_job_spec {
-	struct slice partition;    /* of the destination */
+	struct slice partition; /* of the destination */
 	struct slice name;
 	struct uuid id;
 	enum blob_type type;

@@ -10,7 +10,8 @@
 
 enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
 
-/* --- whose URL is it -------------------------------------------------------------------------------------------------------------- */
+/* --- whose URL is it
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static struct slice authority_of(struct slice url)
 {
@@ -50,8 +51,8 @@ static bool is_own(const struct request *r, struct slice authority)
 		return true;
 	if (!is_own_port(r, authority))
 		return false;
-	if (slice_has_prefix_nocase(authority, SLICE("127.0.0.1:")) || slice_has_prefix_nocase(authority, SLICE("localhost:")) ||
-	    slice_has_prefix(authority, SLICE("[::1]:")))
+	if (slice_has_prefix_nocase(authority, SLICE("127.0.0.1:")) ||
+	    slice_has_prefix_nocase(authority, SLICE("localhost:")) || slice_has_prefix(authority, SLICE("[::1]:")))
 		return true;
 	return rest_server_account(r->server, slice_first(authority, slice_find_byte(authority, '.'))) != NULL;
 }
@@ -63,22 +64,27 @@ static bool same_account(const struct request *r, struct slice url)
 	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
 	if (slice_eq(label, r->account))
 		return true;
-	struct slice path = slice_make(authority.ptr + authority.len, (size_t)(url.ptr + url.len - authority.ptr - authority.len));
+	struct slice path =
+		slice_make(authority.ptr + authority.len, (size_t)(url.ptr + url.len - authority.ptr - authority.len));
 	path = slice_from(path, 1);
 	return slice_eq(slice_first(path, slice_find_byte(path, '/')), r->account);
 }
 
-/* --- head --------------------------------------------------------------------------------------------------------------------------- */
+/* --- head
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
 {
 	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
-	struct slice md5 = request_header(r, "x-ms-source-content-md5"), crc = request_header(r, "x-ms-source-content-crc64");
+	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
+		     crc = request_header(r, "x-ms-source-content-crc64");
 	struct slice authority = authority_of(s.url);
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	if (!is_own(r, authority)) {
-		r->fault.message = SLICE("The copy source is not on this server, and copying from other servers is switched off.");
+		r->fault.message =
+			SLICE("The copy source is not on this server, and copying from other servers is switched off.");
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	}
 	s.has_range = takes_range && slice_is_set(request_header(r, "x-ms-source-range"));
@@ -123,9 +129,11 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
 	bool carries_proof = slice_is_set(request_header(r, "x-ms-copy-source-authorization")) ||
 			     slice_find_byte(s->url, '?') + 5 < s->url.len;
-	bool owner = (r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER) && same_account(r, s->url);
-	struct child_part part = { .method = SLICE("GET"), .target = s->url, .headers = h, .header_count = count,
-				   .allowed = only_get };
+	bool owner =
+		(r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER) && same_account(r, s->url);
+	struct child_part part = {
+		.method = SLICE("GET"), .target = s->url, .headers = h, .header_count = count, .allowed = only_get
+	};
 	/* A snapshot's URL has a query but no signature. */
 	if (owner && (!carries_proof || !memmem(s->url.ptr, s->url.len, "sig=", 4)))
 		part.trusted = &r->identity;
@@ -177,7 +185,9 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	}
 }
 
-/* --- bytes -------------------------------------------------------------------------------------------------------------------------- */
+/* --- bytes
+ * --------------------------------------------------------------------------------------------------------------------------
+ */
 
 enum err piece_read(struct piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
 {
@@ -189,7 +199,8 @@ enum err piece_read(struct piece_reader *p, char *dst, size_t room, size_t *ret_
 		if (slice_is_set(piece->bytes))
 			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
 		else if (piece->extent.length_bytes)
-			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n, dst + filled));
+			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
+					dst + filled));
 		else
 			memset(dst + filled, 0, n);
 		filled += n;
@@ -222,7 +233,8 @@ static enum err fetch_into(struct request *r, struct payload_writer *w, struct p
 	return ERR_OK;
 }
 
-enum err copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g, bool only_extents)
+enum err copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
+			   bool only_extents)
 {
 	struct payload_writer *w = NULL;
 	struct piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };

@@ -2,8 +2,9 @@
  * x-ms-copy-source: reading another blob of this server on behalf of a request.
  *
  * The source is read by a part request of its own: it proves itself by what its URL carries (a SAS), by
- * x-ms-copy-source-authorization, by being public, or, within one account, by the key that signed the copy. Its conditions are
- * the x-ms-source-if-* headers. A URL that does not name this server is refused: a fetch never leaves it. */
+ * x-ms-copy-source-authorization, by being public, or, within one account, by the key that signed the copy. Its
+ * conditions are the x-ms-source-if-* headers. A URL that does not name this server is refused: a fetch never leaves
+ * it. */
 #ifndef REST_COPY_SOURCE_H
 #define REST_COPY_SOURCE_H
 
@@ -11,10 +12,10 @@
 
 struct copy_source {
 	struct slice url;
-	bool asynchronous;         /* Copy Blob: its errors differ */
-	bool has_range;            /* x-ms-source-range */
+	bool asynchronous; /* Copy Blob: its errors differ */
+	bool has_range;	   /* x-ms-source-range */
 	struct request *part;
-	bool has_md5, has_crc64;   /* x-ms-source-content-md5, -crc64 */
+	bool has_md5, has_crc64; /* x-ms-source-content-md5, -crc64 */
 	unsigned char md5[16];
 	uint64_t crc64;
 };
@@ -26,7 +27,8 @@ enum err copy_source_start(struct request *, struct copy_source *) MUST_CHECK;
 /* After it: what was found, or the error to answer. The pieces stay until the request ends. */
 enum err copy_source_result(struct request *, const struct copy_source *, const struct blob_get_call **ret) MUST_CHECK;
 /* On a worker: the bytes of the pieces into req->payload, hashed and checked. only_extents as for uploads. */
-enum err copy_source_fetch(struct request *, const struct copy_source *, const struct blob_get_call *, bool only_extents) MUST_CHECK;
+enum err copy_source_fetch(struct request *, const struct copy_source *, const struct blob_get_call *,
+			   bool only_extents) MUST_CHECK;
 
 /* One read of at most `room` bytes out of pieces, at a position that moves on. */
 struct piece_reader {

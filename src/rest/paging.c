@@ -8,8 +8,10 @@
 
 enum err paging_parse(struct request *r, struct paging *ret)
 {
-	struct paging p = { .prefix = request_param(r, "prefix"), .marker = request_param(r, "marker"),
-			    .maxresults = request_param(r, "maxresults"), .limit = PAGE_MAX_RESULTS };
+	struct paging p = { .prefix = request_param(r, "prefix"),
+			    .marker = request_param(r, "marker"),
+			    .maxresults = request_param(r, "maxresults"),
+			    .limit = PAGE_MAX_RESULTS };
 	int64_t n;
 	if (!slice_is_set(p.prefix))
 		p.prefix = SLICE("");
@@ -19,7 +21,8 @@ enum err paging_parse(struct request *r, struct paging *ret)
 		if (!slice_to_i64(p.maxresults, &n))
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "maxresults", p.maxresults, NULL);
 		if (n < 1) {
-			enum err e = fault_query(r, ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE, "maxresults", p.maxresults, NULL);
+			enum err e = fault_query(r, ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE, "maxresults", p.maxresults,
+						 NULL);
 			fault_add(r, "MinimumAllowed", SLICE("1"));
 			fault_add(r, "MaximumAllowed", SLICE("2147483647"));
 			return e;

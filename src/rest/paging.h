@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * prefix, marker, maxresults, include: the parameters of every XML list. Markers of lists of blobs are 2!<len>!<base64>. */
+ * prefix, marker, maxresults, include: the parameters of every XML list. Markers of lists of blobs are
+ * 2!<len>!<base64>. */
 #ifndef REST_PAGING_H
 #define REST_PAGING_H
 
@@ -8,10 +9,10 @@
 enum { PAGE_MAX_RESULTS = 5000 };
 
 struct paging {
-	struct slice prefix;      /* never absent */
-	struct slice marker;      /* as sent; absent if none */
-	struct slice maxresults;  /* as sent; absent if none */
-	size_t limit;             /* 1..PAGE_MAX_RESULTS */
+	struct slice prefix;	 /* never absent */
+	struct slice marker;	 /* as sent; absent if none */
+	struct slice maxresults; /* as sent; absent if none */
+	size_t limit;		 /* 1..PAGE_MAX_RESULTS */
 };
 enum err paging_parse(struct request *, struct paging *ret) MUST_CHECK;
 

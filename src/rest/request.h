@@ -5,18 +5,19 @@
  *   1. head parsed; account, resource names, version, request id and client id found (rest/address.c)
  *   2. row of ops.def found (rest/route.c)
  *   3. authenticated and authorised (rest/access.c over src/auth)
- *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps queued
+ *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps
+ * queued
  *   5. if there is a body: the first STEP_READ/WRITE step runs dry on a snapshot (req->precheck); an error is answered
  *      before "100 Continue" and before the body is read
  *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
  *      hashes into req->payload (workers do that for large bodies)
  *   7. the steps run in order; the first error ends them
- *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON) and drops what was
- *      put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag, Last-Modified)
+ *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON) and drops
+ * what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag, Last-Modified)
  *   9. one access-log line; the arena is reset
- * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go into
- * req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked).
- * A request can also run without a connection of its own (a part of a batch): see request_run_child in rest/driver.h. */
+ * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
+ * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
+ * can also run without a connection of its own (a part of a batch): see request_run_child in rest/driver.h. */
 #ifndef REST_REQUEST_H
 #define REST_REQUEST_H
 
@@ -39,17 +40,17 @@ enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
 
 enum step_kind {
-	STEP_READ,        /* apply on a snapshot */
+	STEP_READ,	  /* apply on a snapshot */
 	STEP_READ_POINTS, /* apply with point reads through the cache of hot records */
-	STEP_WRITE,       /* apply by the committer */
-	STEP_CALL,        /* call(req) on the loop: may look at results and add steps behind the last */
-	STEP_WORK,        /* call(req) on a worker thread: may block */
+	STEP_WRITE,	  /* apply by the committer */
+	STEP_CALL,	  /* call(req) on the loop: may look at results and add steps behind the last */
+	STEP_WORK,	  /* call(req) on a worker thread: may block */
 };
 
 struct step {
 	enum step_kind kind;
-	struct slice partition;            /* READ, WRITE: outlives the request (arena) */
-	apply_fn *apply;                   /* READ, WRITE: gets req->call */
+	struct slice partition;		    /* READ, WRITE: outlives the request (arena) */
+	apply_fn *apply;		    /* READ, WRITE: gets req->call */
 	enum err (*call)(struct request *); /* CALL, WORK */
 };
 
@@ -80,66 +81,69 @@ struct body_run {
 
 struct response {
 	int status;
-	struct buf headers;     /* "Name: value\r\n" lines, without Date, Server, ids, version, lengths: the driver adds those */
-	struct buf body;        /* whole bodies (XML, JSON, small blobs) */
+	struct buf headers; /* "Name: value\r\n" lines, without Date, Server, ids, version, lengths: the driver adds
+			       those */
+	struct buf body;    /* whole bodies (XML, JSON, small blobs) */
 	struct slice body_slice; /* instead of `body`: bytes in the arena */
-	struct body_run *runs;  /* instead of `body`: streamed, in the arena */
+	struct body_run *runs;	 /* instead of `body`: streamed, in the arena */
 	size_t run_count;
 	uint64_t content_length; /* of runs, or of the body a HEAD would have: set_length says it counts */
 	bool set_length;
-	bool no_content_length;  /* 304 */
-	uint64_t pin;            /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */
+	bool no_content_length; /* 304 */
+	uint64_t pin; /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */
 };
 
 struct request {
 	struct rest_server *server;
 	struct arena *arena;
-	struct rng *rng;                /* of the loop */
+	struct rng *rng; /* of the loop */
 	const struct http_head *head;
 	enum service service;
 	const struct op *op;
-	bool secure;                    /* came over TLS */
+	bool secure; /* came over TLS */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
-	uint64_t arrival_ns;            /* monotonic */
+	uint64_t arrival_ns; /* monotonic */
 	struct uuid request_id;
 	struct slice client_request_id; /* absent or valid to echo */
-	uint32_t version;               /* effective, VERSION() form */
-	struct slice version_text;      /* as echoed */
+	uint32_t version;		/* effective, VERSION() form */
+	struct slice version_text;	/* as echoed */
 
-	struct slice account;           /* name */
-	bool path_style;                /* the account came from the path */
+	struct slice account;		/* name */
+	bool path_style;		/* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
-	struct slice container;         /* container, queue, table or share; decoded; empty at service level; "$root" made explicit */
-	struct slice object;            /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if none */
-	bool messages;                  /* queue: /q/messages[/id] */
-	bool secondary;                 /* the account was named with "-secondary" */
-	unsigned level;                 /* enum level of rest/op.h */
+	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
+				   explicit */
+	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
+				none */
+	bool messages;	     /* queue: /q/messages[/id] */
+	bool secondary;	     /* the account was named with "-secondary" */
+	unsigned level;	     /* enum level of rest/op.h */
 	struct query query;
 
 	struct auth_identity identity;
 
-	void *call;                     /* the handler's own */
+	void *call; /* the handler's own */
 	struct step steps[REQUEST_STEPS_MAX];
 	unsigned step_count, step_next;
-	bool precheck;                  /* set by parse: run the first step dry before the body */
+	bool precheck; /* set by parse: run the first step dry before the body */
 
-	uint64_t body_limit_bytes;      /* set by the driver from ops.def, lowered by parse */
-	enum err body_limit_error;      /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
-	struct slice body;              /* BODY_MEMORY */
-	struct payload payload;         /* BODY_STREAM */
-	bool payload_in_extents;        /* set by parse: never in memory, however short */
-	bool want_md5, want_crc64;      /* set by parse: hash the streamed body; results below */
+	uint64_t body_limit_bytes; /* set by the driver from ops.def, lowered by parse */
+	enum err body_limit_error; /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
+	struct slice body;	   /* BODY_MEMORY */
+	struct payload payload;	   /* BODY_STREAM */
+	bool payload_in_extents;   /* set by parse: never in memory, however short */
+	bool want_md5, want_crc64; /* set by parse: hash the streamed body; results below */
 	unsigned char body_md5[16];
 	uint64_t body_crc64;
 
 	struct response response;
 	struct fault fault;
-	struct slice log_note;          /* extra text for the access log ("plan") */
+	struct slice log_note; /* extra text for the access log ("plan") */
 
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again */
-	struct request *parent;         /* of a part of a batch, else NULL */
-	unsigned children_pending;      /* parts started and not yet done: the next step waits for them */
+	struct request *parent;		     /* of a part of a batch, else NULL */
+	unsigned children_pending;	     /* parts started and not yet done: the next step waits for them */
 };
 
 struct handler {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The static website of an account: GET and HEAD of paths, answered from the container $web without credentials.
- * A path that ends with '/' means its index document. What is missing is the error document with 404, or the default index
- * with 200, as the Blob service's properties say. */
+ * A path that ends with '/' means its index document. What is missing is the error document with 404, or the default
+ * index with 200, as the Blob service's properties say. */
 #include "rest/blob_common.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
@@ -74,7 +74,8 @@ static enum err format(struct request *r)
 	const struct blob *b = &c->get.blob;
 	r->response.status = c->status;
 	blob_put_etag(r, b->etag, b->modified_ticks);
-	response_header(r, "Content-Type", slice_is_set(b->http.content_type) ? b->http.content_type : SLICE("application/octet-stream"));
+	response_header(r, "Content-Type",
+			slice_is_set(b->http.content_type) ? b->http.content_type : SLICE("application/octet-stream"));
 	if (slice_is_set(b->http.content_encoding))
 		response_header(r, "Content-Encoding", b->http.content_encoding);
 	if (slice_is_set(b->http.cache_control))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The conformance suite: every engine passes the same tests, which know nothing but store/engine.h. An engine is plugged in
- * by a `kind` (suite.c): how to open it, and how to do to it what the contract speaks of but has no call for: a power cut
- * and damage to stored bytes. */
+ * The conformance suite: every engine passes the same tests, which know nothing but store/engine.h. An engine is
+ * plugged in by a `kind` (suite.c): how to open it, and how to do to it what the contract speaks of but has no call
+ * for: a power cut and damage to stored bytes. */
 #ifndef TEST_ENGINE_SUITE_H
 #define TEST_ENGINE_SUITE_H
 
@@ -35,7 +35,8 @@ struct kind {
 	void (*crash_after)(struct fixture *, const char *work);
 	/* Clean close and open. */
 	void (*reopen)(struct fixture *);
-	/* Changes a stored byte: the one at `offset` of an extent that holds `bytes` (unlike any other) at its start. */
+	/* Changes a stored byte: the one at `offset` of an extent that holds `bytes` (unlike any other) at its start.
+	 */
 	void (*corrupt)(struct fixture *, const struct extent_ref *, struct slice bytes, uint32_t offset);
 	bool other_process; /* crash_after runs the work in another process, which can be killed at any instant */
 };
@@ -55,7 +56,8 @@ int suite_setup(void **state);
 int suite_teardown(void **state);
 #define SUITE_TEST(fn) cmocka_unit_test_setup_teardown(fn, suite_setup, suite_teardown)
 
-extern const struct CMUnitTest rows_tests[], group_tests[], extent_tests[], crash_tests[], thread_tests[], model_tests[];
+extern const struct CMUnitTest rows_tests[], group_tests[], extent_tests[], crash_tests[], thread_tests[],
+	model_tests[];
 extern const size_t rows_test_count, group_test_count, extent_test_count, crash_test_count, thread_test_count,
 	model_test_count;
 
@@ -71,8 +73,8 @@ void commit_extent(struct engine *, enum write_kind, const struct extent_ref *);
 void expect_row(struct engine *, struct engine_snapshot *, const char *partition, struct slice key, struct slice value);
 void expect_group_row(struct engine_group *, const char *partition, struct slice key, struct slice value);
 /* All pages of [from, until) as "k=v k=v " text (values cut at 8 bytes) must equal `want`. */
-void expect_text(struct fixture *, struct engine_snapshot *, struct engine_group *, const char *partition, struct slice from,
-		 struct slice until, size_t limit, const char *want);
+void expect_text(struct fixture *, struct engine_snapshot *, struct engine_group *, const char *partition,
+		 struct slice from, struct slice until, size_t limit, const char *want);
 struct engine_snapshot *snapshot_open(struct engine *);
 struct extent_ref extent_write(struct engine *, struct slice bytes);
 void extent_expect(struct engine *, const struct extent_ref *, struct slice bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stranger's request: the first byte chooses the service and the addressing, the rest is the head. Nobody without the key
- * is anybody; and what is signed with the key is what is verified. */
+ * A stranger's request: the first byte chooses the service and the addressing, the rest is the head. Nobody without the
+ * key is anybody; and what is signed with the key is what is verified. */
 #include "auth/auth.h"
 #include "auth/sas.h"
 #include "auth/sharedkey.h"

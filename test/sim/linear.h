@@ -7,21 +7,19 @@
  *
  *     client op key args call_ns return_ns result
  *
- * The key begins with its model's name and a colon ("blob:box/a"). args are "name=value" joined by commas, "-" for none.
- * return_ns is "-" and result "unknown" if no answer came or it left the outcome open: it may have happened at any time
- * after the call, or never. Other results are "ok", "ok,detail,...", or the status of a refusal ("404", "409", "412").
- * Operations that certainly did not happen for reasons of the server (503, 507) are left out by the recorder.
+ * The key begins with its model's name and a colon ("blob:box/a"). args are "name=value" joined by commas, "-" for
+ * none. return_ns is "-" and result "unknown" if no answer came or it left the outcome open: it may have happened at
+ * any time after the call, or never. Other results are "ok", "ok,detail,...", or the status of a refusal ("404", "409",
+ * "412"). Operations that certainly did not happen for reasons of the server (503, 507) are left out by the recorder.
  *
- *   blob   put v=VALUE[,if=ETAG][,none=*][,lease=ID] -> ok,ETAG    get - -> ok,VALUE,ETAG    del [if=ETAG][,lease=ID] -> ok
- *          acquire id=ID -> ok    release id=ID -> ok              (leases without end; values unique per key)
- *          refusals: 404 there is none (get, del, acquire, release), 409 exists already or leased by another,
- *          412 the condition or the lease does not hold
- *   entity put v=VALUE -> ok,ETAG    insert v=VALUE -> ok,ETAG | 409    update v=VALUE,if=ETAG or any=* -> ok,ETAG | 404 | 412
- *          del if=ETAG or any=* -> ok | 404 | 412    get - -> ok,VALUE,ETAG | 404
- *   pair   move d=AMOUNT -> ok,A,B (d goes from A to B, both begin with 1000; 409 if A or B would fall below 0)
- *          read - -> ok,A,B    cas a=A,b=B,d=AMOUNT -> ok | 412 (a move from what was read; both rows or none)
- *   queue  put m=ID -> ok    get - -> ok,ID | ok (empty)    peek - -> as get    del m=ID -> ok | 404
- *          (at most 63 messages; what was got stays hidden)
+ *   blob   put v=VALUE[,if=ETAG][,none=*][,lease=ID] -> ok,ETAG    get - -> ok,VALUE,ETAG    del [if=ETAG][,lease=ID]
+ * -> ok acquire id=ID -> ok    release id=ID -> ok              (leases without end; values unique per key) refusals:
+ * 404 there is none (get, del, acquire, release), 409 exists already or leased by another, 412 the condition or the
+ * lease does not hold entity put v=VALUE -> ok,ETAG    insert v=VALUE -> ok,ETAG | 409    update v=VALUE,if=ETAG or
+ * any=* -> ok,ETAG | 404 | 412 del if=ETAG or any=* -> ok | 404 | 412    get - -> ok,VALUE,ETAG | 404 pair   move
+ * d=AMOUNT -> ok,A,B (d goes from A to B, both begin with 1000; 409 if A or B would fall below 0) read - -> ok,A,B cas
+ * a=A,b=B,d=AMOUNT -> ok | 412 (a move from what was read; both rows or none) queue  put m=ID -> ok    get - -> ok,ID |
+ * ok (empty)    peek - -> as get    del m=ID -> ok | 404 (at most 63 messages; what was got stays hidden)
  *
  * Threads: none; a history belongs to one. */
 #ifndef TEST_SIM_LINEAR_H
@@ -44,8 +42,8 @@ struct linear_history;
 struct linear_history *linear_history_new(void);
 void linear_history_free(struct linear_history *); /* accepts NULL */
 /* return_ns LINEAR_NEVER: unknown, whatever `result` says. ERR_SYNTAX: not an operation of the key's model. */
-enum err linear_history_add(struct linear_history *, unsigned client, struct slice op, struct slice key, struct slice args,
-			    uint64_t call_ns, uint64_t return_ns, struct slice result) MUST_CHECK;
+enum err linear_history_add(struct linear_history *, unsigned client, struct slice op, struct slice key,
+			    struct slice args, uint64_t call_ns, uint64_t return_ns, struct slice result) MUST_CHECK;
 /* One line of the text form; blank lines and comments are fine. */
 enum err linear_history_add_line(struct linear_history *, struct slice line) MUST_CHECK;
 /* All of it in the text form. */

@@ -11,13 +11,13 @@ enum linear_status { STATUS_OK, STATUS_404, STATUS_409, STATUS_412, STATUS_UNKNO
 
 struct linear_op {
 	unsigned client;
-	unsigned kind;              /* the model's own */
-	unsigned key;               /* interned */
-	uint64_t call, ret;         /* ret == LINEAR_NEVER: outcome open */
-	uint64_t arg[LINEAR_ARGS];  /* the model's own; strings are interned, 0 = not given */
-	uint64_t got[2];            /* details of "ok" */
+	unsigned kind;		   /* the model's own */
+	unsigned key;		   /* interned */
+	uint64_t call, ret;	   /* ret == LINEAR_NEVER: outcome open */
+	uint64_t arg[LINEAR_ARGS]; /* the model's own; strings are interned, 0 = not given */
+	uint64_t got[2];	   /* details of "ok" */
 	enum linear_status status;
-	char *text;                 /* the line */
+	char *text; /* the line */
 };
 
 struct linear_state {
@@ -29,11 +29,11 @@ struct linear_model {
 	struct {
 		const char *op;
 		const char *arg[LINEAR_ARGS]; /* names, in the order of linear_op.arg */
-		bool numbers;                 /* args and details are numbers, not names */
+		bool numbers;		      /* args and details are numbers, not names */
 	} ops[6];
 	void (*init)(struct linear_state *);
-	/* May the operation have had this result (any, if its outcome is open) in this state? *next is the state after it. An
-	 * open operation that would change nothing may say no: leaving it out is the same. */
+	/* May the operation have had this result (any, if its outcome is open) in this state? *next is the state after
+	 * it. An open operation that would change nothing may say no: leaving it out is the same. */
 	bool (*step)(const struct linear_state *, const struct linear_op *, struct linear_state *next);
 	/* A quick check over one key's operations in order of their calls; NULL or what is wrong. */
 	const char *(*scan)(const struct linear_op *const *ops, size_t count, size_t names);

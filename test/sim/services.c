@@ -434,8 +434,9 @@ static void choose_last(struct sim *s, struct client *c)
 	c->points = false;
 	if (c->slot < ENTITY_FIRST) {
 		call->op = OP_BLOB_GET;
-		call->get =
-			(struct blob_get_call){ .target = target_of(s, c, false, false, false), .want_bytes = true, .on_snapshot = true };
+		call->get = (struct blob_get_call){ .target = target_of(s, c, false, false, false),
+						    .want_bytes = true,
+						    .on_snapshot = true };
 	} else if (c->slot < PAIR_SLOT) {
 		call->op = OP_ENTITY_GET;
 		row_init(&call->row[0], call->name, 0);

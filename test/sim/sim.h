@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One simulated run: several clients on one or two front ends (stores in manual mode) over one mem engine, one thread, one
- * seed. Time is a count of events. Trouble comes from the engine (conflicts, unknown and late outcomes, full, failed) and
- * from here (power cuts at any point of a commit, another front end's commit between the reads and the commit of the first,
- * clocks that jump). What clients saw becomes a history (linear.h); the verdict is its check, and that no extent was lost,
- * damaged or leaked. */
+ * One simulated run: several clients on one or two front ends (stores in manual mode) over one mem engine, one thread,
+ * one seed. Time is a count of events. Trouble comes from the engine (conflicts, unknown and late outcomes, full,
+ * failed) and from here (power cuts at any point of a commit, another front end's commit between the reads and the
+ * commit of the first, clocks that jump). What clients saw becomes a history (linear.h); the verdict is its check, and
+ * that no extent was lost, damaged or leaked. */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H
 
@@ -25,7 +25,7 @@ struct sim_config {
 	uint64_t seed;
 	unsigned mutant;       /* store/mutant.h */
 	bool volatile_commits; /* the engine's mutant */
-	unsigned ops;          /* about so many operations */
+	unsigned ops;	       /* about so many operations */
 };
 
 struct sim_totals {
@@ -49,13 +49,13 @@ struct sim;
 struct client {
 	struct sim *sim;
 	unsigned number, front, slot; /* slot: which key */
-	unsigned generation;          /* of the key when called */
+	unsigned generation;	      /* of the key when called */
 	enum client_state state;
-	bool reads;                   /* on a snapshot, nothing to commit */
-	bool points;                  /* a read of single records, fit for the cache */
+	bool reads;  /* on a snapshot, nothing to commit */
+	bool points; /* a read of single records, fit for the cache */
 	apply_fn *apply;
-	void *call;                   /* the service's own, cleared before every choice */
-	void *memory;                 /* the service's own, kept over the run */
+	void *call;   /* the service's own, cleared before every choice */
+	void *memory; /* the service's own, kept over the run */
 	struct store_job job;
 	struct arena arena;
 	uint64_t call_time, pin;
@@ -141,8 +141,8 @@ extern const struct sim_service sim_plain, sim_services, sim_contents;
 enum err sim_write_now(struct sim *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Runs blocking background work on a front end of its own, with threads, while everything else stands still. */
 void sim_housekeep(struct sim *, void (*work)(struct sim *, struct store *, bool all), bool all);
-void sim_history_add(struct sim *, struct client *, const char *op, const char *key, const char *args, const char *result,
-		     bool open);
+void sim_history_add(struct sim *, struct client *, const char *op, const char *key, const char *args,
+		     const char *result, bool open);
 void sim_wrong(struct sim *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* payload.c: payloads whose bytes all say which value they are. */

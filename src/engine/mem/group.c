@@ -169,6 +169,7 @@ enum err mem_group_scan(struct engine_group *g, struct slice partition, const st
 	struct map_key lo, hi;
 	bool hi_inclusive;
 	enum err err = ERR_IO;
+	hi.len = 0;
 	mem_interfere(g->engine, MEM_BEFORE_READ);
 	pthread_mutex_lock(&mem->lock);
 	late_tick(mem);

@@ -2,12 +2,12 @@
  * The in-memory engine: optimistic on purpose, so that what runs on it is ready for engines whose commits can lose.
  *
  * A group remembers what it read and its commit is refused (CONFLICT) if any of that changed; every group_get reads the
- * newest committed state, so an apply may see a torn state, but then its group cannot commit. With options it also refuses
- * for no reason, leaves outcomes unknown, runs full, and fails for good; all of it drawn from one seed, in the order of
- * the commits, so a single-threaded user sees the same run for the same seed.
+ * newest committed state, so an apply may see a torn state, but then its group cannot commit. With options it also
+ * refuses for no reason, leaves outcomes unknown, runs full, and fails for good; all of it drawn from one seed, in the
+ * order of the commits, so a single-threaded user sees the same run for the same seed.
  *
- * Several engines may look at the same data: engine_mem_attach is another front end. engine_mem_crash is a power cut: every
- * engine attached before it is dead (reads ERR_IO, commits FAILED) and the one returned sees what was durable.
+ * Several engines may look at the same data: engine_mem_attach is another front end. engine_mem_crash is a power cut:
+ * every engine attached before it is dead (reads ERR_IO, commits FAILED) and the one returned sees what was durable.
  * The data lives until the last engine that shows it is closed.
  *
  * Threads: as engine.h says; one mutex guards all. Out of memory ends the process: this engine is for tests. */
@@ -18,14 +18,14 @@
 
 struct mem_options {
 	uint64_t seed;
-	unsigned conflict_permille;         /* a commit is refused though nothing changed */
+	unsigned conflict_permille;	    /* a commit is refused though nothing changed */
 	unsigned unknown_happened_permille; /* UNKNOWN, and it is durable */
-	unsigned unknown_lost_permille;     /* UNKNOWN, and nothing of it happened */
-	unsigned unknown_late_permille;     /* UNKNOWN, and it happens some calls later, unless what it read changed */
-	unsigned no_space_permille;         /* NO_SPACE; extents: ERR_NO_SPACE */
-	uint64_t fail_after_commits;        /* the n-th commit and every later one is FAILED; 0 = never */
-	bool commits_volatile;              /* a broken engine: DONE is answered one sync too early (engine_mem_sync, or the
-	                                     * next commit) and a crash shows it; for proofs that checkers see the loss */
+	unsigned unknown_lost_permille;	    /* UNKNOWN, and nothing of it happened */
+	unsigned unknown_late_permille;	    /* UNKNOWN, and it happens some calls later, unless what it read changed */
+	unsigned no_space_permille;	    /* NO_SPACE; extents: ERR_NO_SPACE */
+	uint64_t fail_after_commits;	    /* the n-th commit and every later one is FAILED; 0 = never */
+	bool commits_volatile; /* a broken engine: DONE is answered one sync too early (engine_mem_sync, or the
+				* next commit) and a crash shows it; for proofs that checkers see the loss */
 };
 
 /* options == NULL: no faults. */
@@ -39,11 +39,11 @@ void engine_mem_sync(struct engine *);
 /* From now on these probabilities hold (the seed and what was drawn stay). */
 void engine_mem_set_faults(struct engine *, const struct mem_options *);
 
-/* Where a caller of this engine stands when `interfere` is called: without locks, in the caller's thread, so the callback
- * may do anything through another engine on the data, or read through this one, or crash it. It is not called again from
- * inside itself. An engine with a callback is used by one thread at a time. */
+/* Where a caller of this engine stands when `interfere` is called: without locks, in the caller's thread, so the
+ * callback may do anything through another engine on the data, or read through this one, or crash it. It is not called
+ * again from inside itself. An engine with a callback is used by one thread at a time. */
 enum mem_point {
-	MEM_AFTER_GET,     /* get read its value and did not return yet: others may make it old */
+	MEM_AFTER_GET,	   /* get read its value and did not return yet: others may make it old */
 	MEM_BEFORE_READ,   /* group_get, group_scan */
 	MEM_BEFORE_COMMIT, /* the group is whole and nothing of it is durable */
 	MEM_AFTER_COMMIT,  /* DONE (or UNKNOWN, happened) is decided and not yet answered */
@@ -54,7 +54,8 @@ void engine_mem_interfere(struct engine *, void (*interfere)(void *arg, enum mem
 bool engine_mem_corrupt_extent(struct engine *, const struct extent_ref *, uint32_t offset);
 
 struct mem_counts {
-	uint64_t commits, conflicts, conflicts_injected, unknown_happened, unknown_lost, unknown_late, late_applied, no_space;
+	uint64_t commits, conflicts, conflicts_injected, unknown_happened, unknown_lost, unknown_late, late_applied,
+		no_space;
 	uint64_t rows, versions, snapshots, pins, extents;
 };
 void engine_mem_counts(struct engine *, struct mem_counts *ret);

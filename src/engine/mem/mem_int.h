@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside the mem engine.
  *
- * Rows of all partitions live in one ordered map; a map key is partition, 00, key (neither contains 00, so the order is by
- * partition first and inside it by key). A row is a list of versions, newest first, each with the number of its commit.
- * A snapshot is a commit number: it sees, of each row, the newest version not above it. `floor` is the oldest number
- * anybody can still ask for; of what is not above it only the newest version of a row is kept.
+ * Rows of all partitions live in one ordered map; a map key is partition, 00, key (neither contains 00, so the order is
+ * by partition first and inside it by key). A row is a list of versions, newest first, each with the number of its
+ * commit. A snapshot is a commit number: it sees, of each row, the newest version not above it. `floor` is the oldest
+ * number anybody can still ask for; of what is not above it only the newest version of a row is kept.
  *
  * Invariants (all under `lock`): every row in `rows` has a version; commit numbers in a list fall; durable <= commit;
  * extents are sorted by id. */
@@ -45,7 +45,7 @@ struct map_key {
 	char bytes[MAP_KEY_BYTES];
 };
 
-void *mem_alloc(size_t bytes); /* cleared; never NULL */
+void *mem_alloc(size_t bytes);					   /* cleared; never NULL */
 void mem_grow(void *array, size_t *cap, size_t need, size_t size); /* array: address of a pointer */
 
 /* map.c */
@@ -55,7 +55,7 @@ struct row_node *map_find(const struct map *, struct slice key);
 struct row_node *map_insert(struct map *, struct slice key); /* or the one there; its newest may be NULL */
 void map_remove(struct map *, struct slice key);
 void map_fini(struct map *);
-struct version *version_new(uint64_t commit, struct slice value); /* value absent: a deletion */
+struct version *version_new(uint64_t commit, struct slice value);	    /* value absent: a deletion */
 const struct version *version_at(const struct row_node *, uint64_t commit); /* NULL: not there or deleted */
 void versions_free(struct version *);
 
@@ -65,7 +65,7 @@ struct extent {
 	uint32_t crc_count;
 	uint64_t published_commit; /* 0: not yet */
 	uint64_t retired_commit;   /* 0: alive */
-	uint64_t retired_event;    /* orders retirement against pins */
+	uint64_t retired_event;	   /* orders retirement against pins */
 	unsigned char *bytes;
 	uint32_t crc[];
 };
@@ -160,7 +160,8 @@ enum err mem_scan(struct mem *, const struct map *overlay, uint64_t commit, stru
 
 /* group.c */
 enum err mem_group_begin(struct engine *, struct engine_group **ret);
-enum err mem_group_get(struct engine_group *, struct slice partition, struct slice key, struct arena *, struct slice *ret);
+enum err mem_group_get(struct engine_group *, struct slice partition, struct slice key, struct arena *,
+		       struct slice *ret);
 enum err mem_group_scan(struct engine_group *, struct slice partition, const struct scan_spec *, struct arena *,
 			struct rows *ret);
 enum err mem_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);

@@ -17,7 +17,8 @@ static enum err load(struct txn *txn, struct container_call *c)
 static enum err load_checked(struct txn *txn, struct container_call *c)
 {
 	TRY(load(txn, c));
-	TRY(lease_check_read(&c->resource.lease, &lease_errors_container, c->now_ticks, c->has_lease_id ? &c->lease_id : NULL));
+	TRY(lease_check_read(&c->resource.lease, &lease_errors_container, c->now_ticks,
+			     c->has_lease_id ? &c->lease_id : NULL));
 	struct condition_target t = target_of(&c->resource);
 	return conditions_check_write(&c->conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET);
 }
@@ -26,7 +27,8 @@ enum err container_apply_get(struct txn *txn, void *call)
 {
 	struct container_call *c = call;
 	TRY(load(txn, c));
-	return lease_check_read(&c->resource.lease, &lease_errors_container, c->now_ticks, c->has_lease_id ? &c->lease_id : NULL);
+	return lease_check_read(&c->resource.lease, &lease_errors_container, c->now_ticks,
+				c->has_lease_id ? &c->lease_id : NULL);
 }
 
 static enum err save_changed(struct txn *txn, struct container_call *c)
@@ -74,6 +76,9 @@ static enum err delete_check(struct txn *txn, struct resource_delete *base, cons
 
 void container_delete_init(struct container_delete *d, struct slice name, uint64_t generation)
 {
-	*d = (struct container_delete){ .base = { .kind = RESOURCE_CONTAINER, .name = name, .generation = generation,
-						  .missing_error = ERR_CONTAINER_NOT_FOUND, .check = delete_check } };
+	*d = (struct container_delete){ .base = { .kind = RESOURCE_CONTAINER,
+						  .name = name,
+						  .generation = generation,
+						  .missing_error = ERR_CONTAINER_NOT_FOUND,
+						  .check = delete_check } };
 }

@@ -14,9 +14,9 @@ struct container_call {
 	struct uuid lease_id;
 	struct conditions conditions;
 	enum err missing_error;
-	struct lease_request lease;     /* container_apply_lease */
-	struct pairs metadata;          /* container_apply_set_metadata */
-	size_t policy_count;            /* container_apply_set_acl */
+	struct lease_request lease; /* container_apply_lease */
+	struct pairs metadata;	    /* container_apply_set_metadata */
+	size_t policy_count;	    /* container_apply_set_acl */
 	struct policy policy[POLICIES_MAX];
 	enum public_access public_access;
 	/* out */

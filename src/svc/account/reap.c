@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The reaper: finishes what a crash or a delete left as intents in an account partition.
- *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop the intent.
- *   'C' a creation that did not finish: only at start (while serving, its request may still be running); if no record names the
- *       generation it is dropped like a deleted one.
- * Every step may be repeated: a crash in the middle costs nothing but doing it again. */
+ *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop
+ * the intent. 'C' a creation that did not finish: only at start (while serving, its request may still be running); if
+ * no record names the generation it is dropped like a deleted one. Every step may be repeated: a crash in the middle
+ * costs nothing but doing it again. */
 #include "svc/account/resource_int.h"
 
 #include "svc/common/background.h"
@@ -53,8 +53,9 @@ static enum err drop_intent(struct txn *txn, void *call)
 	return txn_del(txn, d->key);
 }
 
-static enum err reap_one(struct store *store, struct slice account, struct slice account_partition, const struct row *row,
-			 resource_empty_fn *empty, bool at_start, struct arena *arena, bool *ret_more)
+static enum err reap_one(struct store *store, struct slice account, struct slice account_partition,
+			 const struct row *row, resource_empty_fn *empty, bool at_start, struct arena *arena,
+			 bool *ret_more)
 {
 	struct slice rest = row->key;
 	uint64_t generation;
@@ -112,14 +113,16 @@ static enum err expire_deleted(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
-enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool at_start, bool *ret_more)
+enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool at_start,
+		       bool *ret_more)
 {
 	struct arena arena;
 	struct intents intents;
 	bool more = false;
 	arena_init(&arena, 16 * MIB);
 	struct slice partition = resource_account_partition(&arena, account);
-	enum err e = slice_is_set(partition) ? store_read(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
+	enum err e =
+		slice_is_set(partition) ? store_read(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
 	bool expired = false;
 	if (e == ERR_OK)
 		e = store_read(store, partition, expire_deleted, &expired, &arena);

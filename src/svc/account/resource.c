@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Record (version 1): u8 version, name, u64 generation, etag, modified, created, pairs metadata, u8 policies {id, start, expiry,
- * permission}, u8 public access, lease, u8 flags, extra. */
+ * Record (version 1): u8 version, name, u64 generation, etag, modified, created, pairs metadata, u8 policies {id,
+ * start, expiry, permission}, u8 public access, lease, u8 flags, extra. */
 #include "svc/account/resource_int.h"
 
 #include <assert.h>
@@ -167,7 +167,8 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		return ERR_NO_MEMORY;
 	while (page.count < limit + 1) {
 		struct rows rows;
-		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until),
+		struct scan_spec spec = { .from = key_slice(&from),
+					  .until = key_slice(&until),
 					  .limit_rows = limit + 1 - page.count };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
@@ -187,7 +188,8 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 	return ERR_OK;
 }
 
-/* --- creation ------------------------------------------------------------------------------------------------------ */
+/* --- creation ------------------------------------------------------------------------------------------------------
+ */
 
 /* Answers for a name that is taken; *ret_taken false if it is free. */
 static enum err name_taken(struct txn *txn, struct resource_create *c, bool *ret_taken)
@@ -232,7 +234,8 @@ enum err resource_create_publish(struct txn *txn, void *call)
 	bool taken;
 	if (c->existed)
 		return ERR_OK;
-	/* The intent goes with the record that replaces it. If another creator came first it stays: the reaper clears up. */
+	/* The intent goes with the record that replaces it. If another creator came first it stays: the reaper clears
+	 * up. */
 	TRY(name_taken(txn, c, &taken));
 	if (taken)
 		return ERR_OK;
@@ -242,7 +245,8 @@ enum err resource_create_publish(struct txn *txn, void *call)
 	return resource_put(txn, &c->resource);
 }
 
-/* --- deletion ------------------------------------------------------------------------------------------------------ */
+/* --- deletion ------------------------------------------------------------------------------------------------------
+ */
 
 void deleted_key(struct key *k, struct slice name, uint64_t ticks)
 {
@@ -306,7 +310,8 @@ enum err resource_delete_close(struct txn *txn, void *call)
 	return generation_close(txn);
 }
 
-/* --- restoring ----------------------------------------------------------------------------------------------------- */
+/* --- restoring -----------------------------------------------------------------------------------------------------
+ */
 
 enum err resource_find_deleted(struct store *store, struct slice account, struct slice name, uint64_t deleted_ticks,
 			       struct arena *arena, struct resource *ret)
@@ -384,7 +389,8 @@ enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slic
 	return ERR_OK;
 }
 
-/* --- service properties -------------------------------------------------------------------------------------------- */
+/* --- service properties --------------------------------------------------------------------------------------------
+ */
 
 static struct slice properties_key(char bytes[static 2], char service)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Containers, queues, tables and shares as the account sees them: one record each in the account partition, keyed by kind and
- * name. What lives below one is in a partition of its own, named by the record's generation, new at each creation.
+ * Containers, queues, tables and shares as the account sees them: one record each in the account partition, keyed by
+ * kind and name. What lives below one is in a partition of its own, named by the record's generation, new at each
+ * creation.
  *
- * Creating and deleting touch both partitions, one commit each, so that engines without cross-partition commits can do it:
- *   create   1 account: name free? put an intent     2 generation: put meta (it is live)   3 account: put record, drop intent
- *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
- * A crash between leaves an intent; resource_reap finishes it. The background reaper also empties dropped generations.
- * A write below carries no cache in its correctness: it asks for the generation's meta in its own transaction.
+ * Creating and deleting touch both partitions, one commit each, so that engines without cross-partition commits can do
+ * it: create   1 account: name free? put an intent     2 generation: put meta (it is live)   3 account: put record,
+ * drop intent delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find
+ * none: 404) A crash between leaves an intent; resource_reap finishes it. The background reaper also empties dropped
+ * generations. A write below carries no cache in its correctness: it asks for the generation's meta in its own
+ * transaction.
  *
- * Account partition rows:  <kind> string(key name)  record      'i' u64(generation)  intent      'p' service letter  properties
- *                          'd' string(name) u64(ticks)  a deleted container that can still be restored
- * The key name is the name, lower-cased for tables. */
+ * Account partition rows:  <kind> string(key name)  record      'i' u64(generation)  intent      'p' service letter
+ * properties 'd' string(name) u64(ticks)  a deleted container that can still be restored The key name is the name,
+ * lower-cased for tables. */
 #ifndef SVC_ACCOUNT_RESOURCE_H
 #define SVC_ACCOUNT_RESOURCE_H
 
@@ -33,7 +35,7 @@ struct resource {
 	char kind;
 	struct slice name;
 	uint64_t generation;
-	uint64_t etag;           /* ticks */
+	uint64_t etag; /* ticks */
 	uint64_t modified_ticks;
 	uint64_t created_ticks;
 	struct pairs metadata;
@@ -42,7 +44,7 @@ struct resource {
 	enum public_access public_access;
 	struct lease lease;
 	bool immutable_versions; /* version-level immutability allowed */
-	struct slice extra;      /* of the service: opaque here */
+	struct slice extra;	 /* of the service: opaque here */
 };
 
 /* Record bytes; decode leaves slices pointing into `record`. */
@@ -71,15 +73,15 @@ enum err resource_list(struct txn *, char kind, struct slice prefix, struct slic
 /* Creation: a call that BEGINS with this struct runs the three applies as its steps (account, generation, account). */
 struct resource_create {
 	struct resource resource; /* in: kind, name, generation (random), metadata, ...; out: etag, times */
-	enum err exists_error;    /* what a taken name answers */
+	enum err exists_error;	  /* what a taken name answers */
 	/* May be NULL: looks at the resource that has the name already and decides: ERR_OK = fine, nothing is created
 	 * (`existed` is set), else the error to answer. */
 	enum err (*on_exists)(struct resource_create *, const struct resource *existing);
 	bool existed;
 };
-enum err resource_create_reserve(struct txn *, void *call);  /* step 1, account partition */
-enum err resource_create_open(struct txn *, void *call);     /* step 2, generation partition */
-enum err resource_create_publish(struct txn *, void *call);  /* step 3, account partition */
+enum err resource_create_reserve(struct txn *, void *call); /* step 1, account partition */
+enum err resource_create_open(struct txn *, void *call);    /* step 2, generation partition */
+enum err resource_create_publish(struct txn *, void *call); /* step 3, account partition */
 
 /* Deletion: a call that BEGINS with this struct runs the two applies (account, generation as found by parse). */
 struct resource_delete {
@@ -94,8 +96,8 @@ struct resource_delete {
 enum err resource_delete_remove(struct txn *, void *call); /* step 1, account partition */
 enum err resource_delete_close(struct txn *, void *call);  /* step 2, generation partition */
 
-/* Restoring: a call that BEGINS with this struct runs the two applies (generation, account). Parse finds the generation by
- * resource_find_deleted. */
+/* Restoring: a call that BEGINS with this struct runs the two applies (generation, account). Parse finds the generation
+ * by resource_find_deleted. */
 struct resource_restore {
 	struct slice name;
 	uint64_t deleted_ticks; /* which of the deleted ones */
@@ -103,10 +105,10 @@ struct resource_restore {
 	/* out */
 	struct resource resource;
 };
-enum err resource_find_deleted(struct store *, struct slice account, struct slice name, uint64_t deleted_ticks, struct arena *,
-			       struct resource *ret) MUST_CHECK; /* ERR_NOT_FOUND is a value */
-enum err resource_restore_open(struct txn *, void *call);    /* step 1, generation partition */
-enum err resource_restore_publish(struct txn *, void *call); /* step 2, account partition */
+enum err resource_find_deleted(struct store *, struct slice account, struct slice name, uint64_t deleted_ticks,
+			       struct arena *, struct resource *ret) MUST_CHECK; /* ERR_NOT_FOUND is a value */
+enum err resource_restore_open(struct txn *, void *call);			 /* step 1, generation partition */
+enum err resource_restore_publish(struct txn *, void *call);			 /* step 2, account partition */
 
 struct deleted_resource {
 	struct resource resource;
@@ -118,14 +120,17 @@ enum err resource_list_deleted(struct txn *, struct slice prefix, struct slice f
 			       struct deleted_resource **ret, size_t *ret_count) MUST_CHECK;
 
 /* Service properties: the XML-independent blob of one service ('b', 'q', 't', 'f'). */
-enum err service_properties_get(struct txn *, char service, struct slice *ret) MUST_CHECK; /* ERR_NOT_FOUND: never set */
+enum err service_properties_get(struct txn *, char service,
+				struct slice *ret) MUST_CHECK; /* ERR_NOT_FOUND: never set */
 enum err service_properties_put(struct txn *, char service, struct slice value) MUST_CHECK;
-enum err service_properties_find(struct store *, struct slice account, char service, struct arena *, struct slice *ret) MUST_CHECK;
+enum err service_properties_find(struct store *, struct slice account, char service, struct arena *,
+				 struct slice *ret) MUST_CHECK;
 
-/* Background: finishes intents of one account. Each service empties its own generations: `empty` is called with the dropped
- * generation's partition and retires a bounded number of extents per call; it says when nothing is left, then the partition is
- * dropped and the intent goes. Runs on a background thread; blocks. *ret_more: call again. */
+/* Background: finishes intents of one account. Each service empties its own generations: `empty` is called with the
+ * dropped generation's partition and retires a bounded number of extents per call; it says when nothing is left, then
+ * the partition is dropped and the intent goes. Runs on a background thread; blocks. *ret_more: call again. */
 typedef enum err resource_empty_fn(struct store *, struct slice partition, char kind, bool *ret_more);
-enum err resource_reap(struct store *, struct slice account, resource_empty_fn *empty, bool at_start, bool *ret_more) MUST_CHECK;
+enum err resource_reap(struct store *, struct slice account, resource_empty_fn *empty, bool at_start,
+		       bool *ret_more) MUST_CHECK;
 
 #endif

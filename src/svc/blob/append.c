@@ -81,7 +81,8 @@ enum err blob_apply_seal(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 struct found_block {
 	uint64_t offset;
@@ -138,7 +139,8 @@ enum err append_pieces(struct txn *txn, struct blob_get_call *c)
 {
 	struct arena *arena = txn_arena(txn);
 	size_t count, extents;
-	struct found_block *found = ARENA_NEW_ARRAY(arena, struct found_block, c->blob.block_count ? c->blob.block_count : 1);
+	struct found_block *found =
+		ARENA_NEW_ARRAY(arena, struct found_block, c->blob.block_count ? c->blob.block_count : 1);
 	if (!found)
 		return ERR_NO_MEMORY;
 	TRY(collect(txn, c, found, &count, &extents));
@@ -154,7 +156,8 @@ enum err append_pieces(struct txn *txn, struct blob_get_call *c)
 			if (last > from) {
 				if (from < at)
 					return ERR_CORRUPT;
-				c->piece[c->piece_count++] = (struct blob_piece){ .extent = *e, .offset = (uint32_t)(from - at),
+				c->piece[c->piece_count++] = (struct blob_piece){ .extent = *e,
+										  .offset = (uint32_t)(from - at),
 										  .length_bytes = last - from };
 				from = last;
 			}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Append blobs: one 'p' row per appended block, 'p' u64(content) u64_desc(offset), value {extents, u32 length}. Offsets
- * descend in key order, so that the block holding an offset is found by one seek. Rows never change: snapshots share them and
- * end at their own length. */
+ * descend in key order, so that the block holding an offset is found by one seek. Rows never change: snapshots share
+ * them and end at their own length. */
 #ifndef SVC_BLOB_APPEND_H
 #define SVC_BLOB_APPEND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations on blobs: each is a call struct filled by a front end and an apply function that runs it in a transaction on the
- * container's partition. Order of checks in all of them: container live, blob there, lease, conditions, tags, immutability,
- * type (specs: order of checks). */
+ * Operations on blobs: each is a call struct filled by a front end and an apply function that runs it in a transaction
+ * on the container's partition. Order of checks in all of them: container live, blob there, lease, conditions, tags,
+ * immutability, type (specs: order of checks). */
 #ifndef SVC_BLOB_BLOB_H
 #define SVC_BLOB_BLOB_H
 
@@ -40,7 +40,8 @@ static inline const struct uuid *target_lease_id(const struct blob_target *t)
 enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
 /* Lease, conditions and tags of a read of `b`. */
 enum err blob_check_read(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
-/* Lease, conditions, tags and immutability of a write that changes `b` (b exists). unmet: ERR_CONDITION_NOT_MET as a rule. */
+/* Lease, conditions, tags and immutability of a write that changes `b` (b exists). unmet: ERR_CONDITION_NOT_MET as a
+ * rule. */
 enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 /* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
  * service does. */
@@ -60,7 +61,7 @@ struct blob_put_call {
 	struct blob_target target;
 	enum blob_type type;
 	const struct payload *payload; /* block blobs; NULL in the dry run before the body */
-	uint64_t content_id;           /* random */
+	uint64_t content_id;	       /* random */
 	uint64_t page_length_bytes;    /* page blobs */
 	uint64_t sequence_number;
 	struct blob_http http;
@@ -70,7 +71,7 @@ struct blob_put_call {
 	enum immutability_mode immutability;
 	uint64_t immutable_until_ticks;
 	bool legal_hold;
-	bool may_overwrite;            /* false: a SAS that may create but not write */
+	bool may_overwrite; /* false: a SAS that may create but not write */
 	/* out */
 	struct blob blob;
 };
@@ -82,14 +83,14 @@ enum err blob_apply_put(struct txn *, void *call);
 struct blob_piece {
 	struct slice bytes;
 	struct extent_ref extent; /* length_bytes 0 = none */
-	uint32_t offset;          /* in the extent */
+	uint32_t offset;	  /* in the extent */
 	uint64_t length_bytes;
 };
 
 struct blob_get_call {
 	struct blob_target target;
-	bool want_bytes;     /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
-	bool on_snapshot;    /* it is one: rows that change in place (pages, appended blocks) may be read */
+	bool want_bytes;  /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
+	bool on_snapshot; /* it is one: rows that change in place (pages, appended blocks) may be read */
 	bool has_range;
 	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
 	/* out */
@@ -137,7 +138,7 @@ struct blob_delete_call {
 	uint64_t snapshots_from; /* with their snapshots: those before this time are gone already */
 	/* out */
 	bool deleted_permanently;
-	bool more;               /* as many snapshots went as one commit holds: run it again from snapshots_next on */
+	bool more; /* as many snapshots went as one commit holds: run it again from snapshots_next on */
 	uint64_t snapshots_next;
 };
 enum err blob_apply_delete(struct txn *, void *call);
@@ -145,24 +146,24 @@ enum err blob_apply_delete(struct txn *, void *call);
 /* --- list --- */
 struct blob_list_call {
 	struct slice prefix, delimiter;
-	struct slice from;      /* a name: blobs at or after it; absent = beginning */
-	uint64_t from_ticks;    /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
+	struct slice from;   /* a name: blobs at or after it; absent = beginning */
+	uint64_t from_ticks; /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
 	size_t limit;
 	bool snapshots, versions, deleted, uncommitted;
-	bool base_too;          /* false with showonly=deleted */
+	bool base_too; /* false with showonly=deleted */
 	/* out */
 	struct blob_list_item *item;
 	size_t count;
 	bool more;
-	struct slice next;      /* name to go on from */
+	struct slice next; /* name to go on from */
 	uint64_t next_ticks;
 	uint64_t now_ticks;
 };
 struct blob_list_item {
 	bool is_prefix;
-	bool is_uncommitted;    /* only uncommitted blocks exist */
-	bool is_current;        /* with versions: this is the current one */
-	struct blob blob;       /* or only the name, of a prefix */
+	bool is_uncommitted; /* only uncommitted blocks exist */
+	bool is_current;     /* with versions: this is the current one */
+	struct blob blob;    /* or only the name, of a prefix */
 };
 enum err blob_apply_list(struct txn *, void *call);
 

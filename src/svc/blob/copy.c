@@ -7,7 +7,9 @@
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
-/* --- content -------------------------------------------------------------------------------------------------------------------- */
+/* --- content
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Appended blocks: a row for each extent. */
 static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t content_id)
@@ -66,11 +68,13 @@ static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct b
 		b->sequence_number = c->put.sequence_number;
 	}
 	bool rows = b->type != BLOB_BLOCK;
-	b->content = (struct content){ .kind = rows ? CONTENT_ROWS : CONTENT_EMPTY, .id = c->put.content_id, .epoch = 1 };
+	b->content =
+		(struct content){ .kind = rows ? CONTENT_ROWS : CONTENT_EMPTY, .id = c->put.content_id, .epoch = 1 };
 	return ERR_OK;
 }
 
-/* --- the copy itself -------------------------------------------------------------------------------------------------------------- */
+/* --- the copy itself
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* An incremental copy goes on with later snapshots of the same source. The times in the URLs compare as text. */
 static enum err check_incremental(const struct blob_copy_call *c, const struct blob *old)
@@ -87,7 +91,8 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 {
 	const struct blob_target *t = &c->put.target;
 	static const struct lease none;
-	struct condition_target target = { .exists = old != NULL, .etag = old ? old->etag : 0,
+	struct condition_target target = { .exists = old != NULL,
+					   .etag = old ? old->etag : 0,
 					   .modified_ticks = old ? old->modified_ticks : 0 };
 	const struct uuid *id = target_lease_id(t);
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
@@ -124,10 +129,18 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	if (exists)
 		blob_settle(&old, txn_now(txn));
 	TRY(check_destination(txn, c, exists ? &old : NULL));
-	p->blob = (struct blob){ .name = p->target.name, .type = p->type, .http = p->http, .metadata = p->metadata,
-				 .tags = p->tags, .tier = p->tier, .immutability = p->immutability,
-				 .immutable_until_ticks = p->immutable_until_ticks, .legal_hold = p->legal_hold,
-				 .block_count = c->block_count, .sealed = c->sealed, .copy = c->copy };
+	p->blob = (struct blob){ .name = p->target.name,
+				 .type = p->type,
+				 .http = p->http,
+				 .metadata = p->metadata,
+				 .tags = p->tags,
+				 .tier = p->tier,
+				 .immutability = p->immutability,
+				 .immutable_until_ticks = p->immutable_until_ticks,
+				 .legal_hold = p->legal_hold,
+				 .block_count = c->block_count,
+				 .sealed = c->sealed,
+				 .copy = c->copy };
 	struct blob *b = &p->blob;
 	/* Before the old state goes: a blob may be copied over itself. */
 	TRY(make_content(txn, c, b));
@@ -150,7 +163,8 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	return blob_put(txn, b);
 }
 
-/* --- progress and end of a pending one ---------------------------------------------------------------------------------------------- */
+/* --- progress and end of a pending one
+ * ---------------------------------------------------------------------------------------------- */
 
 /* A finished incremental copy is also kept as a snapshot of the destination. */
 static enum err snapshot_of_copy(struct txn *txn, struct blob *b)
@@ -208,8 +222,8 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 	TRY(blob_load(txn, &c->target, &b));
 	const struct uuid *id = target_lease_id(&c->target);
 	bool infinite = b.lease.held && b.lease.duration_s == LEASE_INFINITE;
-	TRY(infinite ? lease_check_write(&b.lease, &lease_errors_blob, txn_now(txn), id) :
-		       lease_check_read(&b.lease, &lease_errors_blob, txn_now(txn), id));
+	TRY(infinite ? lease_check_write(&b.lease, &lease_errors_blob, txn_now(txn), id)
+		     : lease_check_read(&b.lease, &lease_errors_blob, txn_now(txn), id));
 	if (b.copy.status != COPY_PENDING)
 		return ERR_NO_PENDING_COPY_OPERATION;
 	if (!uuid_eq(&b.copy.id, &c->id))

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies: the destination's side. A copy within one container shares the source's content when that cannot change (block
- * blobs); else the bytes were read by the caller from extents it pinned, so they are of one version.
+ * Copies: the destination's side. A copy within one container shares the source's content when that cannot change
+ * (block blobs); else the bytes were read by the caller from extents it pinned, so they are of one version.
  *
- * A large copy first makes its destination, empty and pending, and then a worker (rest/copy_job.c) brings the bytes: it says
- * now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is still the
- * pending one: an abort, a delete or an overwrite ends it. */
+ * A large copy first makes its destination, empty and pending, and then a worker (rest/copy_job.c) brings the bytes: it
+ * says now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is
+ * still the pending one: an abort, a delete or an overwrite ends it. */
 #ifndef SVC_BLOB_COPY_H
 #define SVC_BLOB_COPY_H
 
 #include "svc/blob/blob.h"
 
 struct blob_copy_call {
-	struct blob_put_call put;    /* destination: target, properties, payload (NULL: share or pending) */
-	struct blob_copy copy;       /* id, source, total; status decides: SUCCESS or PENDING; NONE for Put Blob From URL */
-	bool incremental;            /* copy.source names a snapshot: <url>?snapshot=<time> */
+	struct blob_put_call put; /* destination: target, properties, payload (NULL: share or pending) */
+	struct blob_copy copy; /* id, source, total; status decides: SUCCESS or PENDING; NONE for Put Blob From URL */
+	bool incremental;      /* copy.source names a snapshot: <url>?snapshot=<time> */
 	bool infinite_lease_only;
-	enum err unmet_error;        /* destination conditions */
+	enum err unmet_error; /* destination conditions */
 	/* share: the source in this very partition; name absent = not that way */
 	struct blob_target source;
-	uint64_t source_etag;        /* as it was read */
+	uint64_t source_etag; /* as it was read */
 	/* of the source */
 	uint32_t block_count;
 	bool sealed;
-	bool same_type_only;         /* an existing destination must be of the source's type */
+	bool same_type_only; /* an existing destination must be of the source's type */
 	/* out: share only. The source is no longer what was read, and nothing was done: bring the bytes instead. */
 	bool source_changed;
 };
@@ -32,14 +32,14 @@ struct blob_copy_step_call {
 	struct slice name;
 	struct uuid id;
 	uint64_t copied_bytes;
-	enum copy_status status;       /* PENDING: progress; SUCCESS, FAILED: the end */
+	enum copy_status status; /* PENDING: progress; SUCCESS, FAILED: the end */
 	struct slice description;
 	const struct payload *payload; /* SUCCESS of block and append blobs */
 	uint64_t content_id;
-	bool has_pages;                /* progress of a page blob: these pages came */
+	bool has_pages; /* progress of a page blob: these pages came */
 	uint64_t page_offset;
 	/* out */
-	bool gone;                     /* no longer the pending copy: stop */
+	bool gone; /* no longer the pending copy: stop */
 };
 enum err blob_apply_copy_step(struct txn *, void *call);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Delete Blob: the base, one snapshot, one version, or all snapshots.
  * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted.
- * Thousands of snapshots do not fit one commit: they go in several, the oldest first and the base with the last of them. */
+ * Thousands of snapshots do not fit one commit: they go in several, the oldest first and the base with the last of
+ * them. */
 #include "svc/blob/blob.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
@@ -74,7 +75,8 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 	enum err e = blob_get_history(txn, any.name, ticks, &b);
 	if (e == ERR_NOT_FOUND && any.version_ticks) {
 		e = blob_get(txn, any.name, &b);
-		return e == ERR_OK && b.version_ticks == ticks ? ERR_OPERATION_NOT_ALLOWED_ON_ROOT_BLOB : ERR_BLOB_NOT_FOUND;
+		return e == ERR_OK && b.version_ticks == ticks ? ERR_OPERATION_NOT_ALLOWED_ON_ROOT_BLOB
+							       : ERR_BLOB_NOT_FOUND;
 	}
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && b.is_snapshot != (any.snapshot_ticks != 0)))
 		return ERR_BLOB_NOT_FOUND;

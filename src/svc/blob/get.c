@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads of one blob: its record, and where the bytes of a range are.
- * The container was found by its live record just before; a generation that died meanwhile still shows its last state, which
- * is the state just before the delete. */
+ * The container was found by its live record just before; a generation that died meanwhile still shows its last state,
+ * which is the state just before the delete. */
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
 
@@ -19,8 +19,9 @@ static enum err memory_piece(struct txn *txn, struct blob_get_call *c, struct sl
 {
 	if (bytes.len != c->blob.length_bytes)
 		return ERR_CORRUPT;
-	return one_piece(txn, c, (struct blob_piece){ .bytes = slice_make(bytes.ptr + c->offset, c->length),
-						      .length_bytes = c->length });
+	return one_piece(txn, c,
+			 (struct blob_piece){ .bytes = slice_make(bytes.ptr + c->offset, c->length),
+					      .length_bytes = c->length });
 }
 
 /* Walks extents in blob order and keeps what overlaps the range. */
@@ -36,8 +37,8 @@ static void walk_extent(struct walk *w, struct blob_get_call *c, const struct ex
 	if (end <= w->from || begin >= w->to)
 		return;
 	uint64_t first = begin > w->from ? begin : w->from, last = end < w->to ? end : w->to;
-	c->piece[c->piece_count++] = (struct blob_piece){ .extent = *e, .offset = (uint32_t)(first - begin),
-							  .length_bytes = last - first };
+	c->piece[c->piece_count++] =
+		(struct blob_piece){ .extent = *e, .offset = (uint32_t)(first - begin), .length_bytes = last - first };
 }
 
 static enum err extent_pieces(struct txn *txn, struct blob_get_call *c)

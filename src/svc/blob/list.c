@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * List Blobs: a merge of up to three row streams in name order ('h' history, 'b' base, 'U' uncommitted), with prefixes folded
- * at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by reading what
- * lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
+ * List Blobs: a merge of up to three row streams in name order ('h' history, 'b' base, 'U' uncommitted), with prefixes
+ * folded at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by
+ * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
 #include "svc/blob/blob.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/state.h"
@@ -32,7 +32,8 @@ struct merge {
 static enum err stream_fetch(struct merge *m, struct stream *s, struct slice from)
 {
 	size_t want = m->call->limit - m->call->count + 1;
-	struct scan_spec spec = { .from = from, .until = key_slice(&s->until),
+	struct scan_spec spec = { .from = from,
+				  .until = key_slice(&s->until),
 				  .limit_rows = want < LIST_FETCH_ROWS ? want : LIST_FETCH_ROWS };
 	TRY(txn_scan(m->txn, &spec, &s->rows));
 	s->at = 0;
@@ -103,7 +104,8 @@ static enum err merge_begin(struct merge *m)
 		key_prefix_end(&s->until);
 		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) > 0;
 		if (behind) {
-			/* A base row comes behind its history: with a time in the marker, history below it was listed. */
+			/* A base row comes behind its history: with a time in the marker, history below it was listed.
+			 */
 			TRY(stream_seek(m, s, c->from, false, c->from_ticks));
 			continue;
 		}

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Block lists. A manifest is the list of committed blocks of a content, stored in 'f' rows ("parts"): entries
- * {block id, length, owned, extents}. A part holds at most BLOB_MANIFEST_PART_BYTES and MANIFEST_PART_EXTENTS extents, so that
- * giving one back is one small commit.
- * An entry is owned if this content must give its extents back; one taken from a content that snapshots still share is
- * borrowed, and the content then holds a share of the lender (content.epoch). */
+ * {block id, length, owned, extents}. A part holds at most BLOB_MANIFEST_PART_BYTES and MANIFEST_PART_EXTENTS extents,
+ * so that giving one back is one small commit. An entry is owned if this content must give its extents back; one taken
+ * from a content that snapshots still share is borrowed, and the content then holds a share of the lender
+ * (content.epoch). */
 #ifndef SVC_BLOB_MANIFEST_H
 #define SVC_BLOB_MANIFEST_H
 
 #include "svc/blob/record.h"
 
-enum { BLOCK_ID_MAX_BYTES = 64, MANIFEST_PART_EXTENTS = 1000, BLOCKS_COMMITTED_MAX = 50000, BLOCKS_STAGED_MAX = 100000 };
+enum {
+	BLOCK_ID_MAX_BYTES = 64,
+	MANIFEST_PART_EXTENTS = 1000,
+	BLOCKS_COMMITTED_MAX = 50000,
+	BLOCKS_STAGED_MAX = 100000
+};
 
 struct block {
 	struct slice id; /* decoded */

@@ -6,7 +6,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-/* --- chunk rows --------------------------------------------------------------------------------------------------------------- */
+/* --- chunk rows
+ * --------------------------------------------------------------------------------------------------------------- */
 
 void chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
 {
@@ -107,8 +108,8 @@ static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct
 	return ERR_OK;
 }
 
-/* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by the
- * caller), or NULL. Names that go are dropped, names that are added by copying an older epoch's row are counted. */
+/* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by
+ * the caller), or NULL. Names that go are dropped, names that are added by copying an older epoch's row are counted. */
 static enum err chunk_put(struct txn *txn, const struct content *content, uint64_t chunk, const struct chunk *old,
 			  const struct chunk *fresh, const struct extent_ref *arrived)
 {
@@ -135,7 +136,9 @@ static enum err chunk_put(struct txn *txn, const struct content *content, uint64
 	}
 	/* An empty chunk needs a row only to hide an older epoch's. */
 	bool drop = fresh->count == 0 && same_epoch && content->epoch == 1;
-	enum err e = !buf_ok(&b) ? ERR_NO_MEMORY : drop ? txn_del(txn, key_slice(&k)) : txn_put(txn, key_slice(&k), buf_slice(&b));
+	enum err e = !buf_ok(&b) ? ERR_NO_MEMORY
+		     : drop	 ? txn_del(txn, key_slice(&k))
+				 : txn_put(txn, key_slice(&k), buf_slice(&b));
 	buf_fini(&b);
 	TRY(e);
 	if (!same_epoch)
@@ -166,7 +169,8 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 		uint32_t s_end = (uint32_t)s->first + s->count;
 		if (s->first < first) {
 			uint32_t keep_end = s_end < first ? s_end : first;
-			add_segment(&c, (struct segment){ s->first, (uint16_t)(keep_end - s->first), s->extent, s->offset });
+			add_segment(&c, (struct segment){ s->first, (uint16_t)(keep_end - s->first), s->extent,
+							  s->offset });
 		}
 		if (!placed && s_end > first) {
 			add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
@@ -184,11 +188,15 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	return ERR_OK;
 }
 
-/* --- Put Page ------------------------------------------------------------------------------------------------------------------- */
+/* --- Put Page
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-static enum err write_extent(struct txn *txn, const struct content *content, uint64_t offset, const struct extent_ref *extent)
+static enum err write_extent(struct txn *txn, const struct content *content, uint64_t offset,
+			     const struct extent_ref *extent)
 {
-	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
+	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES,
+		 last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
 	TRY(txn_publish(txn, extent));
 	TRY(extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
@@ -198,8 +206,8 @@ static enum err write_extent(struct txn *txn, const struct content *content, uin
 		uint64_t to = offset + extent->length_bytes - chunk_at;
 		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
 		TRY(chunk_get(txn, content, i, &old));
-		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES), extent,
-			      (uint32_t)(chunk_at + from - offset), &fresh));
+		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES),
+			      extent, (uint32_t)(chunk_at + from - offset), &fresh));
 		TRY(chunk_put(txn, content, i, &old, &fresh, extent));
 	}
 	return ERR_OK;
@@ -227,13 +235,14 @@ static enum err clear_range(struct txn *txn, const struct content *content, uint
 			return ERR_OK;
 		TRY(e);
 		if (++touched > PAGE_CLEAR_CHUNKS_MAX)
-			return ERR_OPERATION_TIMED_OUT; /* more than one commit may hold: the client clears it in parts */
+			return ERR_OPERATION_TIMED_OUT; /* more than one commit may hold: the client clears it in parts
+							 */
 		struct chunk fresh;
 		uint64_t chunk_begin = at.index * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_begin ? offset - chunk_begin : 0;
 		uint64_t to = end - chunk_begin < PAGE_CHUNK_BYTES ? end - chunk_begin : PAGE_CHUNK_BYTES;
-		TRY(chunk_cut(txn_arena(txn), &at.chunk, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES), NULL, 0,
-			      &fresh));
+		TRY(chunk_cut(txn_arena(txn), &at.chunk, (uint32_t)(from / PAGE_BYTES),
+			      (uint32_t)((to - from) / PAGE_BYTES), NULL, 0, &fresh));
 		TRY(chunk_put(txn, content, at.index, &at.chunk, &fresh, NULL));
 	}
 }

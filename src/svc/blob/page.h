@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Page blobs: sparse arrays of 512-byte pages, in chunks of PAGE_CHUNK_BYTES.
  *
- * A chunk that was ever written has a row 'p' u64(content) u64(chunk) u64_desc(epoch): {extents, segments}, a segment being
- * a run of pages that lies in one extent. What no segment covers reads as zeros. The base writes rows of its own epoch; a
- * snapshot keeps the epoch it was taken in and the base goes on with the next one, so a snapshot sees, of each chunk, the
- * newest row that is not newer than itself. Extents named by several rows are counted ('x' rows). */
+ * A chunk that was ever written has a row 'p' u64(content) u64(chunk) u64_desc(epoch): {extents, segments}, a segment
+ * being a run of pages that lies in one extent. What no segment covers reads as zeros. The base writes rows of its own
+ * epoch; a snapshot keeps the epoch it was taken in and the base goes on with the next one, so a snapshot sees, of each
+ * chunk, the newest row that is not newer than itself. Extents named by several rows are counted ('x' rows). */
 #ifndef SVC_BLOB_PAGE_H
 #define SVC_BLOB_PAGE_H
 
@@ -32,14 +32,14 @@ enum err blob_apply_put_page(struct txn *, void *call);
 
 struct page_range {
 	uint64_t first, last; /* inclusive, bytes */
-	bool clear;           /* diff: was there, is not any more */
+	bool clear;	      /* diff: was there, is not any more */
 };
 
 struct blob_page_ranges_call {
 	struct blob_target target;
 	bool has_range;
 	uint64_t range_first, range_last;
-	uint64_t from;           /* marker: nothing before this offset */
+	uint64_t from; /* marker: nothing before this offset */
 	size_t limit;
 	bool diff;
 	uint64_t previous_ticks; /* diff: the snapshot to compare with */

@@ -11,13 +11,13 @@ enum { PAGE_CLEAR_CHUNKS_MAX = 2048 };
 struct segment {
 	uint16_t first, count; /* pages of the chunk */
 	struct extent_ref extent;
-	uint32_t offset;       /* bytes into the extent */
+	uint32_t offset; /* bytes into the extent */
 };
 
 struct chunk {
 	struct segment *segment; /* in page order, not overlapping */
 	size_t count;
-	uint64_t epoch;          /* of its row; 0 = there is none */
+	uint64_t epoch; /* of its row; 0 = there is none */
 };
 
 void chunk_key(struct key *, uint64_t content, uint64_t chunk, uint64_t epoch);
@@ -39,7 +39,8 @@ struct chunk_walk {
 	bool has_last;
 	uint64_t last_index; /* chunk already returned: its older rows are passed over */
 };
-enum err chunk_walk_begin(struct chunk_walk *, struct txn *, const struct content *, uint64_t first, uint64_t last) MUST_CHECK;
+enum err chunk_walk_begin(struct chunk_walk *, struct txn *, const struct content *, uint64_t first,
+			  uint64_t last) MUST_CHECK;
 enum err chunk_walk_next(struct chunk_walk *, struct chunk_at *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
 
 #endif

@@ -7,7 +7,8 @@
 
 enum { WALK_ROWS = 256 };
 
-enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct content *content, uint64_t first, uint64_t last)
+enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct content *content, uint64_t first,
+			  uint64_t last)
 {
 	*w = (struct chunk_walk){ .txn = txn, .content = *content };
 	key_init(&w->from);
@@ -56,7 +57,8 @@ enum err chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 	}
 }
 
-/* --- Get Blob ------------------------------------------------------------------------------------------------------------------ */
+/* --- Get Blob
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Pieces grow as chunks are met; holes become zeros. */
 struct gather {
@@ -99,7 +101,8 @@ static enum err add_chunk(struct gather *g, const struct chunk_at *at)
 		if (first >= last)
 			continue;
 		TRY(add_zeros_to(g, first));
-		TRY(add_piece(g, (struct blob_piece){ .extent = s->extent, .offset = s->offset + (uint32_t)(first - begin),
+		TRY(add_piece(g, (struct blob_piece){ .extent = s->extent,
+						      .offset = s->offset + (uint32_t)(first - begin),
 						      .length_bytes = last - first }));
 	}
 	return ERR_OK;
@@ -110,7 +113,8 @@ enum err page_pieces(struct txn *txn, struct blob_get_call *c)
 	struct gather g = { .call = c, .arena = txn_arena(txn), .at = c->offset, .end = c->offset + c->length };
 	struct chunk_walk walk;
 	struct chunk_at at;
-	TRY(chunk_walk_begin(&walk, txn, &c->blob.content, c->offset / PAGE_CHUNK_BYTES, (g.end - 1) / PAGE_CHUNK_BYTES));
+	TRY(chunk_walk_begin(&walk, txn, &c->blob.content, c->offset / PAGE_CHUNK_BYTES,
+			     (g.end - 1) / PAGE_CHUNK_BYTES));
 	for (;;) {
 		enum err e = chunk_walk_next(&walk, &at);
 		if (e == ERR_NOT_FOUND)
@@ -121,7 +125,8 @@ enum err page_pieces(struct txn *txn, struct blob_get_call *c)
 	return add_zeros_to(&g, g.end);
 }
 
-/* --- Get Page Ranges ------------------------------------------------------------------------------------------------------------- */
+/* --- Get Page Ranges
+ * ------------------------------------------------------------------------------------------------------------- */
 
 struct lister {
 	struct blob_page_ranges_call *call;
@@ -171,8 +176,8 @@ static void chunk_places(const struct chunk *c, struct place places[PAGE_CHUNK_P
 	memset(places, 0, PAGE_CHUNK_PAGES * sizeof *places);
 	for (size_t i = 0; i < c->count; i++)
 		for (uint32_t k = 0; k < c->segment[i].count; k++)
-			places[c->segment[i].first + k] = (struct place){ c->segment[i].extent.id,
-									   c->segment[i].offset + k * PAGE_BYTES };
+			places[c->segment[i].first + k] =
+				(struct place){ c->segment[i].extent.id, c->segment[i].offset + k * PAGE_BYTES };
 }
 
 static bool diff_chunk(struct lister *l, uint64_t index, const struct chunk *now, const struct chunk *before,
@@ -209,7 +214,8 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 			return ea != ERR_OK && ea != ERR_NOT_FOUND ? ea : eb;
 		bool take_a = ea == ERR_OK && (eb != ERR_OK || a.index <= b.index);
 		bool take_b = eb == ERR_OK && (ea != ERR_OK || b.index <= a.index);
-		if (!diff_chunk(l, take_a ? a.index : b.index, take_a ? &a.chunk : &empty, take_b ? &b.chunk : &empty, pa, pb))
+		if (!diff_chunk(l, take_a ? a.index : b.index, take_a ? &a.chunk : &empty, take_b ? &b.chunk : &empty,
+				pa, pb))
 			return ERR_OK;
 		if (take_a)
 			ea = chunk_walk_next(&wa, &a);

@@ -46,9 +46,15 @@ enum err blob_apply_put(struct txn *txn, void *call)
 	if (exists && old.copy.status == COPY_PENDING)
 		return ERR_PENDING_COPY_OPERATION;
 
-	c->blob = (struct blob){ .name = c->target.name, .type = c->type, .http = c->http, .metadata = c->metadata,
-				 .tags = c->tags, .tier = c->tier, .immutability = c->immutability,
-				 .immutable_until_ticks = c->immutable_until_ticks, .legal_hold = c->legal_hold };
+	c->blob = (struct blob){ .name = c->target.name,
+				 .type = c->type,
+				 .http = c->http,
+				 .metadata = c->metadata,
+				 .tags = c->tags,
+				 .tier = c->tier,
+				 .immutability = c->immutability,
+				 .immutable_until_ticks = c->immutable_until_ticks,
+				 .legal_hold = c->legal_hold };
 	struct blob *b = &c->blob;
 	TRY(make_content(txn, c));
 	if (exists) {

@@ -343,7 +343,8 @@ enum err blob_put(struct txn *txn, const struct blob *v)
 	return e;
 }
 
-/* --- contents ------------------------------------------------------------------------------------------------------ */
+/* --- contents ------------------------------------------------------------------------------------------------------
+ */
 
 void content_row_key(struct key *k, uint64_t id)
 {
@@ -360,8 +361,9 @@ enum err content_from_payload(struct txn *txn, const struct payload *p, uint64_t
 		c.kind = p->length_bytes <= CONTENT_IN_RECORD_BYTES ? CONTENT_INLINE : CONTENT_ROW;
 		c.inline_bytes = p->inline_bytes;
 		if (c.kind == CONTENT_ROW) {
-			/* The time of a transaction is its own in the partition. Ids that grow put new rows behind the old ones,
-			 * where a compaction does not meet them again; random ones had it rewrite all contents each time. */
+			/* The time of a transaction is its own in the partition. Ids that grow put new rows behind the
+			 * old ones, where a compaction does not meet them again; random ones had it rewrite all
+			 * contents each time. */
 			c.id = txn_now(txn);
 			content_row_key(&k, c.id);
 			TRY(txn_put(txn, key_slice(&k), p->inline_bytes));
@@ -402,8 +404,8 @@ static void share_key(struct key *k, uint64_t id)
 	key_u64(k, id);
 }
 
-/* The row is there once a content was ever shared, and says enough of a manifest to give it back when the last holder knows
- * only its id (a borrower). */
+/* The row is there once a content was ever shared, and says enough of a manifest to give it back when the last holder
+ * knows only its id (a borrower). */
 struct share {
 	uint32_t count;
 	uint32_t part_count;
@@ -486,7 +488,8 @@ enum err content_release_lender(struct txn *txn, uint64_t id)
 	return content_release(txn, &lender);
 }
 
-/* --- extents of 'p' rows -------------------------------------------------------------------------------------------- */
+/* --- extents of 'p' rows --------------------------------------------------------------------------------------------
+ */
 
 static void extent_key(struct key *k, uint64_t id)
 {

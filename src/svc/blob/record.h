@@ -3,18 +3,17 @@
  *
  *   'b' string(name)                              the blob as it is now
  *   'h' string(name) u64(ticks)                   history: a snapshot or a version, at its time
- *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count, time)
- *   'u' string(name) u64(staging) string(id)      one uncommitted block
- *   'd' u64(content)                              bytes of a small content
+ *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count,
+ * time) 'u' string(name) u64(staging) string(id)      one uncommitted block 'd' u64(content) bytes of a small content
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES
  *   'p' u64(content) u64(offset) ...              appended blocks and page chunks (append.c, page.c)
  *   'c' u64(content)                              how many holders a content has, once it had more than one
  *   'x' u64(extent)                               how many 'p' rows name an extent, if more than one
- *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background (retire.c)
- *   't' string(key) string(value) string(name) u64(ticks)   tag index
+ *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background
+ * (retire.c) 't' string(key) string(value) string(name) u64(ticks)   tag index
  *
- * A content is the bytes of a blob, apart from its properties. Small ones lie in the record. Others have an id that is never
- * reused; snapshots, versions and the base share it, so taking a snapshot is one small commit whatever the size.
+ * A content is the bytes of a blob, apart from its properties. Small ones lie in the record. Others have an id that is
+ * never reused; snapshots, versions and the base share it, so taking a snapshot is one small commit whatever the size.
  * Every record that names a content counts in its 'c' row; the last one to go queues the content for retirement.
  */
 #ifndef SVC_BLOB_RECORD_H
@@ -32,28 +31,33 @@ enum blob_tier { TIER_NONE, TIER_HOT, TIER_COOL, TIER_COLD, TIER_ARCHIVE, TIER_P
 enum blob_rehydrate { REHYDRATE_NONE, REHYDRATE_TO_HOT, REHYDRATE_TO_COOL, REHYDRATE_TO_COLD };
 enum copy_status { COPY_NONE, COPY_PENDING, COPY_SUCCESS, COPY_ABORTED, COPY_FAILED };
 enum immutability_mode { IMMUTABLE_NONE, IMMUTABLE_UNLOCKED, IMMUTABLE_LOCKED };
-enum { BLOB_RECORD_MAX = 120 * 1024, BLOB_MANIFEST_PART_BYTES = 64 * 1024, BLOB_EXTENTS_IN_RECORD = 1400, PAGE_BYTES = 512,
-       CONTENT_IN_RECORD_BYTES = 512 };
+enum {
+	BLOB_RECORD_MAX = 120 * 1024,
+	BLOB_MANIFEST_PART_BYTES = 64 * 1024,
+	BLOB_EXTENTS_IN_RECORD = 1400,
+	PAGE_BYTES = 512,
+	CONTENT_IN_RECORD_BYTES = 512
+};
 
 /* Where the bytes are. */
 enum content_kind {
-	CONTENT_EMPTY,    /* no bytes */
-	CONTENT_INLINE,   /* in the record: up to CONTENT_IN_RECORD_BYTES, so that lists and leases stay light */
-	CONTENT_ROW,      /* in a row of its own, 'd' */
+	CONTENT_EMPTY,	  /* no bytes */
+	CONTENT_INLINE,	  /* in the record: up to CONTENT_IN_RECORD_BYTES, so that lists and leases stay light */
+	CONTENT_ROW,	  /* in a row of its own, 'd' */
 	CONTENT_EXTENTS,  /* a run of extents, listed in the record: Put Blob */
 	CONTENT_MANIFEST, /* a block list in 'f' rows: Put Block List */
-	CONTENT_ROWS,     /* 'p' rows: append and page blobs */
+	CONTENT_ROWS,	  /* 'p' rows: append and page blobs */
 };
 
 struct content {
 	enum content_kind kind;
-	uint64_t id;                  /* all but EMPTY and INLINE */
-	struct slice inline_bytes;    /* INLINE; ROW after content_load */
-	struct extent_ref *extents;   /* EXTENTS, in the arena */
+	uint64_t id;		    /* all but EMPTY and INLINE */
+	struct slice inline_bytes;  /* INLINE; ROW after content_load */
+	struct extent_ref *extents; /* EXTENTS, in the arena */
 	uint32_t extent_count;
-	uint32_t part_count;          /* MANIFEST */
-	uint64_t epoch;               /* ROWS of page blobs: rows of a later epoch are not part of it.
-					 MANIFEST: the content it borrows blocks from and keeps alive; 0 = none */
+	uint32_t part_count; /* MANIFEST */
+	uint64_t epoch;	     /* ROWS of page blobs: rows of a later epoch are not part of it.
+				MANIFEST: the content it borrows blocks from and keeps alive; 0 = none */
 };
 
 /* The six headers a client may set on the content. */
@@ -69,7 +73,7 @@ struct blob_copy {
 	struct slice source, description;
 	uint64_t copied_bytes, total_bytes;
 	uint64_t completed_ticks;
-	uint64_t heartbeat_ticks;      /* pending: when its worker last said so; long ago = the worker is gone */
+	uint64_t heartbeat_ticks; /* pending: when its worker last said so; long ago = the worker is gone */
 	bool incremental;
 	uint64_t incremental_snapshot; /* ticks of the destination snapshot */
 };
@@ -85,23 +89,23 @@ struct blob {
 	struct pairs tags;
 	struct lease lease;
 	struct content content;
-	uint64_t sequence_number;     /* page */
-	uint32_t block_count;         /* committed blocks: append and block blobs */
-	bool sealed;                  /* append */
+	uint64_t sequence_number; /* page */
+	uint32_t block_count;	  /* committed blocks: append and block blobs */
+	bool sealed;		  /* append */
 	enum blob_tier tier;
 	bool tier_inferred;
 	uint64_t tier_changed_ticks;
 	enum blob_rehydrate rehydrate;
 	struct blob_copy copy;
-	uint64_t version_ticks;       /* version id of this state; 0 = versioning was off */
-	uint64_t history_ticks;       /* of a history row: its time (snapshot or version); 0 on the base */
-	bool is_snapshot;             /* history row: a snapshot (else a version) */
-	uint64_t deleted_ticks;       /* soft-deleted at; 0 = not */
-	uint32_t retention_days;      /* soft-deleted: kept this long */
+	uint64_t version_ticks;	 /* version id of this state; 0 = versioning was off */
+	uint64_t history_ticks;	 /* of a history row: its time (snapshot or version); 0 on the base */
+	bool is_snapshot;	 /* history row: a snapshot (else a version) */
+	uint64_t deleted_ticks;	 /* soft-deleted at; 0 = not */
+	uint32_t retention_days; /* soft-deleted: kept this long */
 	enum immutability_mode immutability;
 	uint64_t immutable_until_ticks;
 	bool legal_hold;
-	uint64_t expires_ticks;       /* 0 = never */
+	uint64_t expires_ticks; /* 0 = never */
 };
 
 void blob_encode(struct buf *, const struct blob *);
@@ -121,7 +125,8 @@ enum err blob_put(struct txn *, const struct blob *) MUST_CHECK;
 /* Makes a content of a payload: inline, or extents that this publishes. `id` is random and used if it is not inline. */
 enum err content_from_payload(struct txn *, const struct payload *, uint64_t id, struct content *ret) MUST_CHECK;
 void content_row_key(struct key *, uint64_t id);
-/* Fetches the bytes of a ROW. ERR_CONFLICT if they are gone: the record was not read on the same snapshot and is stale. */
+/* Fetches the bytes of a ROW. ERR_CONFLICT if they are gone: the record was not read on the same snapshot and is stale.
+ */
 enum err content_load(struct txn *, struct content *) MUST_CHECK;
 /* One more record names it. */
 enum err content_share(struct txn *, const struct content *) MUST_CHECK;
@@ -132,8 +137,8 @@ enum err content_release(struct txn *, const struct content *) MUST_CHECK;
 /* As content_release for a holder that knows only the id: a manifest that borrowed blocks. */
 enum err content_release_lender(struct txn *, uint64_t id) MUST_CHECK;
 
-/* 'p' rows begin with the extents they name, so that any of them can be given back without knowing more. An extent named by
- * several rows is counted in an 'x' row. Publish it once, then add_ref for each further row. */
+/* 'p' rows begin with the extents they name, so that any of them can be given back without knowing more. An extent
+ * named by several rows is counted in an 'x' row. Publish it once, then add_ref for each further row. */
 enum { ROW_RECORD_VERSION = 1 };
 void row_extents_encode(struct buf *, const struct extent_ref *, uint16_t count);
 enum err row_extents_decode(struct cursor *, struct arena *, struct extent_ref **ret, uint16_t *ret_count) MUST_CHECK;

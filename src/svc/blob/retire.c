@@ -13,7 +13,12 @@
 #include "svc/blob/stage.h"
 #include "svc/common/background.h"
 
-enum { RETIRE_RECORD_VERSION = 1, RETIRE_EXTENTS_PER_COMMIT = 500, RETIRE_ROWS_PER_COMMIT = 200, RETIRE_RECORDS_PER_COMMIT = 100 };
+enum {
+	RETIRE_RECORD_VERSION = 1,
+	RETIRE_EXTENTS_PER_COMMIT = 500,
+	RETIRE_ROWS_PER_COMMIT = 200,
+	RETIRE_RECORDS_PER_COMMIT = 100
+};
 
 #define SEQUENCE_KEY SLICE("Z")
 
@@ -149,7 +154,8 @@ enum err retire_staging(struct txn *txn, struct slice name, uint64_t staging, co
 	return record_end(txn, &b);
 }
 
-/* --- the background side ---------------------------------------------------------------------------------------------- */
+/* --- the background side
+ * ---------------------------------------------------------------------------------------------- */
 
 struct kept_set {
 	uint64_t *id; /* sorted extent ids */
@@ -267,7 +273,9 @@ static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
 	key_u64(&from, content);
 	until = from;
 	key_prefix_end(&until);
-	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	struct scan_spec spec = { .from = key_slice(&from),
+				  .until = key_slice(&until),
+				  .limit_rows = RETIRE_ROWS_PER_COMMIT };
 	TRY(txn_scan(txn, &spec, &rows));
 	size_t extents = 0;
 	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
@@ -299,7 +307,9 @@ static enum err round_staging(struct txn *txn, struct slice key, struct cursor *
 	key_u64(&from, staging);
 	until = from;
 	key_prefix_end(&until);
-	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	struct scan_spec spec = { .from = key_slice(&from),
+				  .until = key_slice(&until),
+				  .limit_rows = RETIRE_ROWS_PER_COMMIT };
 	TRY(txn_scan(txn, &spec, &rows));
 	if (!rows.count)
 		return txn_del(txn, key);
@@ -373,13 +383,15 @@ enum err retire_round(struct store *store, struct slice partition, bool *ret_mor
 	return e;
 }
 
-/* --- a dropped container ------------------------------------------------------------------------------------------------ */
+/* --- a dropped container
+ * ------------------------------------------------------------------------------------------------ */
 
 static enum err release_records(struct txn *txn, char tag, size_t *ret_count)
 {
 	struct rows rows;
 	char from[1] = { tag }, until[1] = { (char)(tag + 1) };
-	struct scan_spec spec = { .from = slice_make(from, 1), .until = slice_make(until, 1),
+	struct scan_spec spec = { .from = slice_make(from, 1),
+				  .until = slice_make(until, 1),
 				  .limit_rows = RETIRE_RECORDS_PER_COMMIT };
 	TRY(txn_scan(txn, &spec, &rows));
 	size_t extents = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving back what no record names any more. Short lists of extents are retired in the transaction that drops the last name;
- * longer ones are queued as one 'z' row and emptied in the background, in the order they were queued, a bounded piece at a
- * time. The order matters: a staging is emptied before the content that took blocks from it. */
+ * Giving back what no record names any more. Short lists of extents are retired in the transaction that drops the last
+ * name; longer ones are queued as one 'z' row and emptied in the background, in the order they were queued, a bounded
+ * piece at a time. The order matters: a staging is emptied before the content that took blocks from it. */
 #ifndef SVC_BLOB_RETIRE_H
 #define SVC_BLOB_RETIRE_H
 
@@ -11,7 +11,8 @@ enum { RETIRE_AT_ONCE_EXTENTS = 64 };
 
 /* No record names the content any more. */
 enum err retire_content(struct txn *, const struct content *) MUST_CHECK;
-/* The staging `id` of `name` is over; blocks that the content `kept` took are not given back (kept.kind EMPTY: none). */
+/* The staging `id` of `name` is over; blocks that the content `kept` took are not given back (kept.kind EMPTY: none).
+ */
 enum err retire_staging(struct txn *, struct slice name, uint64_t staging, const struct content *kept) MUST_CHECK;
 /* As retire_content, but blocks that `kept` took over stay. */
 enum err retire_content_keeping(struct txn *, const struct content *, const struct content *kept) MUST_CHECK;
@@ -21,7 +22,8 @@ enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) M
 
 /* Background: one bounded piece of the partition's queue. Blocks. */
 enum err retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
-/* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per call. */
+/* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per
+ * call. */
 enum err retire_container(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Block, Put Block List, Get Block List.
  *
- * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever their
- * size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the rest to the
- * background. */
+ * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever
+ * their size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the
+ * rest to the background. */
 #include "svc/blob/stage.h"
 
 #include <stdlib.h>
@@ -96,7 +96,8 @@ enum err stage_discard(struct txn *txn, struct slice name)
 	return stage_close(txn, name, &s, &none);
 }
 
-/* --- Put Block ------------------------------------------------------------------------------------------------------ */
+/* --- Put Block ------------------------------------------------------------------------------------------------------
+ */
 
 /* An uncommitted block takes no conditions, but the lease of the blob it is for. */
 static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
@@ -106,7 +107,8 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
 	enum err e = blob_get(txn, c->target.name, &old);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn), target_lease_id(&c->target)));
+	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn),
+			      target_lease_id(&c->target)));
 	return e == ERR_OK && old.type != BLOB_BLOCK ? ERR_INVALID_BLOB_TYPE : ERR_OK;
 }
 
@@ -129,8 +131,11 @@ static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_r
 static enum err put_staged(struct txn *txn, const struct key *k, const struct blob_put_block_call *c)
 {
 	struct buf b;
-	struct block block = { .id = c->block_id, .length_bytes = c->payload->length_bytes, .owned = true,
-			       .extent_count = (uint32_t)c->payload->extent_count, .extents = c->payload->extents };
+	struct block block = { .id = c->block_id,
+			       .length_bytes = c->payload->length_bytes,
+			       .owned = true,
+			       .extent_count = (uint32_t)c->payload->extent_count,
+			       .extents = c->payload->extents };
 	for (uint32_t i = 0; i < block.extent_count; i++)
 		TRY(txn_publish(txn, &block.extents[i]));
 	buf_init(&b, LIMIT_VALUE_BYTES);
@@ -151,7 +156,9 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	enum err e = stage_get(txn, c->target.name, &s);
 	if (e == ERR_NOT_FOUND) {
 		TRY(stage_discard(txn, c->target.name)); /* one whose week is over */
-		s = (struct stage){ .id = c->stage_id, .block_id_bytes = (uint32_t)c->block_id.len, .created_ticks = txn_now(txn) };
+		s = (struct stage){ .id = c->stage_id,
+				    .block_id_bytes = (uint32_t)c->block_id.len,
+				    .created_ticks = txn_now(txn) };
 	} else if (e != ERR_OK) {
 		return e;
 	}
@@ -172,7 +179,8 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	return stage_put(txn, c->target.name, &s);
 }
 
-/* --- looking blocks up by id ------------------------------------------------------------------------------------------ */
+/* --- looking blocks up by id
+ * ------------------------------------------------------------------------------------------ */
 
 static int by_id(const void *a, const void *b)
 {
@@ -220,14 +228,15 @@ static enum err read_committed(struct txn *txn, const struct blob *b, struct man
 	return b->content.kind == CONTENT_MANIFEST ? manifest_get(txn, &b->content, ret) : ERR_OK;
 }
 
-/* --- Put Block List --------------------------------------------------------------------------------------------------- */
+/* --- Put Block List
+ * --------------------------------------------------------------------------------------------------- */
 
 struct commit {
-	struct manifest staged;    /* by id */
+	struct manifest staged;	   /* by id */
 	struct manifest committed; /* in blob order */
 	struct manifest committed_by_id;
 	struct manifest result;
-	bool *from_old;            /* for each of result: taken from the old content */
+	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
 	bool took_committed;
 	bool took_staged;
@@ -272,8 +281,8 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 	for (size_t i = 0; i < c->choice_count; i++) {
 		const struct block_choice *want = &c->choice[i];
 		const struct block *staged = want->source != BLOCK_COMMITTED ? find_block(&m->staged, want->id) : NULL;
-		const struct block *old = !staged && want->source != BLOCK_UNCOMMITTED ?
-						  find_block(&m->committed_by_id, want->id) : NULL;
+		const struct block *old =
+			!staged && want->source != BLOCK_UNCOMMITTED ? find_block(&m->committed_by_id, want->id) : NULL;
 		const struct block *found = staged ? staged : old;
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
@@ -289,8 +298,8 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 	return ERR_OK;
 }
 
-/* Blocks taken from an old content that nobody else holds change hands (*ret_takes_over). If snapshots or versions still share
- * it, the blocks stay theirs, and the new content keeps it alive by a share of its own. */
+/* Blocks taken from an old content that nobody else holds change hands (*ret_takes_over). If snapshots or versions
+ * still share it, the blocks stay theirs, and the new content keeps it alive by a share of its own. */
 static enum err take_from_old(struct txn *txn, const struct blob_target *t, const struct blob *old, struct commit *m,
 			      struct content *fresh, bool *ret_takes_over)
 {
@@ -311,7 +320,8 @@ static enum err take_from_old(struct txn *txn, const struct blob_target *t, cons
 	return content_share(txn, &old->content);
 }
 
-static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old, const struct stage *s)
+static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old,
+			    const struct stage *s)
 {
 	struct commit m = { .length_bytes = 0 };
 	struct arena *arena = txn_arena(txn);
@@ -324,13 +334,15 @@ static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c,
 	TRY(choose_blocks(arena, c, &m));
 	b->length_bytes = m.length_bytes;
 	b->block_count = (uint32_t)m.result.count;
-	b->content = (struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
+	b->content =
+		(struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
 	bool takes_over = false;
 	if (old)
 		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &takes_over));
 	if (m.result.count)
 		TRY(manifest_put(txn, b->content.id, &m.result, &b->content.part_count));
-	/* What the old state had and the new one did not take goes back: this names the new list, so it is written by now. */
+	/* What the old state had and the new one did not take goes back: this names the new list, so it is written by
+	 * now. */
 	if (takes_over)
 		TRY(retire_content_keeping(txn, &old->content, &b->content));
 	else if (old)
@@ -362,9 +374,15 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 		return ERR_PENDING_COPY_OPERATION;
 	if (exists && old.tier == TIER_ARCHIVE)
 		return ERR_BLOB_ARCHIVED;
-	p->blob = (struct blob){ .name = p->target.name, .type = BLOB_BLOCK, .http = p->http, .metadata = p->metadata,
-				 .tags = p->tags, .tier = p->tier, .immutability = p->immutability,
-				 .immutable_until_ticks = p->immutable_until_ticks, .legal_hold = p->legal_hold };
+	p->blob = (struct blob){ .name = p->target.name,
+				 .type = BLOB_BLOCK,
+				 .http = p->http,
+				 .metadata = p->metadata,
+				 .tags = p->tags,
+				 .tier = p->tier,
+				 .immutability = p->immutability,
+				 .immutable_until_ticks = p->immutable_until_ticks,
+				 .legal_hold = p->legal_hold };
 	struct blob *b = &p->blob;
 	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
 	if (exists) {
@@ -378,7 +396,8 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 	return blob_put(txn, b);
 }
 
-/* --- Get Block List ---------------------------------------------------------------------------------------------------- */
+/* --- Get Block List
+ * ---------------------------------------------------------------------------------------------------- */
 
 enum err blob_apply_get_block_list(struct txn *txn, void *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Uncommitted blocks. 'U' name says that a staging is open: its id, the length its block ids have, how many there are and
- * when the last came. Blocks lie under the staging id; closing a staging is one small commit (the 'U' row goes, the rest is
- * given back in the background). A staging ends a week after its last block. */
+ * Uncommitted blocks. 'U' name says that a staging is open: its id, the length its block ids have, how many there are
+ * and when the last came. Blocks lie under the staging id; closing a staging is one small commit (the 'U' row goes, the
+ * rest is given back in the background). A staging ends a week after its last block. */
 #ifndef SVC_BLOB_STAGE_H
 #define SVC_BLOB_STAGE_H
 
@@ -27,9 +27,9 @@ enum err stage_discard(struct txn *, struct slice name) MUST_CHECK;
 
 struct blob_put_block_call {
 	struct blob_target target;
-	struct slice block_id;         /* decoded */
+	struct slice block_id;	       /* decoded */
 	const struct payload *payload; /* extents (never inline); NULL in the dry run */
-	uint64_t stage_id;             /* random, used if none is open */
+	uint64_t stage_id;	       /* random, used if none is open */
 };
 enum err blob_apply_put_block(struct txn *, void *call);
 
@@ -49,7 +49,7 @@ struct blob_get_block_list_call {
 	struct blob_target target;
 	bool committed, uncommitted; /* what is asked for */
 	/* out */
-	bool exists;                 /* a committed blob is there */
+	bool exists; /* a committed blob is there */
 	struct blob blob;
 	struct manifest committed_blocks;
 	struct manifest uncommitted_blocks;

@@ -6,7 +6,8 @@
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
 
-/* --- snapshots ---------------------------------------------------------------------------------------------------------------- */
+/* --- snapshots
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* A time for a new history row that no other row of the name has. */
 static enum err free_history_ticks(struct txn *txn, struct slice name, uint64_t *ret)
@@ -59,7 +60,8 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	return blob_put(txn, s);
 }
 
-/* --- undelete ------------------------------------------------------------------------------------------------------------------ */
+/* --- undelete
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static bool is_deleted_base(const struct blob *b)
 {
@@ -161,7 +163,9 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(has_base(txn, c->name, &base));
 	history_bounds(c->name, c->from_ticks, &from, &until);
-	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = UNDELETE_ROWS_PER_COMMIT };
+	struct scan_spec spec = { .from = key_slice(&from),
+				  .until = key_slice(&until),
+				  .limit_rows = UNDELETE_ROWS_PER_COMMIT };
 	TRY(txn_scan(txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct blob b;
@@ -175,11 +179,14 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
-/* --- tiers ---------------------------------------------------------------------------------------------------------------------- */
+/* --- tiers
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void settle_copy(struct blob *b, uint64_t now)
 {
-	if (b->copy.status != COPY_PENDING || now < b->copy.heartbeat_ticks + BLOB_COPY_SILENCE_SECONDS * TICKS_PER_SECOND)
+	if (b->copy.status != COPY_PENDING ||
+	    now < b->copy.heartbeat_ticks + BLOB_COPY_SILENCE_SECONDS * TICKS_PER_SECOND)
 		return;
 	b->copy.status = COPY_FAILED;
 	b->copy.description = SLICE("500 InternalError \"The copy was interrupted by a restart of the server.\"");
@@ -191,18 +198,22 @@ void blob_settle(struct blob *b, uint64_t now)
 	settle_copy(b, now);
 	if (b->rehydrate == REHYDRATE_NONE || now < b->tier_changed_ticks + BLOB_REHYDRATE_SECONDS * TICKS_PER_SECOND)
 		return;
-	b->tier = b->rehydrate == REHYDRATE_TO_HOT ? TIER_HOT : b->rehydrate == REHYDRATE_TO_COOL ? TIER_COOL : TIER_COLD;
+	b->tier = b->rehydrate == REHYDRATE_TO_HOT    ? TIER_HOT
+		  : b->rehydrate == REHYDRATE_TO_COOL ? TIER_COOL
+						      : TIER_COLD;
 	b->rehydrate = REHYDRATE_NONE;
 }
 
 static enum err set_tier(struct blob_state_call *c, uint64_t now)
 {
 	struct blob *b = &c->blob;
-	bool archive_tiers = c->tier == TIER_HOT || c->tier == TIER_COOL || c->tier == TIER_COLD || c->tier == TIER_ARCHIVE;
+	bool archive_tiers =
+		c->tier == TIER_HOT || c->tier == TIER_COOL || c->tier == TIER_COLD || c->tier == TIER_ARCHIVE;
 	if (b->type == BLOB_APPEND || (b->type == BLOB_BLOCK) != archive_tiers)
 		return ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
-	enum blob_rehydrate goal = c->tier == TIER_HOT ? REHYDRATE_TO_HOT : c->tier == TIER_COOL ? REHYDRATE_TO_COOL :
-												    REHYDRATE_TO_COLD;
+	enum blob_rehydrate goal = c->tier == TIER_HOT	  ? REHYDRATE_TO_HOT
+				   : c->tier == TIER_COOL ? REHYDRATE_TO_COOL
+							  : REHYDRATE_TO_COLD;
 	if (b->rehydrate != REHYDRATE_NONE) {
 		c->rehydrating = true;
 		return b->rehydrate == goal && c->tier != TIER_ARCHIVE ? ERR_OK : ERR_BLOB_BEING_REHYDRATED;
@@ -229,7 +240,9 @@ enum err blob_apply_set_tier(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- holds ---------------------------------------------------------------------------------------------------------------------- */
+/* --- holds
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static enum err load_for_hold(struct txn *txn, struct blob_state_call *c)
 {
@@ -245,7 +258,8 @@ enum err blob_apply_set_immutability(struct txn *txn, void *call)
 	TRY(load_for_hold(txn, c));
 	struct blob *b = &c->blob;
 	/* A locked policy can only grow. */
-	if (b->immutability == IMMUTABLE_LOCKED && (c->mode != IMMUTABLE_LOCKED || c->until_ticks < b->immutable_until_ticks))
+	if (b->immutability == IMMUTABLE_LOCKED &&
+	    (c->mode != IMMUTABLE_LOCKED || c->until_ticks < b->immutable_until_ticks))
 		return ERR_BLOB_IMMUTABLE_DUE_TO_POLICY;
 	b->immutability = c->mode;
 	b->immutable_until_ticks = c->until_ticks;
@@ -271,13 +285,14 @@ enum err blob_apply_set_legal_hold(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- what time ends --------------------------------------------------------------------------------------------------------------- */
+/* --- what time ends
+ * --------------------------------------------------------------------------------------------------------------- */
 
 enum { EXPIRE_ROWS = 256 };
 
 struct expire_call {
 	struct slice from;
-	bool write;         /* the first pass only looks, on a snapshot */
+	bool write; /* the first pass only looks, on a snapshot */
 	bool found, more;
 	struct slice next;
 };
@@ -318,7 +333,8 @@ static enum err apply_expire(struct txn *txn, void *call)
 	bool history = slice_is_set(c->from) && c->from.len && c->from.ptr[0] == 'h';
 	c->found = c->more = false;
 	struct scan_spec spec = { .from = slice_is_set(c->from) && c->from.len ? c->from : SLICE("U"),
-				  .until = history ? SLICE("i") : SLICE("V"), .limit_rows = EXPIRE_ROWS };
+				  .until = history ? SLICE("i") : SLICE("V"),
+				  .limit_rows = EXPIRE_ROWS };
 	TRY(txn_scan(txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++)
 		TRY(expire_row(txn, c, &rows.row[i]));

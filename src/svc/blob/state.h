@@ -15,9 +15,9 @@ struct blob_snapshot_call {
 };
 enum err blob_apply_snapshot(struct txn *, void *call);
 
-/* What was deleted last comes back as the base, if the name has none now; other deleted bases become snapshots. Thousands of
- * rows come back in several commits: look first (a read), then undelete until there is no more. Without the look the apply
- * looks by itself. */
+/* What was deleted last comes back as the base, if the name has none now; other deleted bases become snapshots.
+ * Thousands of rows come back in several commits: look first (a read), then undelete until there is no more. Without
+ * the look the apply looks by itself. */
 struct blob_undelete_call {
 	struct slice name;
 	bool looked;

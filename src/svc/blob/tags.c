@@ -5,7 +5,8 @@
 
 #include "svc/common/generation.h"
 
-/* --- the language ---------------------------------------------------------------------------------------------------------------- */
+/* --- the language
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 struct scanner {
 	struct slice text;
@@ -31,7 +32,8 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* A run in quotes; the quote itself is written twice inside. Tag characters have no quotes, so a doubled one matches nothing. */
+/* A run in quotes; the quote itself is written twice inside. Tag characters have no quotes, so a doubled one matches
+ * nothing. */
 static bool take_quoted(struct scanner *s, char quote, struct slice *ret)
 {
 	size_t begin = ++s->at;
@@ -196,7 +198,8 @@ bool tag_filter_wants_container(const struct tag_filter *f, struct slice contain
 
 static bool is_tag_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(" +-./:=_", c));
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr(" +-./:=_", c));
 }
 
 bool tag_is_valid(struct slice key, struct slice value)
@@ -212,7 +215,9 @@ bool tag_is_valid(struct slice key, struct slice value)
 	return true;
 }
 
-/* --- the index ------------------------------------------------------------------------------------------------------------------- */
+/* --- the index
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void index_key(struct key *k, const struct pair *p, struct slice name)
 {
@@ -223,7 +228,8 @@ static void index_key(struct key *k, const struct pair *p, struct slice name)
 	key_str(k, name);
 }
 
-static enum err index_each(struct txn *txn, struct slice name, const struct pairs *tags, const struct pairs *other, bool put)
+static enum err index_each(struct txn *txn, struct slice name, const struct pairs *tags, const struct pairs *other,
+			   bool put)
 {
 	struct key k;
 	for (size_t i = 0; tags && i < tags->count; i++) {
@@ -244,7 +250,8 @@ enum err tags_reindex(struct txn *txn, struct slice name, const struct pairs *ol
 	return index_each(txn, name, fresh, old, true);
 }
 
-/* --- Find Blobs by Tags ------------------------------------------------------------------------------------------------------------ */
+/* --- Find Blobs by Tags
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The term the index is walked by: an equality if there is one, else any about a tag. */
 static const struct tag_term *driving_term(const struct tag_filter *f)
@@ -307,8 +314,8 @@ static enum err asked_tags(struct arena *arena, const struct tag_filter *f, cons
 
 enum { FIND_ROWS_MAX = 20000 };
 
-/* The answer is in name order. An equality gives names in order already and stops when the page is full; other walks gather
- * what matches (bounded) and sort. */
+/* The answer is in name order. An equality gives names in order already and stops when the page is full; other walks
+ * gather what matches (bounded) and sort. */
 enum err tags_apply_find(struct txn *txn, void *call)
 {
 	struct tag_find_call *c = call;

@@ -2,11 +2,11 @@
  * Blob index tags: the expression language of x-ms-if-tags and Find Blobs by Tags, and the index.
  *
  *   expression := comparison { AND comparison }       (x-ms-if-tags also knows OR, which binds weaker)
- *   comparison := key op 'value'                      key: "quoted" or a bare word of letters, digits and _; or @container
- *   op         := = > >= < <= (x-ms-if-tags also <>)
+ *   comparison := key op 'value'                      key: "quoted" or a bare word of letters, digits and _; or
+ * @container op         := = > >= < <= (x-ms-if-tags also <>)
  *
- * At most TAG_OPERATORS_MAX logical operators. Keys and values compare by bytes. A missing tag satisfies no comparison (also
- * not <>). Index rows: 't' string(key) string(value) string(name), for base blobs, written with the record. */
+ * At most TAG_OPERATORS_MAX logical operators. Keys and values compare by bytes. A missing tag satisfies no comparison
+ * (also not <>). Index rows: 't' string(key) string(value) string(name), for base blobs, written with the record. */
 #ifndef SVC_BLOB_TAGS_H
 #define SVC_BLOB_TAGS_H
 
@@ -20,7 +20,7 @@ struct tag_term {
 	struct slice key; /* absent: @container */
 	enum tag_op op;
 	struct slice value;
-	bool or_before;   /* an OR stands before this term */
+	bool or_before; /* an OR stands before this term */
 };
 
 struct tag_filter {
@@ -30,8 +30,8 @@ struct tag_filter {
 
 enum tag_dialect { TAG_CONDITION, TAG_FIND };
 /* ERR_SYNTAX: *ret_position is where (from 1), *ret_reason what was expected. */
-enum err tag_filter_parse(struct slice text, enum tag_dialect, struct arena *, struct tag_filter *ret, size_t *ret_position,
-			  const char **ret_reason) MUST_CHECK;
+enum err tag_filter_parse(struct slice text, enum tag_dialect, struct arena *, struct tag_filter *ret,
+			  size_t *ret_position, const char **ret_reason) MUST_CHECK;
 /* The expression holds for these tags (NULL: the blob is not there, it has none). */
 bool tag_filter_matches(const struct tag_filter *, const struct pairs *tags);
 /* The part about @container; true if there is none. */
@@ -52,7 +52,7 @@ struct tag_find_call {
 	struct tag_find_item {
 		struct slice name;
 		struct pairs tags; /* only those the expression asks for */
-	} *item;
+	} * item;
 	size_t count;
 	bool more;
 	struct slice next;

@@ -23,8 +23,9 @@ static void waiting_done(struct store_job *job, enum err result)
 
 enum err background_write(struct store *store, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	struct waiting_job w = { .job = { .partition = partition, .apply = apply, .call = call, .arena = arena,
-					  .done = waiting_done } };
+	struct waiting_job w = {
+		.job = { .partition = partition, .apply = apply, .call = call, .arena = arena, .done = waiting_done }
+	};
 	w.job.owner = &w;
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_cond_init(&w.ready, NULL);

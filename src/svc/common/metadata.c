@@ -36,7 +36,8 @@ bool pairs_equal(const struct pairs *a, const struct pairs *b)
 	for (size_t i = 0; i < a->count; i++) {
 		bool found = false;
 		for (size_t k = 0; k < b->count && !found; k++)
-			found = slice_eq_nocase(a->pair[i].name, b->pair[k].name) && slice_eq(a->pair[i].value, b->pair[k].value);
+			found = slice_eq_nocase(a->pair[i].name, b->pair[k].name) &&
+				slice_eq(a->pair[i].value, b->pair[k].value);
 		if (!found)
 			return false;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Name and value pairs (x-ms-meta-*, tags), in order, as one field of a record. Slices point to whatever they were made from. */
+ * Name and value pairs (x-ms-meta-*, tags), in order, as one field of a record. Slices point to whatever they were made
+ * from. */
 #ifndef SVC_COMMON_METADATA_H
 #define SVC_COMMON_METADATA_H
 

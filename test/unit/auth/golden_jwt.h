@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tokens made for 2026-06-01T12:00:00Z with keys whose private halves are gone, and whether they pass. Values only. */
+/* clang-format off */
 #ifndef TEST_AUTH_GOLDEN_JWT_H
 #define TEST_AUTH_GOLDEN_JWT_H
 

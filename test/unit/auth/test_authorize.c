@@ -22,7 +22,9 @@ static bool expected(const char *demand, const char *held)
 
 static void letters_by_demand(void **state)
 {
-	static const char *demands[] = { "r", "w", "cw", "wd", "dxy", "a&u", "*", "t", "aw", "l", "i", "au", "wc", "f" };
+	static const char *demands[] = {
+		"r", "w", "cw", "wd", "dxy", "a&u", "*", "t", "aw", "l", "i", "au", "wc", "f"
+	};
 	struct auth_request r = { .service = AUTH_BLOB, .container = SLICE("c"), .object = SLICE("o") };
 	for (size_t d = 0; d < sizeof demands / sizeof demands[0]; d++) {
 		for (unsigned set = 0; set < 1u << 16; set += 7) {
@@ -32,10 +34,15 @@ static void letters_by_demand(void **state)
 				if (set & 1u << bit)
 					held[n++] = letters[bit];
 			held[n] = 0;
-			struct auth_identity id = { .kind = AUTH_SERVICE_SAS, .permissions = slice_str(held), .resource = 'c',
-						    .scope_container = SLICE("c"), .scope_object = SLICE(""),
+			struct auth_identity id = { .kind = AUTH_SERVICE_SAS,
+						    .permissions = slice_str(held),
+						    .resource = 'c',
+						    .scope_container = SLICE("c"),
+						    .scope_object = SLICE(""),
 						    .sas_version = 20211202 };
-			struct auth_demand demand = { .sas = demands[d], .account_sas = demands[d], .resource_type = 'o' };
+			struct auth_demand demand = { .sas = demands[d],
+						      .account_sas = demands[d],
+						      .resource_type = 'o' };
 			enum err want = expected(demands[d], held) ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 			assert_int_equal(auth_authorize(&r, &id, &demand), want);
 			id.kind = AUTH_DELEGATION_SAS;
@@ -64,8 +71,11 @@ static void account_sas_scopes(void **state)
 			for (unsigned i = 0; i < 3; i++)
 				if (srt & 1u << i)
 					t[m++] = types[i];
-			struct auth_identity id = { .kind = AUTH_ACCOUNT_SAS, .permissions = SLICE("r"), .services = slice_make(s, n),
-						    .resource_types = slice_make(t, m), .sas_version = 20211202 };
+			struct auth_identity id = { .kind = AUTH_ACCOUNT_SAS,
+						    .permissions = SLICE("r"),
+						    .services = slice_make(s, n),
+						    .resource_types = slice_make(t, m),
+						    .sas_version = 20211202 };
 			for (unsigned service = 0; service < 4; service++) {
 				for (unsigned type = 0; type < 3; type++) {
 					struct auth_request r = { .service = (enum auth_service)service };
@@ -78,8 +88,11 @@ static void account_sas_scopes(void **state)
 			}
 		}
 	}
-	struct auth_identity id = { .kind = AUTH_ACCOUNT_SAS, .permissions = SLICE("rwdxylacuptfi"), .services = SLICE("bqtf"),
-				    .resource_types = SLICE("sco"), .sas_version = 20211202 };
+	struct auth_identity id = { .kind = AUTH_ACCOUNT_SAS,
+				    .permissions = SLICE("rwdxylacuptfi"),
+				    .services = SLICE("bqtf"),
+				    .resource_types = SLICE("sco"),
+				    .sas_version = 20211202 };
 	struct auth_request r = { .service = AUTH_BLOB };
 	demand = (struct auth_demand){ .sas = "", .account_sas = "", .resource_type = 'c' }; /* an ACL */
 	assert_int_equal(auth_authorize(&r, &id, &demand), ERR_AUTHORIZATION_FAILURE);
@@ -104,7 +117,8 @@ static void service_sas_scopes(void **state)
 		{ AUTH_BLOB, 'c', "c", "", "c", "any", false, "r", 20211202, ERR_OK },
 		{ AUTH_BLOB, 'c', "c", "", "d", "any", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
 		{ AUTH_BLOB, 'c', "c", "", "", "", false, "*", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'c', "c", "", "c", "", true, "", 20211202, ERR_AUTHORIZATION_FAILURE }, /* container operation */
+		{ AUTH_BLOB, 'c', "c", "", "c", "", true, "", 20211202,
+		  ERR_AUTHORIZATION_FAILURE }, /* container operation */
 		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20211202, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
 		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20150405, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
 		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20150221, ERR_RESOURCE_NOT_FOUND },
@@ -114,17 +128,24 @@ static void service_sas_scopes(void **state)
 		{ AUTH_TABLE, 't', "people", "", "People", "", true, "r", 20211202, ERR_OK },
 		{ AUTH_TABLE, 't', "people", "", "", "", false, "*", 20211202, ERR_OK }, /* the outside of a batch */
 		{ AUTH_TABLE, 't', "people", "", "Other", "", true, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_TABLE, 't', "people", "", "", "", true, "", 20211202, ERR_AUTHORIZATION_FAILURE }, /* Query Tables */
+		{ AUTH_TABLE, 't', "people", "", "", "", true, "", 20211202,
+		  ERR_AUTHORIZATION_FAILURE }, /* Query Tables */
 		{ AUTH_FILE, 'f', "s", "d/f", "s", "d/f", false, "r", 20211202, ERR_OK },
 		{ AUTH_FILE, 'f', "s", "d/f", "s", "d/g", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		struct auth_request r = { .service = rows[i].service, .container = slice_str(rows[i].container),
+		struct auth_request r = { .service = rows[i].service,
+					  .container = slice_str(rows[i].container),
 					  .object = slice_str(rows[i].object) };
-		struct auth_identity id = { .kind = AUTH_SERVICE_SAS, .permissions = SLICE("rl"), .resource = rows[i].resource,
+		struct auth_identity id = { .kind = AUTH_SERVICE_SAS,
+					    .permissions = SLICE("rl"),
+					    .resource = rows[i].resource,
 					    .scope_container = slice_str(rows[i].scope_container),
-					    .scope_object = slice_str(rows[i].scope_object), .sas_version = rows[i].version };
-		struct auth_demand demand = { .sas = rows[i].sas, .account_sas = "", .resource_type = 'o',
+					    .scope_object = slice_str(rows[i].scope_object),
+					    .sas_version = rows[i].version };
+		struct auth_demand demand = { .sas = rows[i].sas,
+					      .account_sas = "",
+					      .resource_type = 'o',
 					      .at_container = rows[i].at_container };
 		enum err e = auth_authorize(&r, &id, &demand);
 		if (e != rows[i].want)
@@ -151,7 +172,10 @@ static void other_identities(void **state)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct auth_identity id = { .kind = rows[i].kind };
-		struct auth_demand demand = { .sas = "", .account_sas = "", .resource_type = 's', .no_bearer = rows[i].no_bearer,
+		struct auth_demand demand = { .sas = "",
+					      .account_sas = "",
+					      .resource_type = 's',
+					      .no_bearer = rows[i].no_bearer,
 					      .bearer_only = rows[i].bearer_only };
 		assert_int_equal(auth_authorize(&r, &id, &demand), rows[i].want);
 		assert_int_equal(auth_allows(&id, 'w'), rows[i].kind != AUTH_ANONYMOUS);

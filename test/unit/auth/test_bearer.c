@@ -34,7 +34,8 @@ static enum err ask(struct fixture *f, const struct auth_bearer_config *c, struc
 {
 	fixture_init(f, GOLDEN_ACCOUNT, GOLDEN_KEY);
 	f->request.bearer = c;
-	assert_true(fixture_load(f, arena_printf(&f->arena, "GET /c/o HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %.*s\r\n\r\n",
+	assert_true(fixture_load(f, arena_printf(&f->arena,
+						 "GET /c/o HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %.*s\r\n\r\n",
 						 SLICE_FMT(token))));
 	return fixture_authenticate(f);
 }
@@ -49,7 +50,8 @@ static void tokens(void **state)
 			struct fixture f;
 			enum err e = ask(&f, c[mode], slice_str(g->token));
 			if (e != (accepted ? ERR_OK : ERR_INVALID_BEARER_TOKEN))
-				fail_msg("%s, mode %u: %s (%.*s)", g->name, mode, err_name(e), SLICE_FMT(f.failure.detail));
+				fail_msg("%s, mode %u: %s (%.*s)", g->name, mode, err_name(e),
+					 SLICE_FMT(f.failure.detail));
 			if (accepted) {
 				assert_int_equal(f.identity.kind, AUTH_BEARER);
 				bool by_subject = strcmp(g->name, "no object id") == 0;
@@ -164,10 +166,16 @@ static void bad_options(void **state)
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{}", 2 } },
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "nonsense", 8 } },
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{\"keys\":[]}", 11 } },
-		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"AA\",\"e\":\"AQAB\"}]}", 46 } },
+		{ .mode = BEARER_FULL,
+		  .issuer = { "i", 1 },
+		  .jwks = { "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"AA\",\"e\":\"AQAB\"}]}", 46 } },
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{\"keys\":[{\"kty\":\"RSA\"}]}", 24 } },
-		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { GOLDEN_JWKS_WEAK, sizeof GOLDEN_JWKS_WEAK - 1 } },
-		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .public_key = { GOLDEN_PEM_WEAK, sizeof GOLDEN_PEM_WEAK - 1 } },
+		{ .mode = BEARER_FULL,
+		  .issuer = { "i", 1 },
+		  .jwks = { GOLDEN_JWKS_WEAK, sizeof GOLDEN_JWKS_WEAK - 1 } },
+		{ .mode = BEARER_FULL,
+		  .issuer = { "i", 1 },
+		  .public_key = { GOLDEN_PEM_WEAK, sizeof GOLDEN_PEM_WEAK - 1 } },
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .public_key = { "-----BEGIN", 10 } },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -207,18 +215,20 @@ static void user_bound_signature(void **state)
 		f.request.bearer = c;
 		f.request.container = SLICE("c");
 		f.request.object = SLICE("o");
-		struct slice params = arena_printf(&f.arena,
-						   "sv=2025-07-05&sr=b&sp=r&se=2026-06-01T13:00:00Z&skoid=owner&sktid=t&"
-						   "skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2025-07-05&"
-						   "sduoid=%s&skdutid=%s%c",
-						   rows[i].user, rows[i].tenant, 0);
+		struct slice params =
+			arena_printf(&f.arena,
+				     "sv=2025-07-05&sr=b&sp=r&se=2026-06-01T13:00:00Z&skoid=owner&sktid=t&"
+				     "skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2025-07-05&"
+				     "sduoid=%s&skdutid=%s%c",
+				     rows[i].user, rows[i].tenant, 0);
 		assert_true(fixture_get(&f, params.ptr, ""));
 		enum sas_kind kind = sas_token_read(&f.query, &token);
 		assert_int_equal(kind, SAS_DELEGATION);
 		assert_int_equal(sas_sign(&f.request, kind, &token, 0, &f.arena, &signature), ERR_OK);
 		buf_init(&encoded, 256);
 		uri_encode(&encoded, signature, "");
-		struct slice query = arena_printf(&f.arena, "%s&sig=%.*s%c", params.ptr, SLICE_FMT(buf_slice(&encoded)), 0);
+		struct slice query =
+			arena_printf(&f.arena, "%s&sig=%.*s%c", params.ptr, SLICE_FMT(buf_slice(&encoded)), 0);
 		buf_fini(&encoded);
 		struct slice header = SLICE("\0");
 		if (rows[i].jwt)
@@ -237,9 +247,12 @@ static void user_bound_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),	 cmocka_unit_test(changed_tokens),
-		cmocka_unit_test(one_public_key), cmocka_unit_test(transport_and_version),
-		cmocka_unit_test(own_audience),	 cmocka_unit_test(bad_options),
+		cmocka_unit_test(tokens),
+		cmocka_unit_test(changed_tokens),
+		cmocka_unit_test(one_public_key),
+		cmocka_unit_test(transport_and_version),
+		cmocka_unit_test(own_audience),
+		cmocka_unit_test(bad_options),
 		cmocka_unit_test(user_bound_signature),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,9 +38,10 @@ static void requests_are_accepted(void **state)
 
 static bool line_is_signed(const struct golden_request *g, struct slice line)
 {
-	static const char *standard[] = { "content-encoding:", "content-language:", "content-length:", "content-md5:",
-					  "content-type:", "if-modified-since:", "if-match:", "if-none-match:",
-					  "if-unmodified-since:", "range:" };
+	static const char *standard[] = {
+		"content-encoding:",  "content-language:", "content-length:", "content-md5:",	      "content-type:",
+		"if-modified-since:", "if-match:",	   "if-none-match:",  "if-unmodified-since:", "range:"
+	};
 	if (slice_has_prefix_nocase(line, SLICE("authorization:")))
 		return true;
 	/* A length of zero is signed as nothing, so its line may go. */
@@ -87,7 +88,8 @@ static void changed_requests_are_refused(void **state)
 				text[k] = c == 'x' ? 'y' : c >= '0' && c <= '8' ? (char)(c + 1) : 'x';
 				enum err e = request_try(g, slice_make(text, len));
 				if (e == ERR_OK)
-					fail_msg("%s: byte %zu ('%c') may change: %.*s", g->name, k, c, SLICE_FMT(line));
+					fail_msg("%s: byte %zu ('%c') may change: %.*s", g->name, k, c,
+						 SLICE_FMT(line));
 				cells++;
 			}
 		}
@@ -105,7 +107,8 @@ static void moved_lines_are_refused(void **state)
 		char text[4096];
 		const char *body = strstr(g->head, "\r\n") + 2;
 		for (size_t k = 0; g->service != AUTH_TABLE && k < sizeof added / sizeof added[0]; k++) {
-			int len = snprintf(text, sizeof text, "%.*s%s%s", (int)(body - g->head), g->head, added[k], body);
+			int len =
+				snprintf(text, sizeof text, "%.*s%s%s", (int)(body - g->head), g->head, added[k], body);
 			enum err e = request_try(g, slice_make(text, (size_t)len));
 			/* Content-MD5 or a condition may be there already: then it is a repeated header. */
 			assert_true(e == ERR_AUTHENTICATION_FAILED || e == ERR_INVALID_HEADER_VALUE);
@@ -173,7 +176,8 @@ static bool unsigned_but_harmless(const struct golden_token *g, struct slice nam
 	/* The table's name is in the resource without case. */
 	if (slice_eq(name, SLICE("tn")))
 		return false;
-	/* Queues and shares have one kind of resource for each path; sr of a file decides whether its path is signed. */
+	/* Queues and shares have one kind of resource for each path; sr of a file decides whether its path is signed.
+	 */
 	return slice_eq(name, SLICE("sr")) && g->service == AUTH_QUEUE;
 }
 
@@ -199,7 +203,9 @@ static void changed_tokens_are_refused(void **state)
 				snprintf(query, sizeof query, "%s", whole);
 				if (k < value.len) {
 					char c = query[value_at + k];
-					query[value_at + k] = c == 'a' || c == 'A' ? 'b' : c >= '0' && c <= '8' ? (char)(c + 1) : 'a';
+					query[value_at + k] = c == 'a' || c == 'A'   ? 'b'
+							      : c >= '0' && c <= '8' ? (char)(c + 1)
+										     : 'a';
 				} else if (k == value.len) { /* removed */
 					snprintf(query, sizeof query, "%.*sq=1%s", (int)at, whole, whole + end);
 				} else if (k == value.len + 1) { /* emptied */

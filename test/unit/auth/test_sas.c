@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layouts that no current client writes any more, and every check behind the signature: all tokens here are well signed. */
+ * Layouts that no current client writes any more, and every check behind the signature: all tokens here are well
+ * signed. */
 #include "base/buf.h"
 #include "fixture.h"
 
@@ -67,18 +68,22 @@ static void run_rows(enum auth_service service, const char *container, const cha
 {
 	for (size_t i = 0; i < count; i++) {
 		struct fixture f;
-		struct request_case c = { .service = service, .container = container, .object = object, .params = rows[i].params };
+		struct request_case c = {
+			.service = service, .container = container, .object = object, .params = rows[i].params
+		};
 		enum err e = ask(&f, &c);
 		if (e != rows[i].want)
 			fail_msg("%s: %s (%.*s)", rows[i].params, err_name(e), SLICE_FMT(f.failure.detail));
 		if (rows[i].detail) {
 			assert_true(slice_is_set(f.failure.detail));
-			assert_non_null(memmem(f.failure.detail.ptr, f.failure.detail.len, rows[i].detail, strlen(rows[i].detail)));
+			assert_non_null(memmem(f.failure.detail.ptr, f.failure.detail.len, rows[i].detail,
+					       strlen(rows[i].detail)));
 		}
 		fixture_fini(&f);
 	}
 }
-#define RUN_ROWS(service, container, object, rows) run_rows(service, container, object, rows, sizeof rows / sizeof rows[0])
+#define RUN_ROWS(service, container, object, rows)                                                                     \
+	run_rows(service, container, object, rows, sizeof rows / sizeof rows[0])
 
 #define GOOD_TIMES "se=2026-06-01T13:00:00Z"
 
@@ -97,7 +102,8 @@ static void old_layouts(void **state)
 		  "r\n\nB\n/goldacct/Cont/o/b\n\n2013-08-15\n1\n2\n3\n4\n5" },
 		{ AUTH_BLOB, "sv=2015-02-21&sp=r&se=B&sr=b&rsct=5&sip=x",
 		  "r\n\nB\n/blob/goldacct/Cont/o/b\n\n2015-02-21\n\n\n\n\n5" },
-		{ AUTH_FILE, "sv=2015-02-21&sp=r&se=B&sr=f", "r\n\nB\n/file/goldacct/Cont/o/b\n\n2015-02-21\n\n\n\n\n" },
+		{ AUTH_FILE, "sv=2015-02-21&sp=r&se=B&sr=f",
+		  "r\n\nB\n/file/goldacct/Cont/o/b\n\n2015-02-21\n\n\n\n\n" },
 		{ AUTH_QUEUE, "sv=2015-02-21&sp=r&se=B", "r\n\nB\n/queue/goldacct/Cont\n\n2015-02-21" },
 		{ AUTH_TABLE, "sv=2014-02-14&sp=r&tn=Cont", "r\n\n\n/goldacct/cont\n\n2014-02-14\n\n\n\n" },
 		{ AUTH_TABLE, "sv=2015-02-21&sp=r&tn=Cont", "r\n\n\n/table/goldacct/cont\n\n2015-02-21\n\n\n\n" },
@@ -149,8 +155,10 @@ static void blob_rows(void **state)
 		{ "sv=2021-12-02&sp=r&sr=f&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "not well formed" },
 		{ "sv=2021-12-02&sp=r&sr=bs&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "not well formed" },
 		{ "sv=2021-12-02&sp=r&sr=bs&snapshot=2026-01-01T00:00:00.0000000Z&" GOOD_TIMES, ERR_OK, NULL },
-		{ "sv=2018-03-28&sp=r&sr=bs&snapshot=2026-01-01T00:00:00.0000000Z&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, NULL },
-		{ "sv=2021-12-02&sp=r&sr=bv&snapshot=2026-01-01T00:00:00.0000000Z&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, NULL },
+		{ "sv=2018-03-28&sp=r&sr=bs&snapshot=2026-01-01T00:00:00.0000000Z&" GOOD_TIMES,
+		  ERR_AUTHENTICATION_FAILED, NULL },
+		{ "sv=2021-12-02&sp=r&sr=bv&snapshot=2026-01-01T00:00:00.0000000Z&" GOOD_TIMES,
+		  ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2021-12-02&sp=r&sr=d&" GOOD_TIMES, ERR_QUERY_PARAMETER_SAS_MANDATORY, NULL },
 		{ "sv=2021-12-02&sp=r&sr=d&sdd=-1&" GOOD_TIMES, ERR_QUERY_PARAMETER_SDD_INVALID, NULL },
 		{ "sv=2021-12-02&sp=r&sr=d&sdd=1&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "hierarchical" },
@@ -184,7 +192,8 @@ static void blob_rows(void **state)
 		{ "sv=2021-12-02&sr=b&si=letters", ERR_AUTHENTICATION_FAILED, "se is mandatory" },
 		{ "sv=2021-12-02&sr=b&si=ended", ERR_AUTHENTICATION_FAILED, "time frame" },
 		{ "sv=2021-12-02&sr=b&si=nothing&sp=r&" GOOD_TIMES, ERR_OK, NULL },
-		{ "sv=2021-12-02&sr=b&si=revoked&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "identifier cannot be found" },
+		{ "sv=2021-12-02&sr=b&si=revoked&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED,
+		  "identifier cannot be found" },
 	};
 	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
 }
@@ -237,7 +246,8 @@ static void table_and_queue_rows(void **state)
 		{ "sv=2019-02-02&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "sr is mandatory" },
 	};
 	RUN_ROWS(AUTH_TABLE, "People", "", table);
-	RUN_ROWS(AUTH_TABLE, "", "", ((const struct row[]){ { "sv=2019-02-02&sp=ra&tn=people&" GOOD_TIMES, ERR_OK, NULL } }));
+	RUN_ROWS(AUTH_TABLE, "", "",
+		 ((const struct row[]){ { "sv=2019-02-02&sp=ra&tn=people&" GOOD_TIMES, ERR_OK, NULL } }));
 	RUN_ROWS(AUTH_QUEUE, "q", "", queue);
 	RUN_ROWS(AUTH_FILE, "sh", "d/f", share);
 }
@@ -269,14 +279,21 @@ static void addresses_and_protocols(void **state)
 		struct fixture f;
 		char params[256];
 		snprintf(params, sizeof params, "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&sip=%s", rows[i].sip);
-		struct request_case c = { .service = AUTH_BLOB, .container = "c", .object = "b", .params = params, .client_ip = rows[i].client };
+		struct request_case c = { .service = AUTH_BLOB,
+					  .container = "c",
+					  .object = "b",
+					  .params = params,
+					  .client_ip = rows[i].client };
 		enum err e = ask(&f, &c);
 		if (e != rows[i].want)
 			fail_msg("%s from %s: %s", rows[i].sip, rows[i].client, err_name(e));
 		fixture_fini(&f);
 	}
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&spr=https&" GOOD_TIMES };
+	struct request_case c = { .service = AUTH_BLOB,
+				  .container = "c",
+				  .object = "b",
+				  .params = "sv=2021-12-02&sp=r&sr=b&spr=https&" GOOD_TIMES };
 	assert_int_equal(ask(&f, &c), ERR_OK);
 	fixture_fini(&f);
 	c.plain_http = true;
@@ -302,7 +319,9 @@ static void overrides_only_where_signed(void **state)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct fixture f;
-		struct request_case c = { .service = rows[i].service, .container = "c", .object = "b", .params = rows[i].params };
+		struct request_case c = {
+			.service = rows[i].service, .container = "c", .object = "b", .params = rows[i].params
+		};
 		assert_int_equal(ask(&f, &c), ERR_OK);
 		assert_int_equal(slice_eq(f.identity.override_content_type, SLICE("text/x")), rows[i].want);
 		assert_int_equal(slice_eq(f.identity.override_cache_control, SLICE("no-store")), rows[i].want);
@@ -313,10 +332,16 @@ static void overrides_only_where_signed(void **state)
 
 static void missing_signature(void **state)
 {
-	static const char *queries[] = { "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES, "sv=2021-12-02&sp=r&sr=b&sig=&" GOOD_TIMES,
-					 "sv=2021-12-02&ss=b&srt=o&sp=r&" GOOD_TIMES, "sig=", "sig=AAAA",
-					 "sv=2021-12-02&skoid=1", "sv=2021-12-02&si=all",
-					 "sig=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D&sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES };
+	static const char *queries[] = {
+		"sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES,
+		"sv=2021-12-02&sp=r&sr=b&sig=&" GOOD_TIMES,
+		"sv=2021-12-02&ss=b&srt=o&sp=r&" GOOD_TIMES,
+		"sig=",
+		"sig=AAAA",
+		"sv=2021-12-02&skoid=1",
+		"sv=2021-12-02&si=all",
+		"sig=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D&sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+	};
 	for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
 		struct fixture f;
 		fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
@@ -337,7 +362,12 @@ static void missing_signature(void **state)
 static void keys(void **state)
 {
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES, .second_key = true, .key_index = 1 };
+	struct request_case c = { .service = AUTH_BLOB,
+				  .container = "c",
+				  .object = "b",
+				  .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES,
+				  .second_key = true,
+				  .key_index = 1 };
 	assert_int_equal(ask(&f, &c), ERR_OK); /* the second key, not prepared */
 	auth_account_prepare(&f.account);
 	assert_int_equal(fixture_authenticate(&f), ERR_OK);
@@ -349,7 +379,7 @@ static void keys(void **state)
 	fixture_fini(&f);
 }
 
-#define UDK_OF(letter) \
+#define UDK_OF(letter)                                                                                                 \
 	"&skoid=o&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=" letter "&skv=2026-02-06"
 
 /* Layouts without known answers: each byte of each signed parameter, changed after signing. */
@@ -361,7 +391,8 @@ static void changed_after_signing(void **state)
 	} rows[] = {
 		{ AUTH_BLOB, "sv=2012-02-12&sp=rw&st=2026-06-01T11:00:00Z&sr=b&" GOOD_TIMES },
 		{ AUTH_BLOB, "sv=2012-02-12&sr=c&si=all" },
-		{ AUTH_BLOB, "sv=2013-08-15&sp=rw&st=2026-06-01T11:00:00Z&sr=b&rscc=a&rscd=b&rsce=c&rscl=d&rsct=e&" GOOD_TIMES },
+		{ AUTH_BLOB,
+		  "sv=2013-08-15&sp=rw&st=2026-06-01T11:00:00Z&sr=b&rscc=a&rscd=b&rsce=c&rscl=d&rsct=e&" GOOD_TIMES },
 		{ AUTH_BLOB, "sv=2014-02-14&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
 		{ AUTH_BLOB, "sv=2015-02-21&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
 		{ AUTH_QUEUE, "sv=2012-02-12&sp=rp&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
@@ -372,9 +403,13 @@ static void changed_after_signing(void **state)
 		{ AUTH_TABLE, "sv=2099-12-31&sp=ra&tn=c&sip=10.0.0.5&spr=https&spk=a&" GOOD_TIMES },
 		{ AUTH_FILE, "sv=2015-02-21&sp=r&sr=f&rsct=e&" GOOD_TIMES },
 		{ AUTH_FILE, "sv=2015-04-05&sp=r&sr=s&rsct=e&sip=10.0.0.5&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bs&snapshot=2026-01-01T00:00:00Z&ses=e&rsct=e&sip=10.0.0.5&spr=https&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2099-12-31&sp=r&ss=bq&srt=so&ses=e&sip=10.0.0.5&spr=https&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bv&versionid=v&saoid=a&scid=s&srh=host&srq=versionid&rscd=r&" GOOD_TIMES UDK_OF("b") },
+		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bs&snapshot=2026-01-01T00:00:00Z&ses=e&rsct=e&sip=10.0.0.5&spr="
+			     "https&" GOOD_TIMES },
+		{ AUTH_BLOB,
+		  "sv=2099-12-31&sp=r&ss=bq&srt=so&ses=e&sip=10.0.0.5&spr=https&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
+		{ AUTH_BLOB,
+		  "sv=2099-12-31&sp=r&sr=bv&versionid=v&saoid=a&scid=s&srh=host&srq=versionid&rscd=r&" GOOD_TIMES
+			  UDK_OF("b") },
 		{ AUTH_QUEUE, "sv=2026-02-06&sp=r&sip=10.0.0.5&spr=https&" GOOD_TIMES UDK_OF("q") },
 		{ AUTH_TABLE, "sv=2026-02-06&sp=r&tn=c&spk=a&" GOOD_TIMES UDK_OF("t") },
 		{ AUTH_FILE, "sv=2026-02-06&sp=r&sr=f&rscl=l&" GOOD_TIMES UDK_OF("f") },
@@ -382,7 +417,9 @@ static void changed_after_signing(void **state)
 	size_t cells = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct fixture f;
-		struct request_case c = { .service = rows[i].service, .container = "c", .object = "b", .params = rows[i].params };
+		struct request_case c = {
+			.service = rows[i].service, .container = "c", .object = "b", .params = rows[i].params
+		};
 		enum err e = ask(&f, &c);
 		if (e != ERR_OK)
 			fail_msg("%s: %s (%.*s)", rows[i].params, err_name(e), SLICE_FMT(f.failure.detail));
@@ -392,7 +429,9 @@ static void changed_after_signing(void **state)
 			snprintf(query, sizeof query, "%.*s", SLICE_FMT(whole));
 			if (query[k] == '&' || query[k] == '=')
 				continue;
-			query[k] = query[k] == 'a' || query[k] == 'A' ? 'b' : query[k] >= '0' && query[k] <= '8' ? (char)(query[k] + 1) : 'a';
+			query[k] = query[k] == 'a' || query[k] == 'A'	? 'b'
+				   : query[k] >= '0' && query[k] <= '8' ? (char)(query[k] + 1)
+									: 'a';
 			if (!fixture_get(&f, query, ""))
 				continue;
 			if (fixture_authenticate(&f) == ERR_OK && f.identity.kind != AUTH_ANONYMOUS)
@@ -405,7 +444,7 @@ static void changed_after_signing(void **state)
 }
 
 #define UDK                                                                                                            \
-	"&skoid=11111111-2222-3333-4444-555555555555&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b"       \
+	"&skoid=11111111-2222-3333-4444-555555555555&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b"  \
 	"&skv=2021-12-02"
 
 static void delegation_rows(void **state)
@@ -416,7 +455,8 @@ static void delegation_rows(void **state)
 		{ "sv=2018-03-28&sp=r&sr=b&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2021-12-02&sp=r&sr=b&se=2026-06-03T12:00:01Z" UDK, ERR_AUTHENTICATION_FAILED, "expiry" },
 		{ "sv=2021-12-02&sp=r&sr=b&se=2026-06-03T12:00:00Z" UDK, ERR_OK, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T11:59:59Z&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "start" },
+		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T11:59:59Z&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED,
+		  "start" },
 		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T12:00:00Z&" GOOD_TIMES UDK, ERR_OK, NULL },
 		{ "sv=2021-12-02&sp=r&sr=b&si=all&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2021-12-02&sr=b&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
@@ -435,20 +475,28 @@ static void delegation_rows(void **state)
 		{ "sv=2026-04-06&sp=r&sr=b&srq=a:b&a=c&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "srh or srq" },
 		{ "sv=2026-04-06&sp=r&sr=b&srq=a&a=c%0ab&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "srh or srq" },
 		{ "sv=2026-04-06&sp=r&sr=b&srq=a&a=c&" GOOD_TIMES UDK, ERR_OK, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-01T11:59:59Z&sks=b&skv=2021-12-02",
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+		  "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-01T11:59:59Z&sks=b&skv=2021-12-02",
 		  ERR_AUTHENTICATION_FAILED, "time frame" },
-		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&skoid=1&sktid=t&skt=2026-06-01T12:00:01Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2021-12-02",
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+		  "&skoid=1&sktid=t&skt=2026-06-01T12:00:01Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2021-12-02",
 		  ERR_AUTHENTICATION_FAILED, "time frame" },
-		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=q&skv=2021-12-02",
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+		  "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=q&skv=2021-12-02",
 		  ERR_AUTHENTICATION_FAILED, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=new",
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+		  "&skoid=1&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=new",
 		  ERR_AUTHENTICATION_FAILED, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&skoid=1&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2021-12-02",
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+		  "&skoid=1&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2021-12-02",
 		  ERR_AUTHENTICATION_FAILED, NULL },
 	};
 	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES UDK };
+	struct request_case c = { .service = AUTH_BLOB,
+				  .container = "c",
+				  .object = "b",
+				  .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES UDK };
 	assert_int_equal(ask(&f, &c), ERR_OK);
 	assert_int_equal(f.identity.kind, AUTH_DELEGATION_SAS);
 	assert_true(slice_eq(f.identity.subject, SLICE("11111111-2222-3333-4444-555555555555")));
@@ -464,8 +512,10 @@ static void delegation_keys_differ(void **state)
 	struct fixture f;
 	unsigned char first[AUTH_DELEGATION_KEY_BYTES], other[AUTH_DELEGATION_KEY_BYTES];
 	fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
-	const struct auth_delegation base = { SLICE("oid"), SLICE("tid"), 10 * TICKS_PER_SECOND, 20 * TICKS_PER_SECOND,
-					      SLICE("b"), SLICE("2021-12-02"), SLICE_NONE };
+	const struct auth_delegation base = {
+		SLICE("oid"),	     SLICE("tid"), 10 * TICKS_PER_SECOND, 20 * TICKS_PER_SECOND, SLICE("b"),
+		SLICE("2021-12-02"), SLICE_NONE
+	};
 	assert_int_equal(auth_delegation_key(&f.account, &base, first), ERR_OK);
 	for (unsigned i = 0; i < 9; i++) {
 		struct auth_delegation d = base;
@@ -513,7 +563,9 @@ static void delegation_keys_differ(void **state)
 static void arena_runs_out(void **state)
 {
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES };
+	struct request_case c = {
+		.service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
+	};
 	assert_int_equal(ask(&f, &c), ERR_OK);
 	struct arena small;
 	arena_init(&small, 64);

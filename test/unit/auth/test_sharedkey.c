@@ -20,10 +20,12 @@ static void assert_text(struct slice got, const char *want)
 static void culture_order(void **state)
 {
 	static const char *sorted[] = {
-		"-", "--", "a", "a!b", "a#b", "a$b", "a%b", "a&b", "a*b", "a.b", "a^b", "a_b", "a`b", "a|b", "a~b", "a+b",
-		"a1", "aa", "a-a", "aab", "aa-b", "a-ab", "ab", "ab-", "a'b", "a''b", "a'-b", "a-b", "a-b-", "a-'b",
-		"a--b", "-ab", "b", "x-ms-date", "x-ms-metaa", "x-ms-meta-a", "x-ms-meta-a-b", "x-ms-version", "z", "z_",
-		"z9", "z-9", "za",
+		"-",   "--",	    "a",	  "a!b",	 "a#b",		  "a$b",	  "a%b",  "a&b",
+		"a*b", "a.b",	    "a^b",	  "a_b",	 "a`b",		  "a|b",	  "a~b",  "a+b",
+		"a1",  "aa",	    "a-a",	  "aab",	 "aa-b",	  "a-ab",	  "ab",	  "ab-",
+		"a'b", "a''b",	    "a'-b",	  "a-b",	 "a-b-",	  "a-'b",	  "a--b", "-ab",
+		"b",   "x-ms-date", "x-ms-metaa", "x-ms-meta-a", "x-ms-meta-a-b", "x-ms-version", "z",	  "z_",
+		"z9",  "z-9",	    "za",
 	};
 	size_t count = sizeof sorted / sizeof sorted[0];
 	for (size_t i = 0; i < count; i++) {
@@ -90,7 +92,8 @@ static void version_switches(void **state)
 		{ "2014-02-14", "PUT\n\n\n0\n\n\n\n\n\n\n\n\nx-ms-date:d\nx-ms-version:2014-02-14\n/goldacct/" },
 		{ "2015-02-21", "PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:d\nx-ms-version:2015-02-21\n/goldacct/" },
 		{ "2015-12-11", "PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:d\nx-ms-version:2015-12-11\n/goldacct/" },
-		{ "2016-05-31", "PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:d\nx-ms-meta-e:\nx-ms-version:2016-05-31\n/goldacct/" },
+		{ "2016-05-31",
+		  "PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:d\nx-ms-meta-e:\nx-ms-version:2016-05-31\n/goldacct/" },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct fixture f;
@@ -105,7 +108,8 @@ static void version_switches(void **state)
 	}
 }
 
-/* A request with these header lines, signed by this room's own signer, as Authorization says or with `authorization`. */
+/* A request with these header lines, signed by this room's own signer, as Authorization says or with `authorization`.
+ */
 static enum err try_signed(enum auth_service service, enum sharedkey_scheme scheme, const char *lines, unsigned key)
 {
 	struct fixture f;
@@ -116,8 +120,8 @@ static enum err try_signed(enum auth_service service, enum sharedkey_scheme sche
 	assert_true(fixture_load(&f, head));
 	enum err e = sharedkey_sign(&f.request, scheme, &f.arena, &value);
 	if (e == ERR_OK) {
-		head = arena_printf(&f.arena, "GET /c?comp=list HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n", lines,
-				    SLICE_FMT(value));
+		head = arena_printf(&f.arena, "GET /c?comp=list HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
+				    lines, SLICE_FMT(value));
 		assert_true(fixture_load(&f, head));
 		if (key == 1) { /* rotated: the key that signed is now the second one */
 			auth_account_release(&f.account);
@@ -148,20 +152,24 @@ static void dates(void **state)
 		{ "Date: Mon, 01 Jun 2026 11:50:00 GMT\r\n", ERR_OK },
 		{ "Date: Mon, 01 Jun 2026 11:40:00 GMT\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "Date: Mon, 01 Jun 2026 11:40:00 GMT\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n", ERR_OK },
-		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-date: Mon, 01 Jun 2026 11:40:00 GMT\r\n", ERR_AUTHENTICATION_FAILED },
+		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-date: Mon, 01 Jun 2026 11:40:00 GMT\r\n",
+		  ERR_AUTHENTICATION_FAILED },
 		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-date:\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "x-ms-date: 2026-06-01T12:00:00Z\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "x-ms-date: yesterday\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "", ERR_AUTHENTICATION_FAILED },
 		{ "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n",
 		  ERR_INVALID_HEADER_VALUE },
-		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nRange: bytes=0-1\r\nrange: bytes=0-1\r\n", ERR_INVALID_HEADER_VALUE },
-		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-meta-A: 1\r\nx-ms-meta-a: 1\r\n", ERR_INVALID_HEADER_VALUE },
+		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nRange: bytes=0-1\r\nrange: bytes=0-1\r\n",
+		  ERR_INVALID_HEADER_VALUE },
+		{ "Date: Mon, 01 Jun 2026 12:00:00 GMT\r\nx-ms-meta-A: 1\r\nx-ms-meta-a: 1\r\n",
+		  ERR_INVALID_HEADER_VALUE },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		for (unsigned service = AUTH_BLOB; service <= AUTH_FILE; service++) {
 			for (unsigned scheme = SHAREDKEY_FULL; scheme <= SHAREDKEY_LITE; scheme++) {
-				enum err e = try_signed((enum auth_service)service, (enum sharedkey_scheme)scheme, rows[i].lines, 0);
+				enum err e = try_signed((enum auth_service)service, (enum sharedkey_scheme)scheme,
+							rows[i].lines, 0);
 				if (e != rows[i].want)
 					fail_msg("row %zu, service %u: %s", i, service, err_name(e));
 			}
@@ -169,13 +177,14 @@ static void dates(void **state)
 	}
 }
 
-/* Both schemes of every service: each byte of the head that the string to sign holds, changed after signing. A byte that it
- * does not hold must leave the string as it was, else the request is refused. */
+/* Both schemes of every service: each byte of the head that the string to sign holds, changed after signing. A byte
+ * that it does not hold must leave the string as it was, else the request is refused. */
 static void changed_after_signing(void **state)
 {
-	static const char lines[] = "Content-Encoding: e\r\nContent-Language: l\r\nContent-Length: 12\r\nContent-MD5: m\r\n"
-				    "Content-Type: t/u\r\nDate: Mon, 01 Jun 2026 12:00:00 GMT\r\nIf-Match: i\r\n"
-				    "If-None-Match: j\r\nRange: bytes=1-2\r\nx-ms-meta-a: v\r\nx-ms-version: 2021-12-02\r\n";
+	static const char lines[] =
+		"Content-Encoding: e\r\nContent-Language: l\r\nContent-Length: 12\r\nContent-MD5: m\r\n"
+		"Content-Type: t/u\r\nDate: Mon, 01 Jun 2026 12:00:00 GMT\r\nIf-Match: i\r\n"
+		"If-None-Match: j\r\nRange: bytes=1-2\r\nx-ms-meta-a: v\r\nx-ms-version: 2021-12-02\r\n";
 	size_t refused = 0;
 	for (unsigned n = 0; n < 8; n++) {
 		struct fixture f;
@@ -183,11 +192,13 @@ static void changed_after_signing(void **state)
 		enum sharedkey_scheme scheme = n & 1 ? SHAREDKEY_LITE : SHAREDKEY_FULL;
 		fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
 		f.request.service = (enum auth_service)(n / 2);
-		assert_true(fixture_load(&f, arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%s\r\n", lines)));
+		assert_true(fixture_load(
+			&f, arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%s\r\n", lines)));
 		assert_int_equal(sharedkey_sign(&f.request, scheme, &f.arena, &value), ERR_OK);
 		before = string_of(&f, scheme, 0);
-		struct slice head = arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
-						 lines, SLICE_FMT(value));
+		struct slice head = arena_printf(
+			&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n", lines,
+			SLICE_FMT(value));
 		assert_true(fixture_load(&f, head));
 		assert_int_equal(fixture_authenticate(&f), ERR_OK);
 		for (size_t k = 0; k < head.len; k++) {
@@ -241,10 +252,11 @@ static void malformed_headers(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct fixture f;
 		fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
-		assert_true(fixture_load(&f, arena_printf(&f.arena,
-							  "GET / HTTP/1.1\r\nHost: h\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 "
-							  "GMT\r\nAuthorization: %s\r\n\r\n",
-							  rows[i].authorization)));
+		assert_true(fixture_load(
+			&f, arena_printf(&f.arena,
+					 "GET / HTTP/1.1\r\nHost: h\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 "
+					 "GMT\r\nAuthorization: %s\r\n\r\n",
+					 rows[i].authorization)));
 		enum err e = fixture_authenticate(&f);
 		if (e != rows[i].want)
 			fail_msg("%s: %s", rows[i].authorization, err_name(e));
@@ -266,7 +278,8 @@ static void details(void **state)
 	assert_int_equal(fixture_authenticate(&f), ERR_AUTHENTICATION_FAILED);
 	assert_text(f.failure.string_to_sign, "GET\n\n\n\nx-ms-date:Mon, 01 Jun 2026 12:00:00 GMT\n/goldacct/");
 	assert_text(f.failure.detail,
-		    "The MAC signature found in the HTTP request 'c2ln' is not the same as any computed signature. Server used "
+		    "The MAC signature found in the HTTP request 'c2ln' is not the same as any computed signature. "
+		    "Server used "
 		    "following string to sign: 'GET\n\n\n\nx-ms-date:Mon, 01 Jun 2026 12:00:00 GMT\n/goldacct/'.");
 	fixture_fini(&f);
 }
@@ -286,7 +299,8 @@ static void long_and_out_of_memory(void **state)
 	assert_int_equal(sharedkey_sign(&f.request, SHAREDKEY_FULL, &f.arena, &value), ERR_OK);
 	before = string_of(&f, SHAREDKEY_FULL, 0);
 	assert_true(before.len > 60 * 200);
-	assert_true(fixture_load(&f, arena_printf(&f.arena, "PUT /c?b=1&a=2 HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
+	assert_true(fixture_load(&f, arena_printf(&f.arena,
+						  "PUT /c?b=1&a=2 HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n",
 						  lines, SLICE_FMT(value))));
 	size_t short_of = 0;
 	for (size_t limit = 16; limit < 256 * 1024; limit += limit < 8192 ? 16 : 4096) {
@@ -316,9 +330,16 @@ static void two_authorizations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(culture_order),   cmocka_unit_test(string_full), cmocka_unit_test(version_switches),
-		cmocka_unit_test(dates),	   cmocka_unit_test(keys_rotate), cmocka_unit_test(malformed_headers),
-		cmocka_unit_test(details),	   cmocka_unit_test(long_and_out_of_memory), cmocka_unit_test(two_authorizations),	   cmocka_unit_test(changed_after_signing),
+		cmocka_unit_test(culture_order),
+		cmocka_unit_test(string_full),
+		cmocka_unit_test(version_switches),
+		cmocka_unit_test(dates),
+		cmocka_unit_test(keys_rotate),
+		cmocka_unit_test(malformed_headers),
+		cmocka_unit_test(details),
+		cmocka_unit_test(long_and_out_of_memory),
+		cmocka_unit_test(two_authorizations),
+		cmocka_unit_test(changed_after_signing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

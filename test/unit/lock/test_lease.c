@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lease machine by its tables: every lease operation in every state, every use in every state, one row one case; then the
- * invariants over long random runs with a plain model of the five states. */
+ * The lease machine by its tables: every lease operation in every state, every use in every state, one row one case;
+ * then the invariants over long random runs with a plain model of the five states. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "lock/lease.h"
 
 #define NOW (UINT64_C(639000000000000000))
-#define S TICKS_PER_SECOND
+#define S   TICKS_PER_SECOND
 enum { STATES = 5 };
 
-static const struct uuid A = { "aaaaaaaaaaaaaaa" }, B = { "bbbbbbbbbbbbbbb" }, C = { "ccccccccccccccc" }, X = { "xxxxxxxxxxxxxxx" };
+static const struct uuid A = { "aaaaaaaaaaaaaaa" }, B = { "bbbbbbbbbbbbbbb" }, C = { "ccccccccccccccc" },
+			 X = { "xxxxxxxxxxxxxxx" };
 static const struct lease_errors *const both[] = { &lease_errors_blob, &lease_errors_container };
 
 /* Leased by A for 30 s and 10 s of it gone, and what can become of that. All are judged at NOW. */
@@ -73,37 +75,98 @@ struct row {
 	struct cell cell[STATES]; /* available, leased, breaking, broken, expired */
 };
 
-#define LEASED(h) { OK, LEASE_LEASED, h }
-#define FREE { OK, LEASE_AVAILABLE, NULL }
-#define BROKEN { OK, LEASE_BROKEN, NULL }
-#define BREAKS { OK, LEASE_BREAKING, NULL }
-#define NO(e) { e, 0, NULL }
+#define LEASED(h)                                                                                                      \
+	{                                                                                                              \
+		OK, LEASE_LEASED, h                                                                                    \
+	}
+#define FREE                                                                                                           \
+	{                                                                                                              \
+		OK, LEASE_AVAILABLE, NULL                                                                              \
+	}
+#define BROKEN                                                                                                         \
+	{                                                                                                              \
+		OK, LEASE_BROKEN, NULL                                                                                 \
+	}
+#define BREAKS                                                                                                         \
+	{                                                                                                              \
+		OK, LEASE_BREAKING, NULL                                                                               \
+	}
+#define NO(e)                                                                                                          \
+	{                                                                                                              \
+		e, 0, NULL                                                                                             \
+	}
 
 static const struct row rows[] = {
-	{ "acquire, no id", LEASE_ACTION_ACQUIRE, NULL, NULL, 0, { LEASED(&X), NO(PRESENT), NO(PRESENT), LEASED(&X), LEASED(&X) } },
-	{ "acquire A", LEASE_ACTION_ACQUIRE, NULL, &A, 0, { LEASED(&A), LEASED(&A), NO(BREAKING_ACQUIRE), LEASED(&A), LEASED(&A) } },
-	{ "acquire B", LEASE_ACTION_ACQUIRE, NULL, &B, 0, { LEASED(&B), NO(PRESENT), NO(PRESENT), LEASED(&B), LEASED(&B) } },
-	{ "renew A", LEASE_ACTION_RENEW, &A, NULL, 0,
+	{ "acquire, no id",
+	  LEASE_ACTION_ACQUIRE,
+	  NULL,
+	  NULL,
+	  0,
+	  { LEASED(&X), NO(PRESENT), NO(PRESENT), LEASED(&X), LEASED(&X) } },
+	{ "acquire A",
+	  LEASE_ACTION_ACQUIRE,
+	  NULL,
+	  &A,
+	  0,
+	  { LEASED(&A), LEASED(&A), NO(BREAKING_ACQUIRE), LEASED(&A), LEASED(&A) } },
+	{ "acquire B",
+	  LEASE_ACTION_ACQUIRE,
+	  NULL,
+	  &B,
+	  0,
+	  { LEASED(&B), NO(PRESENT), NO(PRESENT), LEASED(&B), LEASED(&B) } },
+	{ "renew A",
+	  LEASE_ACTION_RENEW,
+	  &A,
+	  NULL,
+	  0,
 	  { NO(OP_MISMATCH), LEASED(&A), NO(BROKEN_RENEW), NO(BROKEN_RENEW), LEASED(&A) } },
-	{ "renew B", LEASE_ACTION_RENEW, &B, NULL, 0,
+	{ "renew B",
+	  LEASE_ACTION_RENEW,
+	  &B,
+	  NULL,
+	  0,
 	  { NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH) } },
-	{ "change A to B", LEASE_ACTION_CHANGE, &A, &B, 0,
+	{ "change A to B",
+	  LEASE_ACTION_CHANGE,
+	  &A,
+	  &B,
+	  0,
 	  { NO(OP_ABSENT), LEASED(&B), NO(BREAKING_CHANGE), NO(OP_ABSENT), NO(OP_ABSENT) } },
-	{ "change B to A", LEASE_ACTION_CHANGE, &B, &A, 0,
+	{ "change B to A",
+	  LEASE_ACTION_CHANGE,
+	  &B,
+	  &A,
+	  0,
 	  { NO(OP_ABSENT), LEASED(&A), NO(OP_MISMATCH), NO(OP_ABSENT), NO(OP_ABSENT) } },
-	{ "change B to C", LEASE_ACTION_CHANGE, &B, &C, 0,
+	{ "change B to C",
+	  LEASE_ACTION_CHANGE,
+	  &B,
+	  &C,
+	  0,
 	  { NO(OP_ABSENT), NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_ABSENT), NO(OP_ABSENT) } },
 	{ "release A", LEASE_ACTION_RELEASE, &A, NULL, 0, { NO(OP_MISMATCH), FREE, FREE, FREE, FREE } },
-	{ "release B", LEASE_ACTION_RELEASE, &B, NULL, 0,
+	{ "release B",
+	  LEASE_ACTION_RELEASE,
+	  &B,
+	  NULL,
+	  0,
 	  { NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH), NO(OP_MISMATCH) } },
 	{ "break 0", LEASE_ACTION_BREAK, NULL, NULL, 0, { NO(OP_ABSENT), BROKEN, BROKEN, BROKEN, BROKEN } },
 	{ "break 5", LEASE_ACTION_BREAK, NULL, NULL, 5, { NO(OP_ABSENT), BREAKS, BREAKS, BROKEN, BROKEN } },
-	{ "break", LEASE_ACTION_BREAK, NULL, NULL, LEASE_BREAK_DEFAULT, { NO(OP_ABSENT), BREAKS, BREAKS, BROKEN, BROKEN } },
+	{ "break",
+	  LEASE_ACTION_BREAK,
+	  NULL,
+	  NULL,
+	  LEASE_BREAK_DEFAULT,
+	  { NO(OP_ABSENT), BREAKS, BREAKS, BROKEN, BROKEN } },
 };
 
 static struct lease_request request_of(const struct row *row)
 {
-	struct lease_request r = { .action = row->action, .minted = X, .duration_s = 15, .break_period_s = row->period };
+	struct lease_request r = {
+		.action = row->action, .minted = X, .duration_s = 15, .break_period_s = row->period
+	};
 	if (row->id) {
 		r.has_id = true;
 		r.id = *row->id;
@@ -128,7 +191,8 @@ static void check_cell(const struct row *row, enum lease_state from, const struc
 		return;
 	}
 	if (lease_state(&l, NOW) != want->state)
-		fail_msg("%s when %s: becomes %s", row->name, lease_state_word(from), lease_state_word(lease_state(&l, NOW)));
+		fail_msg("%s when %s: becomes %s", row->name, lease_state_word(from),
+			 lease_state_word(lease_state(&l, NOW)));
 	if (want->state != LEASE_AVAILABLE)
 		assert_true(uuid_eq(&l.id, want->holder ? want->holder : &before.id));
 }
@@ -170,11 +234,13 @@ static void test_uses(void **state)
 			for (int from = 0; from < STATES; from++) {
 				const struct lease_errors *e = both[k];
 				struct lease l = in_state((enum lease_state)from, e);
-				enum err got = uses[i].write ? lease_check_write(&l, e, NOW, uses[i].id) :
-							       lease_check_read(&l, e, NOW, uses[i].id);
+				enum err got = uses[i].write ? lease_check_write(&l, e, NOW, uses[i].id)
+							     : lease_check_read(&l, e, NOW, uses[i].id);
 				if (got != use_error_of(uses[i].cell[from], e))
 					fail_msg("%s with %s when %s: %s", uses[i].write ? "write" : "read",
-						 !uses[i].id ? "no id" : uses[i].id == &A ? "A" : "B",
+						 !uses[i].id	    ? "no id"
+						 : uses[i].id == &A ? "A"
+								    : "B",
 						 lease_state_word((enum lease_state)from), err_name(got));
 			}
 }
@@ -188,8 +254,9 @@ static void test_note_write(void **state)
 		lease_note_write(&l, NOW);
 		assert_int_equal(lease_state(&l, NOW), over ? LEASE_AVAILABLE : (enum lease_state)from);
 		assert_int_equal(lease_renew(&l, &lease_errors_blob, NOW, &A),
-				 from == LEASE_LEASED ? ERR_OK : from == LEASE_BREAKING ? ERR_LEASE_IS_BROKEN_AND_CANNOT_BE_RENEWED :
-											  ERR_BLOB_LEASE_OP_MISMATCH);
+				 from == LEASE_LEASED	  ? ERR_OK
+				 : from == LEASE_BREAKING ? ERR_LEASE_IS_BROKEN_AND_CANNOT_BE_RENEWED
+							  : ERR_BLOB_LEASE_OP_MISMATCH);
 	}
 }
 
@@ -201,13 +268,19 @@ static void test_break_times(void **state)
 		int32_t duration, period;
 		uint32_t left;
 	} cases[] = {
-		{ 30, LEASE_BREAK_DEFAULT, 20 }, { 30, 5, 5 }, { 30, 60, 20 }, { 30, 0, 0 },
-		{ LEASE_INFINITE, LEASE_BREAK_DEFAULT, 0 }, { LEASE_INFINITE, 40, 40 }, { LEASE_INFINITE, 0, 0 },
+		{ 30, LEASE_BREAK_DEFAULT, 20 },
+		{ 30, 5, 5 },
+		{ 30, 60, 20 },
+		{ 30, 0, 0 },
+		{ LEASE_INFINITE, LEASE_BREAK_DEFAULT, 0 },
+		{ LEASE_INFINITE, 40, 40 },
+		{ LEASE_INFINITE, 0, 0 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct lease l = { .held = false };
 		uint32_t left;
-		assert_int_equal(lease_acquire(&l, &lease_errors_blob, NOW - 10 * S, &A, &X, cases[i].duration), ERR_OK);
+		assert_int_equal(lease_acquire(&l, &lease_errors_blob, NOW - 10 * S, &A, &X, cases[i].duration),
+				 ERR_OK);
 		assert_int_equal(lease_break(&l, &lease_errors_blob, NOW, cases[i].period, &left), ERR_OK);
 		assert_int_equal(left, cases[i].left);
 		assert_int_equal(lease_state(&l, NOW + left * S), LEASE_BROKEN);
@@ -298,9 +371,13 @@ static void test_exclusive(void **state)
 	uint64_t now = NOW;
 	unsigned leased = 0;
 	for (int i = 0; i < 200000; i++) {
-		struct lease_request r = { .action = (enum lease_action)rng_below(&rng, 5), .has_id = true, .has_proposed = true,
-					   .id = *ids[rng_below(&rng, 3)], .proposed = *ids[rng_below(&rng, 3)],
-					   .duration_s = rng_below(&rng, 4) ? (int32_t)(15 + rng_below(&rng, 46)) : LEASE_INFINITE,
+		struct lease_request r = { .action = (enum lease_action)rng_below(&rng, 5),
+					   .has_id = true,
+					   .has_proposed = true,
+					   .id = *ids[rng_below(&rng, 3)],
+					   .proposed = *ids[rng_below(&rng, 3)],
+					   .duration_s = rng_below(&rng, 4) ? (int32_t)(15 + rng_below(&rng, 46))
+									    : LEASE_INFINITE,
 					   .break_period_s = (int32_t)rng_below(&rng, 62) - 1 };
 		struct lease before = l;
 		enum lease_state was = lease_state(&l, now);
@@ -308,13 +385,15 @@ static void test_exclusive(void **state)
 		if (e != ERR_OK)
 			assert_memory_equal(&l, &before, sizeof l);
 		else if (was == LEASE_LEASED && lease_state(&l, now) == LEASE_LEASED && !uuid_eq(&l.id, &before.id))
-			assert_true(r.action == LEASE_ACTION_CHANGE && uuid_eq(&r.id, &before.id)); /* only its holder hands it on */
+			assert_true(r.action == LEASE_ACTION_CHANGE &&
+				    uuid_eq(&r.id, &before.id)); /* only its holder hands it on */
 		unsigned pass = 0;
 		for (size_t k = 0; k < 3; k++)
 			pass += lease_check_write(&l, &lease_errors_blob, now, ids[k]) == ERR_OK;
 		bool locked = lease_state(&l, now) == LEASE_LEASED || lease_state(&l, now) == LEASE_BREAKING;
 		assert_int_equal(pass, locked ? 1 : 0);
-		assert_int_equal(lease_check_write(&l, &lease_errors_blob, now, NULL), locked ? ERR_BLOB_LEASE_ID_MISSING : ERR_OK);
+		assert_int_equal(lease_check_write(&l, &lease_errors_blob, now, NULL),
+				 locked ? ERR_BLOB_LEASE_ID_MISSING : ERR_OK);
 		leased += locked;
 		if (!rng_below(&rng, 5))
 			lease_note_write(&l, now);
@@ -326,9 +405,9 @@ static void test_exclusive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_operations), cmocka_unit_test(test_uses),	  cmocka_unit_test(test_note_write),
+		cmocka_unit_test(test_operations),  cmocka_unit_test(test_uses),      cmocka_unit_test(test_note_write),
 		cmocka_unit_test(test_break_times), cmocka_unit_test(test_durations), cmocka_unit_test(test_words),
-		cmocka_unit_test(test_record),	   cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_record),	    cmocka_unit_test(test_exclusive),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random blob operations against a plain model, on the in-memory engine with its conflicts and unknown outcomes. One caller, so
- * every answer and every byte is known beforehand: put, blocks and lists that reuse and repeat committed blocks, appends, pages,
- * snapshots, versions, copies that share content and copies that bring bytes, deletes; the background work runs in between.
- * At the end everything is deleted and no extent may be left. (test/sim/contents.c asks for ownership under races; here the
- * question is whether each state has exactly its bytes.) */
+ * Random blob operations against a plain model, on the in-memory engine with its conflicts and unknown outcomes. One
+ * caller, so every answer and every byte is known beforehand: put, blocks and lists that reuse and repeat committed
+ * blocks, appends, pages, snapshots, versions, copies that share content and copies that bring bytes, deletes; the
+ * background work runs in between. At the end everything is deleted and no extent may be left. (test/sim/contents.c
+ * asks for ownership under races; here the question is whether each state has exactly its bytes.) */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "engine/mem/mem.h"
 #include "store/extent.h"
@@ -196,7 +196,9 @@ static void read_pieces(struct bench *b, const struct blob_get_call *g, unsigned
 		const struct blob_piece *p = &g->piece[i];
 		assert_true(at + p->length_bytes <= g->length);
 		if (p->extent.length_bytes)
-			assert_int_equal(extent_read(b->store, &p->extent, p->offset, (uint32_t)p->length_bytes, dst + at), ERR_OK);
+			assert_int_equal(
+				extent_read(b->store, &p->extent, p->offset, (uint32_t)p->length_bytes, dst + at),
+				ERR_OK);
 		else if (slice_is_set(p->bytes))
 			memcpy(dst + at, p->bytes.ptr, p->length_bytes);
 		else
@@ -206,7 +208,8 @@ static void read_pieces(struct bench *b, const struct blob_get_call *g, unsigned
 	assert_int_equal(at, g->length);
 }
 
-static void check_state(struct bench *b, const struct name *n, const struct state *s, uint64_t snapshot, uint64_t version)
+static void check_state(struct bench *b, const struct name *n, const struct state *s, uint64_t snapshot,
+			uint64_t version)
 {
 	struct blob_get_call g = { .target = target_of(b, n), .want_bytes = true, .on_snapshot = true };
 	g.target.snapshot_ticks = snapshot;
@@ -227,7 +230,10 @@ static void check_state(struct bench *b, const struct name *n, const struct stat
 		assert_non_null(bytes);
 		read_pieces(b, &g, bytes);
 		if (memcmp(bytes, s->bytes + g.offset, g.length) != 0)
-			fail_msg("%s (%s) reads other bytes than were written", n->text, snapshot ? "snapshot" : version ? "version" : "base");
+			fail_msg("%s (%s) reads other bytes than were written", n->text,
+				 snapshot  ? "snapshot"
+				 : version ? "version"
+					   : "base");
 		free(bytes);
 	}
 	extent_unpin(b->store, pin);
@@ -286,7 +292,9 @@ static void do_put_block(struct bench *b, struct name *n)
 	size_t length = 1 + pick(b, sizeof bytes);
 	random_bytes(b, bytes, length);
 	struct payload p = payload_of(b, bytes, length, true);
-	struct blob_put_block_call c = { .target = target_of(b, n), .block_id = slice_str(text), .payload = &p, .stage_id = rng_u64(&b->rng) };
+	struct blob_put_block_call c = {
+		.target = target_of(b, n), .block_id = slice_str(text), .payload = &p, .stage_id = rng_u64(&b->rng)
+	};
 	bool fits = !n->base.exists || n->base.type == BLOB_BLOCK;
 	expect_with(b, blob_apply_put_block, &c, &p, fits ? ERR_OK : ERR_INVALID_BLOB_TYPE);
 	if (!fits)
@@ -344,7 +352,9 @@ static void do_block_list(struct bench *b, struct name *n)
 	if (n->base.exists && n->base.type != BLOB_BLOCK)
 		wanted = ERR_INVALID_BLOB_TYPE;
 	struct blob_put_block_list_call c = { .choice = choice, .choice_count = count };
-	c.put = (struct blob_put_call){ .target = target_of(b, n), .content_id = rng_u64(&b->rng), .may_overwrite = true };
+	c.put = (struct blob_put_call){ .target = target_of(b, n),
+					.content_id = rng_u64(&b->rng),
+					.may_overwrite = true };
 	expect(b, blob_apply_put_block_list, &c, wanted);
 	if (wanted != ERR_OK) {
 		state_clear(&fresh);
@@ -384,7 +394,9 @@ static void do_page(struct bench *b, struct name *n)
 	/* Mostly around the edge of a chunk. */
 	uint64_t first = pick(b, 2) ? PAGE_CHUNK_PAGES - 8 + pick(b, 16) : pick(b, 12);
 	uint64_t count = clear ? 1 + pick(b, 30) : 1 + pick(b, 8);
-	struct blob_put_page_call c = { .target = target_of(b, n), .clear = clear, .offset = first * PAGE_BYTES, .length = count * PAGE_BYTES };
+	struct blob_put_page_call c = {
+		.target = target_of(b, n), .clear = clear, .offset = first * PAGE_BYTES, .length = count * PAGE_BYTES
+	};
 	struct payload p = { .length_bytes = 0 };
 	enum err wanted = not_of(n, BLOB_PAGE);
 	if (wanted == ERR_OK && c.offset + c.length > n->base.length)
@@ -405,7 +417,8 @@ static void do_page(struct bench *b, struct name *n)
 
 static void do_resize(struct bench *b, struct name *n)
 {
-	size_t length = PAGE_BYTES * (pick(b, 2) ? PAGE_BLOB_BYTES / PAGE_BYTES : pick(b, PAGE_BLOB_BYTES / PAGE_BYTES));
+	size_t length =
+		PAGE_BYTES * (pick(b, 2) ? PAGE_BLOB_BYTES / PAGE_BYTES : pick(b, PAGE_BLOB_BYTES / PAGE_BYTES));
 	struct blob_modify_call c = { .target = target_of(b, n), .resize = true, .length_bytes = length };
 	enum err wanted = not_of(n, BLOB_PAGE);
 	expect(b, blob_apply_set_properties, &c, wanted);
@@ -441,8 +454,9 @@ static void do_delete(struct bench *b, struct name *n)
 	bool snapshots = false;
 	for (size_t i = 0; i < n->past_count; i++)
 		snapshots |= n->past[i].is_snapshot;
-	enum err wanted = !n->base.exists ? ERR_BLOB_NOT_FOUND :
-			  snapshots && c.snapshots == DELETE_SNAPSHOTS_NONE && !b->versioning ? ERR_SNAPSHOTS_PRESENT : ERR_OK;
+	enum err wanted = !n->base.exists							? ERR_BLOB_NOT_FOUND
+			  : snapshots && c.snapshots == DELETE_SNAPSHOTS_NONE && !b->versioning ? ERR_SNAPSHOTS_PRESENT
+												: ERR_OK;
 	expect(b, blob_apply_delete, &c, wanted);
 	if (wanted != ERR_OK)
 		return;
@@ -482,8 +496,13 @@ static void copy_pages(struct bench *b, struct name *to, const struct state *fro
 		if (memcmp(from->bytes + at, zeros, part) == 0)
 			continue;
 		struct payload p = payload_of(b, from->bytes + at, part, true);
-		struct blob_copy_step_call s = { .name = slice_str(to->text), .id = c->copy.id, .status = COPY_PENDING, .copied_bytes = at,
-						 .payload = &p, .has_pages = true, .page_offset = at };
+		struct blob_copy_step_call s = { .name = slice_str(to->text),
+						 .id = c->copy.id,
+						 .status = COPY_PENDING,
+						 .copied_bytes = at,
+						 .payload = &p,
+						 .has_pages = true,
+						 .page_offset = at };
 		expect(b, blob_apply_copy_step, &s, ERR_OK);
 		assert_false(s.gone);
 		payload_fini(&p);
@@ -491,11 +510,15 @@ static void copy_pages(struct bench *b, struct name *to, const struct state *fro
 		steps++;
 	}
 	if (abort) {
-		struct blob_abort_copy_call a = { .target = target_of(b, to), .id = c->copy.id, .content_id = rng_u64(&b->rng) };
+		struct blob_abort_copy_call a = { .target = target_of(b, to),
+						  .id = c->copy.id,
+						  .content_id = rng_u64(&b->rng) };
 		expect(b, blob_apply_abort_copy, &a, ERR_OK);
 		memset(fresh.bytes, 0, fresh.length);
 	} else {
-		struct blob_copy_step_call s = { .name = slice_str(to->text), .id = c->copy.id, .status = COPY_SUCCESS };
+		struct blob_copy_step_call s = { .name = slice_str(to->text),
+						 .id = c->copy.id,
+						 .status = COPY_SUCCESS };
 		expect(b, blob_apply_copy_step, &s, ERR_OK);
 		assert_false(s.gone);
 	}
@@ -512,10 +535,15 @@ static void do_copy(struct bench *b, struct name *to)
 		*(past->is_snapshot ? &g.target.snapshot_ticks : &g.target.version_ticks) = past->ticks;
 	if (from.exists && (!to->base.exists || to->base.type == from.type)) {
 		assert_int_equal(store_read(b->store, b->partition, blob_apply_get, &g, &b->arena), ERR_OK);
-		struct blob_copy_call c = { .copy = { .status = COPY_SUCCESS, .id = rng_uuid(&b->rng), .source = SLICE("http://a/b/c"),
+		struct blob_copy_call c = { .copy = { .status = COPY_SUCCESS,
+						      .id = rng_uuid(&b->rng),
+						      .source = SLICE("http://a/b/c"),
 						      .total_bytes = from.length },
 					    .unmet_error = ERR_TARGET_CONDITION_NOT_MET };
-		c.put = (struct blob_put_call){ .target = target_of(b, to), .type = from.type, .content_id = rng_u64(&b->rng), .may_overwrite = true };
+		c.put = (struct blob_put_call){ .target = target_of(b, to),
+						.type = from.type,
+						.content_id = rng_u64(&b->rng),
+						.may_overwrite = true };
 		enum content_kind kind = g.blob.content.kind;
 		if (from.type == BLOB_PAGE) {
 			copy_pages(b, to, &from, &c);
@@ -525,7 +553,8 @@ static void do_copy(struct bench *b, struct name *to)
 			expect(b, blob_apply_copy, &c, ERR_OK);
 			base_replace(b, to, state_copy(&from), &c.put.blob);
 		} else {
-			struct payload p = payload_of(b, from.bytes, from.length, from.type == BLOB_APPEND && from.length);
+			struct payload p =
+				payload_of(b, from.bytes, from.length, from.type == BLOB_APPEND && from.length);
 			c.put.payload = &p;
 			expect_with(b, blob_apply_copy, &c, &p, ERR_OK);
 			base_replace(b, to, state_make(from.type, from.bytes, from.length), &c.put.blob);
@@ -551,9 +580,11 @@ static void housekeep(struct bench *b, size_t rounds)
 static void step(struct bench *b)
 {
 	/* Blocks and lists twice, because they need each other. */
-	static void (*const ops[])(struct bench *, struct name *) = { do_put, do_put_block, do_put_block, do_put_block, do_block_list,
-		do_block_list, do_append, do_append, do_page, do_page, do_page, do_resize, do_metadata, do_snapshot, do_snapshot, do_delete,
-		do_delete_past, do_delete_past, do_copy, do_copy };
+	static void (*const ops[])(struct bench *, struct name *) = {
+		do_put,	     do_put_block, do_put_block,   do_put_block,   do_block_list, do_block_list, do_append,
+		do_append,   do_page,	   do_page,	   do_page,	   do_resize,	  do_metadata,	 do_snapshot,
+		do_snapshot, do_delete,	   do_delete_past, do_delete_past, do_copy,	  do_copy
+	};
 	struct name *n = &b->name[pick(b, NAMES)];
 	while (n->past_count > HISTORY_MAX - 4)
 		do_delete_past(b, n);
@@ -582,7 +613,9 @@ static enum err close_generation(struct txn *txn, void *call)
 static void bench_open(struct bench *b, uint64_t seed, bool versioning)
 {
 	struct key k;
-	struct mem_options options = { .seed = seed, .conflict_permille = 60, .unknown_happened_permille = 20, .unknown_lost_permille = 20 };
+	struct mem_options options = {
+		.seed = seed, .conflict_permille = 60, .unknown_happened_permille = 20, .unknown_lost_permille = 20
+	};
 	memset(b, 0, sizeof *b);
 	clock_init_fake(&b->clock, NOON);
 	arena_init(&b->arena, 256 * MIB);
@@ -602,7 +635,9 @@ static void bench_open(struct bench *b, uint64_t seed, bool versioning)
 static void delete_name(struct bench *b, struct name *n)
 {
 	/* An empty blob over what is there ends a staging too. */
-	struct blob_put_call put = { .target = target_of(b, n), .type = BLOB_BLOCK, .content_id = rng_u64(&b->rng), .may_overwrite = true };
+	struct blob_put_call put = {
+		.target = target_of(b, n), .type = BLOB_BLOCK, .content_id = rng_u64(&b->rng), .may_overwrite = true
+	};
 	struct payload none = { .length_bytes = 0, .inline_bytes = SLICE("") };
 	put.payload = &none;
 	expect(b, blob_apply_put, &put, ERR_OK);
@@ -648,7 +683,8 @@ static void bench_end(struct bench *b, bool drop_whole)
 	engine_mem_counts(b->engine, &counts);
 	if (counts.extents || stats.extent_bytes_live)
 		fail_msg("everything is deleted, and %llu extents are left", (unsigned long long)counts.extents);
-	assert_true(counts.conflicts_injected && counts.unknown_happened && counts.unknown_lost); /* it was a hard time */
+	assert_true(counts.conflicts_injected && counts.unknown_happened &&
+		    counts.unknown_lost); /* it was a hard time */
 	store_close(b->store);
 	arena_fini(&b->arena);
 }

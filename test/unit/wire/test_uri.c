@@ -57,10 +57,10 @@ static void test_query(void **state)
 	struct arena arena;
 	struct query q = { 0 };
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(
-		uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/c%3D=&comp=2&+p%2b+=%2B++%20"),
-				&arena, &q),
-		ERR_OK);
+	assert_int_equal(uri_parse_query(SLICE("restype=container&&COMP=list&prefix=a%26b%3D&x&y=&=v&sig=a+b/"
+					       "c%3D=&comp=2&+p%2b+=%2B++%20"),
+					 &arena, &q),
+			 ERR_OK);
 	assert_int_equal(q.count, 9);
 	assert_slice(query_get(&q, SLICE(" p+ ")), "+   ");
 	assert_slice(query_get(&q, SLICE("RESTYPE")), "container");
