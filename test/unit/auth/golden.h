@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Known answers: requests and tokens that official clients signed for fixed inputs (2026-06-01T12:00:00Z). Values only. */
+ * Known answers: requests and tokens that official clients signed for fixed inputs (2026-06-01T12:00:00Z). Values
+ * only. */
 /* clang-format off */
 #ifndef TEST_AUTH_GOLDEN_H
 #define TEST_AUTH_GOLDEN_H

@@ -4,12 +4,13 @@
  * blocks, appends, pages, snapshots, versions, copies that share content and copies that bring bytes, deletes; the
  * background work runs in between. At the end everything is deleted and no extent may be left. (test/sim/contents.c
  * asks for ownership under races; here the question is whether each state has exactly its bytes.) */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "engine/mem/mem.h"
 #include "store/extent.h"
