@@ -65,5 +65,19 @@ void compat_print(struct buf *out)
 		     "namespaces (dfs) are\n"
 		     "refused with the documented error, never ignored. Table answers JSON only; Atom is refused as "
 		     "Azure refuses it for new versions.\n"
-		     "The File service and SMB are not built yet.\n");
+		     "The File service and SMB are not built yet.\n"
+		     "\n## Limits of what is there\n\n"
+		     "- A clear or shrink of a page blob over more than 2 GiB of written pages answers 500 "
+		     "OperationTimedOut; "
+		     "clear it in parts.\n"
+		     "- Deleting or undeleting more than 500 snapshots with their blob takes several commits: a crash "
+		     "between "
+		     "leaves some of them.\n"
+		     "- A copy of a block or append blob above 5,600 MiB is refused with CannotVerifyCopySource. A "
+		     "copy has the "
+		     "bytes of its source, not its block list.\n"
+		     "- Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its "
+		     "kin are "
+		     "never answered.\n"
+		     "- A valid bearer token may do whatever its service allows: there are no roles.\n");
 }
