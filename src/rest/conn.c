@@ -836,6 +836,12 @@ void conn_drain_all(struct rest_loop *rl, bool by_force)
 	struct conn *next;
 	for (struct conn *c = rl->conns; c; c = next) {
 		next = c->next;
+		if (!by_force && c->state == CONN_IDLE) {
+			/* Its next request may have come already and only not been read: look once more. Nothing there
+			 * closes it. */
+			c->readable = true;
+			conn_pump(c);
+		}
 		if (by_force || c->state == CONN_IDLE)
 			conn_close(c);
 	}

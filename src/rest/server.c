@@ -140,6 +140,9 @@ static void listeners_stop(struct io_task *t)
 	struct rest_server *s = stop->server;
 	for (size_t i = 0; i < s->listener_count; i++) {
 		struct rest_listener_state *l = &s->listeners[i];
+		/* Who is connected already was never told no: a last turn for the backlog. */
+		if (!l->paused)
+			listener_ready(&l->source, 0);
 		io_timer_clear(s->loops[0]->loop, &l->pause);
 		close(l->fd);
 		if (l->reserve_fd >= 0)

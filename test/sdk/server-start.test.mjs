@@ -74,21 +74,26 @@ describe('a start', () => {
 		assert.equal(r.etag, made.etag);
 		await server.remove();
 	});
-	test('SIGTERM lets a request end', async () => {
+	test('SIGTERM lets every request end whose bytes had come, read or not', async () => {
 		const server = await startServer();
 		const client = new Client(server);
 		expectStatus(await client.put('/drain', { query: { restype: 'container' } }), 201);
-		const bytes = client.bytes('PUT', '/drain/b', { body: 'x'.repeat(1000), headers: { 'x-ms-blob-type': 'BlockBlob' } });
-		const socket = net.connect(server.ports.blob, '127.0.0.1');
-		await new Promise((resolve) => socket.once('connect', resolve));
-		let answer = '';
-		socket.on('data', (chunk) => (answer += chunk));
-		const ended = new Promise((resolve) => socket.once('close', resolve));
-		socket.on('error', () => {});
-		socket.write(bytes.subarray(0, bytes.length - 10));
-		// The server has begun this request once it has answered a later one.
-		expectStatus(await client.get('/drain', { query: { restype: 'container' } }), 200);
+		// Stopped, it can neither accept nor read: everything waits in the kernel when the signal comes.
+		process.kill(server.pid, 'SIGSTOP');
+		const requests = await Promise.all(
+			Array.from({ length: 32 }, async (_, i) => {
+				const bytes = client.bytes('PUT', `/drain/b${i}`, { body: 'x'.repeat(1000), headers: { 'x-ms-blob-type': 'BlockBlob' } });
+				const socket = net.connect(server.ports.blob, '127.0.0.1');
+				await new Promise((resolve) => socket.once('connect', resolve));
+				const r = { bytes, socket, answer: '', ended: new Promise((resolve) => socket.once('close', resolve)) };
+				socket.on('data', (chunk) => (r.answer += chunk));
+				socket.on('error', () => {});
+				return r;
+			}),
+		);
+		for (const { socket, bytes } of requests) socket.write(bytes.subarray(0, bytes.length - 10));
 		process.kill(server.pid, 'SIGTERM');
+		process.kill(server.pid, 'SIGCONT');
 		// Wait until it no longer accepts, then send what is left.
 		for (;;) {
 			const refused = await new Promise((resolve) => {
@@ -98,12 +103,12 @@ describe('a start', () => {
 			});
 			if (refused) break;
 		}
-		socket.write(bytes.subarray(bytes.length - 10));
-		await ended;
-		assert.match(answer, /^HTTP\/1\.1 201 /);
+		for (const { socket, bytes } of requests) socket.write(bytes.subarray(bytes.length - 10));
+		await Promise.all(requests.map((r) => r.ended));
+		for (const { answer } of requests) assert.match(answer, /^HTTP\/1\.1 201 /);
 		assert.deepEqual(await server.exited, { code: 0, signal: null });
 		await server.restart();
-		assert.equal(expectStatus(await client.get('/drain/b'), 200).body.length, 1000);
+		for (const i of requests.keys()) assert.equal(expectStatus(await client.get(`/drain/b${i}`), 200).body.length, 1000);
 		await server.remove();
 	});
 	test('Azurite command lines and accounts work', async () => {
