@@ -39,6 +39,77 @@ static void test_digests(void **state)
 	assert_hex(sha, sizeof sha, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+enum { STREAMS_MAX = 37, STREAM_BYTES_MAX = 3000 };
+
+/* Streams of random lengths in random pieces on one unit, against OpenSSL over the whole of each. */
+static void many_streams(struct rng *rng, enum hash_md5_unit unit, size_t count, size_t length_max, size_t piece_max)
+{
+	static unsigned char bytes[STREAMS_MAX][STREAM_BYTES_MAX];
+	struct hash_md5 state[STREAMS_MAX];
+	size_t length[STREAMS_MAX], done[STREAMS_MAX];
+	bool more = true;
+	for (size_t i = 0; i < count; i++) {
+		length[i] = (size_t)rng_below(rng, length_max + 1);
+		done[i] = 0;
+		rng_bytes(rng, bytes[i], length[i]);
+		hash_md5_init(&state[i]);
+	}
+	while (more) {
+		struct hash_md5_piece piece[STREAMS_MAX];
+		more = false;
+		for (size_t i = 0; i < count; i++) {
+			size_t n = (size_t)rng_below(rng, piece_max + 1);
+			if (n > length[i] - done[i])
+				n = length[i] - done[i];
+			piece[i] = (struct hash_md5_piece){ &state[i], slice_make(bytes[i] + done[i], n) };
+			done[i] += n;
+			more = more || done[i] < length[i];
+		}
+		hash_md5_update_many_on(unit, piece, count);
+	}
+	for (size_t i = 0; i < count; i++) {
+		unsigned char expected[HASH_MD5_BYTES], digest[HASH_MD5_BYTES];
+		hash_md5(slice_make(bytes[i], length[i]), expected);
+		hash_md5_final(&state[i], digest);
+		assert_memory_equal(digest, expected, sizeof digest);
+	}
+}
+
+static void test_md5_many(void **state)
+{
+	struct rng rng;
+	rng_init_seed(&rng, 5);
+	for (enum hash_md5_unit unit = HASH_MD5_SCALAR; unit <= hash_md5_best_unit(); unit++)
+		for (size_t count = 0; count <= STREAMS_MAX; count++) {
+			many_streams(&rng, unit, count, STREAM_BYTES_MAX, STREAM_BYTES_MAX);
+			many_streams(&rng, unit, count, STREAM_BYTES_MAX, 200);
+			many_streams(&rng, unit, count, 130, 70);
+		}
+}
+
+/* OpenSSL counts the bits of a stream in two 32-bit words: beyond 512 MiB the second one is needed. */
+static void test_md5_many_long(void **state)
+{
+	enum { PIECE_BYTES = 1 << 20, PIECES = 520, STREAMS = 2 };
+	static char zeros[PIECE_BYTES + 1];
+	struct hash_md5 many[STREAMS], alone;
+	unsigned char expected[HASH_MD5_BYTES], digest[HASH_MD5_BYTES];
+	hash_md5_init(&many[0]);
+	hash_md5_init(&many[1]);
+	hash_md5_init(&alone);
+	for (int i = 0; i < PIECES; i++) {
+		struct hash_md5_piece piece[STREAMS] = { { &many[0], slice_make(zeros, sizeof zeros) },
+							 { &many[1], slice_make(zeros, sizeof zeros) } };
+		hash_md5_update_many(piece, STREAMS);
+		hash_md5_update(&alone, slice_make(zeros, sizeof zeros));
+	}
+	hash_md5_final(&alone, expected);
+	for (int i = 0; i < STREAMS; i++) {
+		hash_md5_final(&many[i], digest);
+		assert_memory_equal(digest, expected, sizeof digest);
+	}
+}
+
 /* Test cases 1, 2 and 6 of RFC 4231: short key, text key, key longer than a block. */
 static void test_hmac(void **state)
 {
@@ -107,10 +178,8 @@ static void test_crc64_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digests),
-		cmocka_unit_test(test_hmac),
-		cmocka_unit_test(test_crc64),
-		cmocka_unit_test(test_crc64_text),
+		cmocka_unit_test(test_digests), cmocka_unit_test(test_md5_many), cmocka_unit_test(test_md5_many_long),
+		cmocka_unit_test(test_hmac),	cmocka_unit_test(test_crc64),	 cmocka_unit_test(test_crc64_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
