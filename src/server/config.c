@@ -300,6 +300,12 @@ static bool config_check(struct config *c, struct buf *error)
 		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
 		return false;
 	}
+#ifdef ZAFFRE_NO_MUTANTS
+	if (c->mutant) {
+		buf_printf(error, "--mutant: this program was built without them (ZAFFRE_MUTANTS)");
+		return false;
+	}
+#endif
 	if (c->production && c->mutant) {
 		buf_printf(error, "--mutant breaks promises on purpose and works in development mode only");
 		return false;

@@ -15,9 +15,11 @@
 #include "auth/bearer.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "engine/rocks/rocks.h"
 #include "io/tls.h"
 #include "rest/server.h"
+#include "store/mutant.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,6 +143,7 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
 		return false;
 	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
+	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
 	enum err err = store_open(engine, &options, &h->store);
 	if (err != ERR_OK) {
 		buf_printf(error, "cannot open the store in %s: %s", h->data.path, err_name(err));

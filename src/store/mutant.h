@@ -12,6 +12,7 @@ enum mutant {
 	MUTANT_JUDGE_BEFORE_GROUP = 3, /* applies read the committed state, not the overlay */
 	MUTANT_STALE_OVERLAY = 4,      /* applies do not see the write set accepted just before theirs */
 	MUTANT_STALE_CACHE = 5,	       /* committed keys stay in the cache of hot records */
+	MUTANT_ENDLESS_LEASES = 6,     /* leases never expire, broken ones never end (base/mutant.h) */
 	MUTANT_COUNT
 };
 

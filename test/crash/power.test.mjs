@@ -10,7 +10,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { removeDir, runProgram, scaled, startServer, tempDir } from '../lib/server.mjs';
+import { mutantBin, removeDir, runProgram, scaled, startServer, tempDir } from '../lib/server.mjs';
 import { Client, RawConnection } from '../lib/http.mjs';
 import { expectStatus } from '../lib/assert.mjs';
 import { buildPreload, buildProgram, canPreload } from '../lib/native.mjs';
@@ -195,14 +195,14 @@ async function losses(server, log) {
 	return lost;
 }
 
-async function cutRounds(kind, rounds, { flags, env, onlyLosses } = {}) {
+async function cutRounds(kind, rounds, { flags, env, program, onlyLosses } = {}) {
 	const disk = new Disk(kind);
 	const next = random(SEED);
 	const log = { blobs: {}, messages: new Set(), entities: new Set(), sent: 0, acknowledged: 0, wrong: [], cut: false, heard() {} };
 	let server;
 	let cuts = 0;
 	try {
-		server = await startServer({ dataDir: path.join(disk.dir, 'data'), flags, env });
+		server = await startServer({ dataDir: path.join(disk.dir, 'data'), flags, env, program });
 		expectStatus(await new Client(server).put('/power', { query: { restype: 'container' } }), 201);
 		expectStatus(await new Client(server, { service: 'queue' }).put('/power'), 201);
 		expectStatus(await new Client(server, { service: 'table' }).post('/Tables', { headers: json, body: '{"TableName":"power"}' }), 201);
@@ -262,7 +262,7 @@ describe('power cuts', () => {
 	}
 	test('a server that answers before its sync loses data, and it shows', async (t) => {
 		if (reason) return t.skip(reason);
-		const r = await cutRounds('ext4', 40, { flags: ['--mutant', '1'], onlyLosses: true });
+		const r = await cutRounds('ext4', 40, { flags: ['--mutant', '1'], program: mutantBin, onlyLosses: true });
 		assert.notEqual(r.lost.length, 0, 'this test does not see losses');
 		t.diagnostic(`cut ${r.cuts}: ${r.lost.length} losses, e.g. ${r.lost[0]}`);
 	});

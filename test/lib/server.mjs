@@ -19,6 +19,8 @@ import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const bin = path.resolve(root, process.env.ZAFFRE_BIN ?? 'build/release/zaffre');
+// The release has no mutants (store/mutant.h); startServer({ program: mutantBin }) starts one that has.
+export const mutantBin = path.resolve(root, process.env.ZAFFRE_MUTANT_BIN ?? bin);
 export const WELL_KNOWN_ACCOUNT = 'devstoreaccount1';
 export const WELL_KNOWN_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 // Sanitizer builds are several times slower; tests that count rounds scale by this.
@@ -127,7 +129,7 @@ class Server {
 		else flags.push('--silent');
 		if (!(o.flags ?? []).includes('production')) flags.push('--clockShiftFile', this.clockFile);
 		flags.push(...(o.flags ?? []));
-		const [program, ...before] = [...(o.wrapper ?? []), bin];
+		const [program, ...before] = [...(o.wrapper ?? []), o.program ?? bin];
 		const child = spawn(program, [...before, ...flags], {
 			env: { ...baseEnv(), ...(o.env ?? {}) },
 			cwd: o.cwd,

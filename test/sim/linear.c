@@ -28,7 +28,8 @@ struct linear_history {
 	size_t name_count, name_cap;
 };
 
-static const struct linear_model *const models[] = { &linear_blob, &linear_entity, &linear_pair, &linear_queue };
+static const struct linear_model *const models[] = { &linear_blob, &linear_entity, &linear_pair, &linear_queue,
+						     &linear_lease };
 static const char *const status_text[] = { "ok", "404", "409", "412", "unknown" };
 
 static void *need(void *p)
@@ -107,6 +108,10 @@ static bool word_number(struct linear_history *h, unsigned key, bool number, str
 {
 	struct key_entry *k = &h->keys[key - 1];
 	int64_t signed_number;
+	if (word.len && word.ptr[0] == '#') {
+		number = true;
+		word = slice_from(word, 1);
+	}
 	if (number) {
 		bool fine = slice_to_i64(word, &signed_number);
 		*ret = fine ? (uint64_t)signed_number : 0;
@@ -121,6 +126,14 @@ static bool word_number(struct linear_history *h, unsigned key, bool number, str
 	return true;
 }
 
+/* "LO..HI" */
+static bool parse_window(struct slice value, struct linear_op *op)
+{
+	struct slice lo = slice_cut(&value, '.');
+	return slice_to_u64(lo, &op->at_lo) && slice_is_set(value) && value.len > 1 && value.ptr[0] == '.' &&
+	       slice_to_u64(slice_from(value, 1), &op->at_hi) && op->at_lo <= op->at_hi;
+}
+
 static bool parse_args(struct linear_history *h, const struct linear_model *model, struct linear_op *op,
 		       struct slice args)
 {
@@ -129,12 +142,18 @@ static bool parse_args(struct linear_history *h, const struct linear_model *mode
 	while (slice_is_set(args)) {
 		struct slice value = slice_cut(&args, ','), name = slice_cut(&value, '=');
 		size_t i = 0;
+		if (slice_eq(name, SLICE("at"))) {
+			if (!slice_is_set(value) || !parse_window(value, op))
+				return false;
+			continue;
+		}
 		while (i < LINEAR_ARGS && model->ops[op->kind].arg[i] &&
 		       !slice_eq(name, slice_str(model->ops[op->kind].arg[i])))
 			i++;
 		if (i == LINEAR_ARGS || !model->ops[op->kind].arg[i] || !slice_is_set(value) ||
 		    !word_number(h, op->key, model->ops[op->kind].numbers, value, &op->arg[i]))
 			return false;
+		op->given |= 1u << i;
 	}
 	return true;
 }
@@ -191,13 +210,15 @@ static char *line_new(unsigned client, struct slice op, struct slice key, struct
 enum err linear_history_add(struct linear_history *h, unsigned client, struct slice op, struct slice key,
 			    struct slice args, uint64_t call_ns, uint64_t return_ns, struct slice result)
 {
-	struct linear_op o = { .client = client, .key = key_number(h, key), .call = call_ns, .ret = return_ns };
+	struct linear_op o = {
+		.client = client, .key = key_number(h, key), .call = call_ns, .ret = return_ns, .at_hi = UINT64_MAX
+	};
 	if (!o.key || return_ns < call_ns)
 		return ERR_SYNTAX;
 	const struct linear_model *model = h->keys[o.key - 1].model;
-	while (o.kind < 6 && model->ops[o.kind].op && !slice_eq(op, slice_str(model->ops[o.kind].op)))
+	while (o.kind < LINEAR_OPS && model->ops[o.kind].op && !slice_eq(op, slice_str(model->ops[o.kind].op)))
 		o.kind++;
-	if (o.kind == 6 || !model->ops[o.kind].op)
+	if (o.kind == LINEAR_OPS || !model->ops[o.kind].op)
 		return ERR_SYNTAX;
 	if (return_ns == LINEAR_NEVER)
 		result = SLICE("unknown");

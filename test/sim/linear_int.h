@@ -5,7 +5,7 @@
 
 #include "linear.h"
 
-enum { LINEAR_STATE_BYTES = 32, LINEAR_ARGS = 4 };
+enum { LINEAR_STATE_BYTES = 40, LINEAR_ARGS = 4, LINEAR_OPS = 8 };
 
 enum linear_status { STATUS_OK, STATUS_404, STATUS_409, STATUS_412, STATUS_UNKNOWN };
 
@@ -16,8 +16,10 @@ struct linear_op {
 	uint64_t call, ret;	   /* ret == LINEAR_NEVER: outcome open */
 	uint64_t arg[LINEAR_ARGS]; /* the model's own; strings are interned, 0 = not given */
 	uint64_t got[2];	   /* details of "ok" */
+	uint64_t at_lo, at_hi;	   /* between which times of the server's clock it ran; 0 .. UINT64_MAX if not given */
 	enum linear_status status;
-	char *text; /* the line */
+	unsigned given; /* a bit for each arg */
+	char *text;	/* the line */
 };
 
 struct linear_state {
@@ -29,8 +31,8 @@ struct linear_model {
 	struct {
 		const char *op;
 		const char *arg[LINEAR_ARGS]; /* names, in the order of linear_op.arg */
-		bool numbers;		      /* args and details are numbers, not names */
-	} ops[6];
+		bool numbers;		      /* args and details are numbers, not names ("#5" always is one) */
+	} ops[LINEAR_OPS];
 	void (*init)(struct linear_state *);
 	/* May the operation have had this result (any, if its outcome is open) in this state? *next is the state after
 	 * it. An open operation that would change nothing may say no: leaving it out is the same. */
@@ -39,7 +41,7 @@ struct linear_model {
 	const char *(*scan)(const struct linear_op *const *ops, size_t count, size_t names);
 };
 
-extern const struct linear_model linear_blob, linear_entity, linear_pair, linear_queue;
+extern const struct linear_model linear_blob, linear_entity, linear_pair, linear_queue, linear_lease;
 
 /* wgl.c. *ret_stuck: an operation that no order could place. */
 enum linear_answer linear_search(const struct linear_model *, const struct linear_op *const *ops, size_t count,

@@ -316,7 +316,7 @@ static void setup(struct sim *s)
 					  .no_space_permille = swarm(s, 50),
 					  .commits_volatile = s->config->volatile_commits };
 	s->crash_permille = swarm(s, 10);
-	s->jump_permille = swarm(s, 30);
+	s->jump_permille = swarm(s, 300);
 	s->meddle_permille = swarm(s, 300);
 	s->fail_permille = swarm(s, 5);
 	s->extent_permille =
@@ -496,6 +496,7 @@ enum linear_answer sim_run(const struct sim_config *config, struct sim_totals *t
 	s->why = why;
 	s->service = config->service;
 	s->history = linear_history_new();
+	mutant_leases_endless_set(config->mutant == MUTANT_ENDLESS_LEASES);
 	setup(s);
 	uint64_t until = totals->ops + config->ops;
 	for (uint64_t events = 0; totals->ops < until && events < 100 * (uint64_t)config->ops && !s->violated;

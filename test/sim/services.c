@@ -17,7 +17,8 @@ enum {
 	ENTITY_FIRST = 2,
 	PAIR_SLOT = 4,
 	QUEUE_SLOT = 5,
-	SLOTS = 6,
+	LEASE_SLOT = 6, /* a blob whose leases end */
+	SLOTS = 7,
 	WORDS_MAX = 400,
 	TIMEOUT_S = 7 * 24 * 3600,
 	MESSAGES_MAX = 50
@@ -40,6 +41,7 @@ enum op {
 	OP_QUEUE_GET,
 	OP_QUEUE_DEL,
 	OP_QUEUE_PEEK,
+	OP_LEASE, /* any action, on LEASE_SLOT */
 };
 static const char *const op_name[] = { "put", "get", "del", "acquire", "release", "insert", "put", "update",
 				       "del", "get", "cas", "read",    "put",	  "get",    "del", "peek" };
@@ -55,6 +57,8 @@ struct entity_row {
 struct call {
 	enum op op;
 	uint32_t value;
+	uint64_t at_ticks;	    /* when the apply ran last; 0 never */
+	unsigned holder, to_holder; /* LEASE_SLOT: whose ids; 0 none */
 	char name[32], type[16];
 	uint32_t words[WORDS_MAX];
 	struct payload payload;
@@ -90,12 +94,12 @@ struct memory {
 
 static struct slice partition_of(unsigned slot)
 {
-	return slot < ENTITY_FIRST ? SLICE("acc\x01"
-					   "c1")
-	       : slot < QUEUE_SLOT ? SLICE("acc\x01"
-					   "t1")
-				   : SLICE("acc\x01"
-					   "q1");
+	return slot < ENTITY_FIRST || slot == LEASE_SLOT ? SLICE("acc\x01"
+								 "c1")
+	       : slot < QUEUE_SLOT			 ? SLICE("acc\x01"
+										       "t1")
+							 : SLICE("acc\x01"
+										       "q1");
 }
 
 static enum err apply_open(struct txn *t, void *call)
@@ -124,6 +128,7 @@ static enum err apply_pair_read(struct txn *t, struct call *c)
 static enum err apply(struct txn *t, void *arg)
 {
 	struct call *c = arg;
+	c->at_ticks = txn_now(t);
 	switch (c->op) {
 	case OP_BLOB_PUT:
 		return blob_apply_put(t, &c->put);
@@ -133,6 +138,7 @@ static enum err apply(struct txn *t, void *arg)
 		return blob_apply_delete(t, &c->del);
 	case OP_ACQUIRE:
 	case OP_RELEASE:
+	case OP_LEASE:
 		return blob_apply_lease(t, &c->modify);
 	case OP_INSERT:
 	case OP_UPSERT:
@@ -218,6 +224,108 @@ static void choose_blob(struct sim *s, struct client *c)
 						.proposed = lease_of(c),
 						.duration_s = LEASE_INFINITE };
 	}
+}
+
+/* ---- leases that end: clients know each other's ids, and the clocks jump ---- */
+
+static struct uuid holder_id(unsigned holder)
+{
+	struct uuid id;
+	memset(id.bytes, (int)holder, sizeof id.bytes);
+	return id;
+}
+
+static void choose_lease_action(struct sim *s, struct call *call, struct blob_target target, uint64_t dice)
+{
+	call->op = OP_LEASE;
+	call->modify = (struct blob_modify_call){ .target = target };
+	call->modify.target.has_lease_id = false;
+	call->to_holder = 1 + (unsigned)rng_below(&s->rng, 2 * SIM_CLIENTS);
+	call->modify.lease = (struct lease_request){
+		.action = dice < 30   ? LEASE_ACTION_ACQUIRE
+			  : dice < 45 ? LEASE_ACTION_RENEW
+			  : dice < 55 ? LEASE_ACTION_CHANGE
+			  : dice < 60 ? LEASE_ACTION_RELEASE
+				      : LEASE_ACTION_BREAK,
+		.id = holder_id(call->holder),
+		.proposed = holder_id(call->to_holder),
+		.duration_s = rng_below(&s->rng, 8) ? 15 + (int)rng_below(&s->rng, 46) : LEASE_INFINITE,
+		.break_period_s = rng_below(&s->rng, 3) ? (int)rng_below(&s->rng, 61) : LEASE_BREAK_DEFAULT
+	};
+	struct lease_request *l = &call->modify.lease;
+	l->has_id = l->action != LEASE_ACTION_ACQUIRE && l->action != LEASE_ACTION_BREAK;
+	l->has_proposed = l->action == LEASE_ACTION_ACQUIRE || l->action == LEASE_ACTION_CHANGE;
+	if (l->action == LEASE_ACTION_ACQUIRE)
+		l->proposed = l->id;
+}
+
+static void choose_lease(struct sim *s, struct client *c)
+{
+	struct call *call = c->call;
+	uint64_t dice = rng_below(&s->rng, 100);
+	struct blob_target target = { .name = slice_str(call->name), .has_lease_id = rng_below(&s->rng, 2) };
+	call->holder = 1 + (unsigned)rng_below(&s->rng, 2 * SIM_CLIENTS);
+	target.lease_id = holder_id(call->holder);
+	snprintf(call->type, sizeof call->type, "v%u", call->value);
+	if (dice >= 40) {
+		choose_lease_action(s, call, target, dice - 40);
+	} else if (dice >= 20) {
+		call->op = OP_BLOB_GET;
+		target.has_lease_id = false;
+		call->get = (struct blob_get_call){ .target = target,
+						    .want_bytes = rng_below(&s->rng, 2),
+						    .on_snapshot = true };
+	} else if (dice == 19) {
+		call->op = OP_BLOB_DEL;
+		call->del = (struct blob_delete_call){ .target = target };
+	} else {
+		call->op = OP_BLOB_PUT;
+		call->put = (struct blob_put_call){ .target = target,
+						    .type = BLOB_BLOCK,
+						    .payload = &call->payload,
+						    .content_id = 1000 + call->value,
+						    .may_overwrite = true };
+		call->put.http.content_type = slice_str(call->type);
+	}
+}
+
+static void record_lease(struct sim *s, struct client *c, enum err err, bool open)
+{
+	static const char *const action[] = { "acquire", "renew", "change", "release", "break" };
+	const struct call *call = c->call;
+	const struct lease_request *l = &call->modify.lease;
+	const char *op = call->op == OP_LEASE ? action[l->action] : op_name[call->op];
+	const struct blob_target *t = call->op == OP_BLOB_PUT ? &call->put.target : &call->del.target;
+	unsigned long long ms = call->at_ticks / (TICKS_PER_SECOND / 1000);
+	char key[32], args[160], result[96];
+	if (open && !call->at_ticks)
+		return; /* never applied */
+	snprintf(key, sizeof key, "lease:%u.%u", c->slot, c->generation);
+	size_t used = (size_t)snprintf(args, sizeof args, "at=%llu..%llu", ms, ms + 1);
+#define ARG(...) used += (size_t)snprintf(args + used, sizeof args - used, __VA_ARGS__)
+	if (call->op == OP_BLOB_PUT)
+		ARG(",v=v%u", call->value);
+	if ((call->op == OP_BLOB_PUT || call->op == OP_BLOB_DEL) && t->has_lease_id)
+		ARG(",lease=L%u", call->holder);
+	if (call->op == OP_LEASE && l->action != LEASE_ACTION_BREAK)
+		ARG(",id=L%u", call->holder);
+	if (call->op == OP_LEASE && l->action == LEASE_ACTION_ACQUIRE)
+		ARG(",d=#%d", l->duration_s);
+	if (call->op == OP_LEASE && l->action == LEASE_ACTION_CHANGE)
+		ARG(",to=L%u", call->to_holder);
+	if (call->op == OP_LEASE && l->action == LEASE_ACTION_BREAK && l->break_period_s != LEASE_BREAK_DEFAULT)
+		ARG(",p=#%d", l->break_period_s);
+#undef ARG
+	if (err != ERR_OK)
+		snprintf(result, sizeof result, "%d", err_info(err)->http_status);
+	else if (call->op == OP_BLOB_GET)
+		snprintf(result, sizeof result, "ok,%.*s,#%d", SLICE_FMT(call->get.blob.http.content_type),
+			 (int)lease_state(&call->get.blob.lease, call->at_ticks));
+	else if (call->op == OP_LEASE && l->action == LEASE_ACTION_BREAK)
+		snprintf(result, sizeof result, "ok,#%u", l->break_seconds_left);
+	else
+		snprintf(result, sizeof result, "ok");
+	sim_history_add(s, c, op, key, args, open ? "unknown" : result, open);
 }
 
 static bool prepare(struct sim *s, struct client *c)
@@ -419,6 +527,8 @@ static void choose(struct sim *s, struct client *c)
 		choose_entity(s, c);
 	else if (c->slot == PAIR_SLOT)
 		choose_pair(s, c);
+	else if (c->slot == LEASE_SLOT)
+		choose_lease(s, c);
 	else
 		choose_queue(s, c);
 	c->reads = call->op == OP_BLOB_GET || call->op == OP_ENTITY_GET || call->op == OP_PAIR_READ ||
@@ -432,7 +542,7 @@ static void choose_last(struct sim *s, struct client *c)
 	begin(s, c);
 	c->reads = true;
 	c->points = false;
-	if (c->slot < ENTITY_FIRST) {
+	if (c->slot < ENTITY_FIRST || c->slot == LEASE_SLOT) {
 		call->op = OP_BLOB_GET;
 		call->get = (struct blob_get_call){ .target = target_of(s, c, false, false, false),
 						    .want_bytes = true,
@@ -546,6 +656,10 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 	static const char *const model[SLOTS] = { "blob", "blob", "entity", "entity", "pair", "queue" };
 	char key[32], args[128], result[96];
 	const struct call *call = c->call;
+	if (c->slot == LEASE_SLOT) {
+		record_lease(s, c, err, open);
+		return;
+	}
 	snprintf(key, sizeof key, "%s:%u.%u", model[c->slot], c->slot, c->generation);
 	args_text(c, args, sizeof args);
 	snprintf(result, sizeof result, "unknown");

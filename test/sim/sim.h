@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "engine/mem/mem.h"
 #include "linear.h"

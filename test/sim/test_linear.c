@@ -96,6 +96,64 @@ static void leases(void **state)
 	BAD(WITH("2 acquire blob:a id=M 5 6 ok\n1 release blob:a id=L 7 8 ok"));
 }
 
+/* Times of the server's clock are milliseconds; the calls' own order stands beside them. */
+static void leases_end(void **state)
+{
+	const char *base = "1 put lease:a v=x,at=0..1 1 2 ok\n1 acquire lease:a id=L,d=#15,at=1000..1010 3 4 ok\n";
+	char text[1024];
+	/* until 16,000 .. 16,010 it holds */
+	GOOD(WITH("2 put lease:a v=y,at=15990..15999 5 6 412\n1 put lease:a v=z,lease=L,at=15999..15999 7 8 ok"));
+	BAD(WITH("2 put lease:a v=y,at=15990..15999 5 6 ok"));
+	GOOD(WITH("2 put lease:a v=y,at=16011..16020 5 6 ok\n1 renew lease:a id=L,at=16030..16030 7 8 409"));
+	BAD(WITH("2 put lease:a v=y,at=16011..16020 5 6 412"));
+	BAD(WITH("1 put lease:a v=y,lease=L,at=16011..16020 5 6 ok"));
+	GOOD(WITH("1 put lease:a v=y,lease=L,at=16011..16020 5 6 412"));
+	/* in between either, but then it stays so */
+	GOOD(WITH("2 put lease:a v=y,at=16000..16008 5 6 412\n2 put lease:a v=w,at=16005..16009 7 8 ok"));
+	GOOD(WITH("1 get lease:a at=16003..16003 5 6 ok,x,#4\n1 get lease:a at=16004..16004 7 8 ok,x,#4"));
+	BAD(WITH("1 get lease:a at=16003..16003 5 6 ok,x,#4\n1 get lease:a at=16004..16004 7 8 ok,x,#1"));
+	BAD(WITH("1 get lease:a at=15000..15003 5 6 ok,x,#0"));
+	/* a lease that is over can be renewed until somebody writes or takes it */
+	GOOD(WITH("1 renew lease:a id=L,at=20000..20001 5 6 ok\n2 put lease:a v=y,at=34000..34001 7 8 412"));
+	BAD(WITH("1 renew lease:a id=L,at=20000..20001 5 6 ok\n2 put lease:a v=y,at=35002..35003 7 8 412"));
+	GOOD(WITH("2 acquire lease:a id=M,d=#-1,at=17000..17001 5 6 ok\n1 renew lease:a id=L,at=17002..17003 7 8 "
+		  "409\n2 put lease:a v=y,lease=M,at=99999999..99999999 9 10 ok"));
+	BAD(WITH("2 acquire lease:a id=M,d=#15,at=2000..2001 5 6 ok"));
+	BAD(WITH("1 release lease:a id=L,at=20000..20001 5 6 409"));
+	/* change: only while it holds */
+	GOOD(WITH("1 change lease:a id=L,to=M,at=2000..2001 5 6 ok\n1 renew lease:a id=L,at=2002..2003 7 8 409"));
+	BAD(WITH("1 change lease:a id=L,to=M,at=20000..20001 5 6 ok"));
+	GOOD(WITH("1 change lease:a id=L,to=M,at=20000..20001 5 6 409"));
+	BAD(WITH("1 change lease:a id=L,to=M,at=2000..2001 5 6 409"));
+	/* an open renewal may have happened */
+	GOOD(WITH("1 renew lease:a id=L,at=9000..9001 5 - unknown\n2 put lease:a v=y,at=20000..20001 7 8 412"));
+	GOOD(WITH("1 renew lease:a id=L,at=9000..9001 5 - unknown\n2 put lease:a v=y,at=20000..20001 7 8 ok"));
+	BAD(WITH("1 renew lease:a id=L,at=9000..9001 5 - unknown\n2 put lease:a v=y,at=25000..25001 7 8 412"));
+}
+
+static void leases_break(void **state)
+{
+	const char *base = "1 put lease:a v=x,at=0..1 1 2 ok\n1 acquire lease:a id=L,d=#60,at=1000..1010 3 4 ok\n";
+	char text[1024];
+	GOOD(WITH("2 break lease:a p=#10,at=2000..2001 5 6 ok,#10\n2 put lease:a v=y,at=11999..11999 7 8 412\n2 put "
+		  "lease:a v=z,at=12002..12003 9 10 ok"));
+	BAD(WITH("2 break lease:a p=#10,at=2000..2001 5 6 ok,#12"));
+	BAD(WITH("2 break lease:a p=#10,at=2000..2001 5 6 ok,#10\n2 put lease:a v=y,at=12002..12003 7 8 412"));
+	BAD(WITH("2 break lease:a p=#10,at=2000..2001 5 6 ok,#10\n2 put lease:a v=y,at=11990..11991 7 8 ok"));
+	GOOD(WITH("2 break lease:a p=#0,at=2000..2001 5 6 ok,#0\n2 put lease:a v=y,at=2001..2003 7 8 ok"));
+	/* without a period the rest of it, and never longer than that */
+	GOOD(WITH("2 break lease:a at=2000..2001 5 6 ok,#60\n1 renew lease:a id=L,at=2002..2003 7 8 409"));
+	GOOD(WITH("2 break lease:a p=#60,at=31000..31001 5 6 ok,#31\n2 get lease:a at=62000..62001 7 8 ok,x,#3"));
+	BAD(WITH("2 break lease:a p=#60,at=31000..31001 5 6 ok,#60"));
+	GOOD(WITH("2 break lease:a p=#60,at=90000..90001 5 6 ok,#0\n2 get lease:a at=90000..90001 7 8 ok,x,#3"));
+	BAD(WITH("2 break lease:a p=#60,at=90000..90001 5 6 ok,#60"));
+	BAD(WITH("2 break lease:a p=#60,at=9000..9001 5 6 409"));
+	/* an open break leaves both open */
+	GOOD(WITH("2 break lease:a p=#5,at=2000..2001 5 - unknown\n2 put lease:a v=y,at=9000..9001 7 8 412"));
+	GOOD(WITH("2 break lease:a p=#5,at=2000..2001 5 - unknown\n2 put lease:a v=y,at=9000..9001 7 8 ok"));
+	BAD(WITH("2 break lease:a p=#5,at=2000..2001 5 - unknown\n2 put lease:a v=y,at=6000..6001 7 8 ok"));
+}
+
 static void pairs_and_queues(void **state)
 {
 	GOOD("1 read pair:p - 1 2 ok,1000,1000\n1 move pair:p d=300 3 4 ok,700,1300\n2 read pair:p - 5 6 ok,700,1300");
@@ -139,7 +197,8 @@ static void not_histories(void **state)
 				"1 get blob:a - 5 2 404",      "1 get blob:a - 1 2 500",
 				"1 put blob:a w=1 1 2 ok,e",   "1 move pair:p d=x 1 2 409",
 				"1 get blob:a - 1 2 ok,a,b,c", "1 get blob:a - 1 2 404 trail",
-				"1 get blob - 1 2 404" };
+				"1 get blob - 1 2 404",	       "1 get blob:a at=5..4 1 2 404",
+				"1 get blob:a at=5 1 2 404" };
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
 		struct linear_history *h = linear_history_new();
 		assert_int_equal(linear_history_add_line(h, slice_str(lines[i])), ERR_SYNTAX);
@@ -235,6 +294,8 @@ int main(void)
 		cmocka_unit_test(blobs),
 		cmocka_unit_test(conditions),
 		cmocka_unit_test(leases),
+		cmocka_unit_test(leases_end),
+		cmocka_unit_test(leases_break),
 		cmocka_unit_test(pairs_and_queues),
 		cmocka_unit_test(entities),
 		cmocka_unit_test(not_histories),

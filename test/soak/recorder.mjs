@@ -5,16 +5,23 @@
 //   await recorder.run(clients, untilMs)   8 clients or so; ends early for a client whose server goes away (call again after a start)
 //   recorder.retire()                      new keys from here on: a key is kept small enough for the search
 //   recorder.lines                         the history
-// Blobs with conditions and leases without end, entities, batches of two rows that must always show one value, queues, and lists that
-// must show what was written before they began.
+//   recorder.jump(seconds)                 moves the server's clock, both ways
+// Blobs with conditions and leases without end, blobs with leases that end, entities, batches of two rows that must always show one
+// value, queues, and lists that must show what was written before they began.
+//
+// Between which times of the server's clock did an operation run? The server never goes back behind a time it has made durable, so not
+// before the clock at the call nor before any acknowledged write that returned before it; and not after the furthest the clock has been.
 import assert from 'node:assert/strict';
 import { Client, RawConnection } from '../lib/http.mjs';
 
 const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
-const KEYS = { blob: 2, entity: 2, batch: 1, queue: 1 };
+const KEYS = { blob: 2, lease: 2, entity: 2, batch: 1, queue: 1 };
 const SIZES = [20, 300, 5_000, 40_000];
 const MESSAGES_MAX = 55; // per queue: the model's bound is 63
 const now = () => process.hrtime.bigint();
+const SLACK_MS = 20; // Date.now() is in whole milliseconds, and a clock that stands still moves on by a tick a write
+const LEASE_STATES = ['available', 'leased', 'breaking', 'broken', 'expired'];
+const etagMs = (etag) => Number((BigInt(etag.replaceAll('"', '')) - 621355968000000000n) / 10_000n);
 const plain = (etag) => etag.replace(/[^0-9A-Za-z]/g, '');
 
 export class Recorder {
@@ -25,6 +32,10 @@ export class Recorder {
 		this.clients = { blob: new Client(server), table: new Client(server, { service: 'table' }), queue: new Client(server, { service: 'queue' }) };
 		this.lines = [];
 		this.operations = this.unknown = this.listed = 0;
+		this.shifts = [0];
+		this.floorMs = 0; // some acknowledged write's time is not before this
+		this.ceilingMs = 0; // the clock was never past this before the last jump
+		this.leaseStates = Object.fromEntries(LEASE_STATES.map((state) => [state, 0]));
 		this.epoch = 0;
 		this.serial = 0;
 		this.clientNext = 0;
@@ -45,6 +56,23 @@ export class Recorder {
 		for (let i = 0; i < KEYS.queue; i++) assert.equal((await this.clients.queue.put(`/soak${i}-${this.epoch}`)).status, 201);
 	}
 
+	jump(seconds) {
+		const shift = this.shifts.at(-1);
+		this.ceilingMs = Math.max(this.ceilingMs, Date.now() + 1 + shift * 1000 + SLACK_MS);
+		this.shifts.push(shift + seconds);
+		return this.server.setClock(shift + seconds); // in effect before this returns, and not before the lines above
+	}
+
+	#windowBegin() {
+		return { floorMs: this.floorMs, wallMs: Date.now(), shift: this.shifts.length - 1 };
+	}
+
+	#windowEnd(w) {
+		const shifts = this.shifts.slice(w.shift);
+		const lo = Math.max(w.floorMs, w.wallMs + Math.min(...shifts) * 1000 - SLACK_MS);
+		return { lo, hi: Math.max(lo, this.ceilingMs, Date.now() + 1 + Math.max(...shifts) * 1000 + SLACK_MS) };
+	}
+
 	async retire() {
 		this.epoch++;
 		this.keys.clear();
@@ -61,12 +89,14 @@ export class Recorder {
 	async #ask(client, service, op, key, args, method, where, options, judge) {
 		client.connections[service] ??= await RawConnection.open(this.server.ports[service]);
 		const bytes = this.clients[service].bytes(method, where, options);
+		const begin = this.#windowBegin();
 		const call = now();
 		let result, back;
 		try {
 			const r = await client.connections[service].exchange(bytes, method);
 			back = now();
 			if (r.status === 503) return undefined; // did not happen
+			if (method !== 'GET' && r.status < 300) this.floorMs = Math.max(this.floorMs, this.#windowEnd(begin).lo);
 			result = r.status >= 500 ? undefined : judge(r);
 		} catch (error) {
 			if (error.code === 'ERR_ASSERTION') throw error;
@@ -76,6 +106,8 @@ export class Recorder {
 		}
 		this.operations++;
 		if (result === undefined) this.unknown++;
+		const window = this.#windowEnd(begin);
+		if (key.startsWith('lease:')) args = [args, `at=${window.lo}..${window.hi}`].filter(Boolean).join();
 		this.lines.push(`${client.id} ${op} ${key} ${args || '-'} ${call} ${result === undefined ? '- unknown' : `${back} ${result}`}`);
 		return result;
 	}
@@ -130,6 +162,63 @@ export class Recorder {
 			if (release && r.status === 200) known.leases = known.leases.filter((other) => other !== id);
 			return r.status === 200 || r.status === 201 ? 'ok' : refusal(r);
 		});
+	}
+
+	// Leases of 15 to 60 seconds, on a clock that jumps over them.
+	async #lease(client) {
+		const { next } = this;
+		const name = `l${next(KEYS.lease)}-${this.epoch}`;
+		const key = `lease:${name}`;
+		const known = this.#known(key);
+		const where = `/soak/${name}`;
+		const id = known.leases.length ? known.leases[next(known.leases.length)] : crypto.randomUUID();
+		const ask = (op, args, method, options, judge) =>
+			this.#ask(client, 'blob', op, key, args, method, where, options, (r) => {
+				if (r.status < 300) return judge(r);
+				assert.ok([404, 409, 412].includes(r.status), `${r.status} ${r.text}`);
+				return String(r.status);
+			});
+		const dice = next(20);
+		if (dice < 7) {
+			const value = `v${this.serial++}`;
+			const lease = known.leases.length && next(2) ? id : undefined;
+			const headers = { 'x-ms-blob-type': 'BlockBlob', 'x-ms-lease-id': lease };
+			const begin = this.#windowBegin();
+			return ask('put', lease ? `v=${value},lease=${lease}` : `v=${value}`, 'PUT', { body: value, headers }, (r) => {
+				const [at, { lo, hi }] = [etagMs(r.etag), this.#windowEnd(begin)];
+				assert.ok(at >= lo && at <= hi, `${key} was written at ${at}, outside ${lo}..${hi}`);
+				this.floorMs = Math.max(this.floorMs, at);
+				return 'ok';
+			});
+		}
+		if (dice < 11)
+			return ask('get', '', 'GET', {}, (r) => {
+				const state = r.headers['x-ms-lease-state'];
+				this.leaseStates[state]++;
+				return `ok,${r.text},#${LEASE_STATES.indexOf(state)}`;
+			});
+		if (dice === 11 && next(3) === 0) {
+			const lease = next(2) ? id : undefined;
+			return ask('del', lease ? `lease=${lease}` : '', 'DELETE', { headers: { 'x-ms-lease-id': lease } }, () => 'ok');
+		}
+		const remember = (other) => (known.leases = [...known.leases.slice(-3), other]);
+		const act = (action, args, headers, judge = () => 'ok') => ask(action, args, 'PUT', { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': action, ...headers } }, judge);
+		if (dice < 15) {
+			const other = next(4) ? crypto.randomUUID() : id;
+			const seconds = next(24) ? 15 + next(46) : -1;
+			remember(other);
+			return act('acquire', `id=${other},d=#${seconds}`, { 'x-ms-lease-duration': seconds, 'x-ms-proposed-lease-id': other });
+		}
+		if (dice < 17) return act('renew', `id=${id}`, { 'x-ms-lease-id': id });
+		if (dice === 17) {
+			const to = crypto.randomUUID();
+			remember(to);
+			return act('change', `id=${id},to=${to}`, { 'x-ms-lease-id': id, 'x-ms-proposed-lease-id': to });
+		}
+		if (dice === 18 && next(4) === 0) return act('release', `id=${id}`, { 'x-ms-lease-id': id });
+		if (next(12)) return this.#list(client); // released and broken seldom, so that some leases run out
+		const period = next(4) ? next(61) : undefined;
+		return act('break', period === undefined ? '' : `p=#${period}`, { 'x-ms-lease-break-period': period }, (r) => `ok,#${r.headers['x-ms-lease-time']}`);
 	}
 
 	async #entity(client) {
@@ -250,7 +339,7 @@ export class Recorder {
 
 	async #client(id, untilMs) {
 		const client = { id, connections: {}, gone: false };
-		const kinds = [this.#blob, this.#blob, this.#blob, this.#entity, this.#entity, this.#batch, this.#list];
+		const kinds = [this.#blob, this.#blob, this.#blob, this.#lease, this.#lease, this.#lease, this.#entity, this.#entity, this.#batch, this.#list];
 		if (this.withQueues) kinds.push(this.#queue, this.#queue);
 		try {
 			while (!client.gone && Date.now() < untilMs) await kinds[this.next(kinds.length)].call(this, client);
