@@ -20,6 +20,9 @@
 #define KEY_STAMP SLICE("\x01n")
 /* The store's own partition (no account has an empty name): clock mark, count of opens. */
 #define KEY_PARTITION_STORE SLICE("\x01store")
+/* Keys that begin with this letter, in every partition, hold contents: rows written once, read by their whole key,
+ * larger than others and far more bytes. An engine may keep them apart. */
+#define KEY_TAG_CONTENT 'd'
 enum { KEY_U64_BYTES = 10 };
 
 struct key {

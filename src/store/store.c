@@ -186,6 +186,11 @@ enum err store_read(struct store *s, struct slice partition, apply_fn *apply, vo
 	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena);
 }
 
+enum err store_look(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
+{
+	return read_in(s, TXN_NEWEST, partition, apply, call, arena);
+}
+
 enum err store_read_points(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
 	return read_in(s, TXN_POINTS, partition, apply, call, arena);

@@ -15,6 +15,7 @@
 
 enum txn_mode {
 	TXN_SNAPSHOT, /* reads one snapshot, taken at the first read; puts are thrown away */
+	TXN_NEWEST,   /* reads the newest state, each read for itself; puts are thrown away */
 	TXN_POINTS,   /* gets through the cache; puts are thrown away */
 	TXN_GROUP,    /* reads the committer's group */
 };

@@ -259,12 +259,14 @@ enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
 		return group_get(t, key, ret_value);
 	case TXN_POINTS:
 		return store_get(t->store, t->partition, key, t->arena, ret_value);
+	case TXN_NEWEST:
 	case TXN_SNAPSHOT:
 		break;
 	}
 	struct slice record;
 	struct engine *e = t->store->engine;
-	TRY(ensure_snapshot(t));
+	if (t->mode == TXN_SNAPSHOT)
+		TRY(ensure_snapshot(t));
 	TRY(e->ops->get(e, t->snapshot, t->partition, key, t->arena, &record));
 	return record_unwrap(t->partition, key, record, ret_value);
 }
@@ -275,7 +277,7 @@ static enum err base_scan(struct txn *t, const struct scan_spec *spec, struct ro
 	unsigned mutant = store_mutant(t->store);
 	if (t->mode == TXN_GROUP && mutant != MUTANT_JUDGE_BEFORE_GROUP && mutant != MUTANT_OUT_OF_ORDER)
 		return e->ops->group_scan(t->group, t->partition, spec, t->arena, ret);
-	if (t->mode != TXN_GROUP)
+	if (t->mode != TXN_GROUP && t->mode != TXN_NEWEST)
 		TRY(ensure_snapshot(t));
 	return e->ops->scan(e, t->snapshot, t->partition, spec, t->arena, ret);
 }

@@ -74,7 +74,7 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 			return ERR_OK;
 		}
 	}
-	return rocks_get(g->rocks, g->rocks->read, full, arena, ret_value);
+	return rocks_get(g->rocks, rocks_family(key), g->rocks->read, full, arena, ret_value);
 }
 
 enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec,
@@ -136,11 +136,13 @@ enum err rocks_group_accept(struct engine_group *g, struct slice partition, cons
 			continue;
 		}
 		struct overlay_node *next = n->next[0];
+		rocksdb_column_family_handle_t *family = g->rocks->family[rocks_family(w[i].key)];
 		if (w[i].kind == WRITE_PUT) {
-			rocksdb_writebatch_put(g->batch, n->key.ptr, n->key.len, w[i].value.ptr, w[i].value.len);
+			rocksdb_writebatch_put_cf(g->batch, family, n->key.ptr, n->key.len, w[i].value.ptr,
+						  w[i].value.len);
 			g->put_bytes += n->key.len + w[i].value.len;
 		} else {
-			rocksdb_writebatch_delete(g->batch, n->key.ptr, n->key.len);
+			rocksdb_writebatch_delete_cf(g->batch, family, n->key.ptr, n->key.len);
 			g->delete_count++;
 		}
 		overlay_insert(&g->overlay, n);
@@ -153,9 +155,9 @@ enum err rocks_group_accept(struct engine_group *g, struct slice partition, cons
 
 uint64_t rocks_reserve(struct rocks *r)
 {
-	uint64_t now = base_monotonic_ns(), tables;
-	if (now - atomic_load_explicit(&r->compaction_looked_ns, memory_order_relaxed) > LOOK_EVERY_NS &&
-	    rocksdb_property_int(r->db, "rocksdb.total-sst-files-size", &tables) == 0) {
+	uint64_t now = base_monotonic_ns();
+	if (now - atomic_load_explicit(&r->compaction_looked_ns, memory_order_relaxed) > LOOK_EVERY_NS) {
+		uint64_t tables = rocks_property(r, "rocksdb.total-sst-files-size");
 		atomic_store_explicit(&r->compaction_bytes,
 				      tables < COMPACTION_MAX_BYTES ? tables : COMPACTION_MAX_BYTES,
 				      memory_order_relaxed);

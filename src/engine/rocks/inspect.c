@@ -52,6 +52,5 @@ enum err engine_rocks_retired_each(struct engine *e, void (*each)(void *arg, con
 
 uint64_t engine_rocks_estimate_rows(struct engine *e)
 {
-	uint64_t rows = 0;
-	return rocksdb_property_int(rocks_of(e)->db, "rocksdb.estimate-num-keys", &rows) == 0 ? rows : 0;
+	return rocks_property(rocks_of(e), "rocksdb.estimate-num-keys");
 }

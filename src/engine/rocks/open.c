@@ -9,13 +9,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
-#define FORMAT_FRESH "zaffre 1 new\n" /* until the database is there */
-#define FORMAT_READY "zaffre 1\n"
+enum { FORMAT_VERSION = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
+#define FORMAT_FRESH "zaffre 2 new\n" /* until the database is there */
+#define FORMAT_READY "zaffre 2\n"
 
 /* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
 #define WRITE_BUFFER_BYTES     (8 * MIB)
@@ -25,11 +26,14 @@ enum { FORMAT_VERSION = 1, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define LEVEL0_FILES	       6
 #define BLOCK_CACHE_BYTES      (16 * MIB)
 #define BLOCK_BYTES	       (8 * KIB)
-#define INDEX_RESTART	       8 /* keys share long prefixes: a third of the memory, the same speed */
+#define CONTENT_BLOCK_BYTES    (4 * KIB) /* a read wants one row, and most rows are larger than half of it */
+#define INDEX_RESTART	       8	 /* keys share long prefixes: a third of the memory, the same speed */
 #define TABLE_FILE_BYTES       (32 * MIB)
 #define LEVEL_BASE_BYTES       (32 * MIB) /* what every compaction of level 0 may have to rewrite */
 #define BLOOM_BITS_PER_KEY     10
-#define OPEN_TABLES	       512 /* descriptors belong to connections first */
+#define OPEN_TABLES_MAX	       4096
+#define OPEN_TABLES_MIN	       64
+#define OPEN_TABLES_PART       8 /* of the descriptors the process may have: they belong to connections first */
 #define RECYCLED_LOGS	       4
 #define RESERVE_BYTES	       (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
 /* On a small disk buffers and reserve are these parts of it. */
@@ -157,42 +161,69 @@ static enum err check_format(struct opening *o)
 			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
+	if (version < FORMAT_VERSION) {
+		buf_printf(
+			o->message,
+			"'%s' has data format %llu, which only the program that wrote it can read (this one has format "
+			"%d); copy the data over with both running, or choose another directory",
+			o->options->dir, (unsigned long long)version, FORMAT_VERSION);
+		return ERR_CORRUPT;
+	}
 	o->fresh = slice_is_set(rest) && slice_eq(rest, SLICE("new"));
 	return ERR_OK;
 }
 
-static void set_options(struct opening *o)
+static int open_tables(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return OPEN_TABLES_MIN;
+	rlim_t part = limit.rlim_max / OPEN_TABLES_PART;
+	return part < OPEN_TABLES_MIN ? OPEN_TABLES_MIN : part > OPEN_TABLES_MAX ? OPEN_TABLES_MAX : (int)part;
+}
+
+static rocksdb_block_based_table_options_t *table_options(struct rocks *r, size_t block_bytes)
+{
+	rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+	rocksdb_block_based_options_set_block_cache(t, r->cache);
+	rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
+	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
+	rocksdb_block_based_options_set_format_version(t, 5);
+	rocksdb_block_based_options_set_block_size(t, block_bytes);
+	rocksdb_block_based_options_set_index_block_restart_interval(t, INDEX_RESTART);
+	return t;
+}
+
+/* What holds for one family. */
+static rocksdb_options_t *family_options(struct opening *o, enum family family)
 {
 	struct rocks *r = o->r;
-	size_t cache = o->options->block_cache_bytes ? o->options->block_cache_bytes : BLOCK_CACHE_BYTES;
-	r->cache = rocksdb_cache_create_lru(cache);
-	r->table = rocksdb_block_based_options_create();
-	rocksdb_block_based_options_set_block_cache(r->table, r->cache);
-	rocksdb_block_based_options_set_filter_policy(r->table,
-						      rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
-	rocksdb_block_based_options_set_whole_key_filtering(r->table, 1);
-	rocksdb_block_based_options_set_format_version(r->table, 5);
-	rocksdb_block_based_options_set_block_size(r->table, BLOCK_BYTES);
-	rocksdb_block_based_options_set_index_block_restart_interval(r->table, INDEX_RESTART);
-
-	rocksdb_options_t *p = r->options = rocksdb_options_create();
-	rocksdb_options_set_create_if_missing(p, o->fresh);
-	rocksdb_options_set_paranoid_checks(p, 1);
-	rocksdb_options_set_block_based_table_factory(p, r->table);
+	rocksdb_options_t *p = rocksdb_options_create();
+	r->table[family] = table_options(r, family == FAMILY_CONTENTS ? CONTENT_BLOCK_BYTES : BLOCK_BYTES);
+	rocksdb_options_set_block_based_table_factory(p, r->table[family]);
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
 	rocksdb_options_set_write_buffer_size(p, o->write_buffer_bytes);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART);
 	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
-	rocksdb_options_set_max_total_wal_size(p, o->write_buffer_bytes * WRITE_BUFFERS);
 	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
-	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
-	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);
 	rocksdb_options_set_max_bytes_for_level_base(p, LEVEL_BASE_BYTES);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(p, 1);
+	return p;
+}
+
+/* What holds for the database; RocksDB takes it from the options of the first family. */
+static void database_options(struct opening *o, rocksdb_options_t *p)
+{
+	rocksdb_options_set_create_if_missing(p, o->fresh);
+	rocksdb_options_set_create_missing_column_families(p, o->fresh);
+	rocksdb_options_set_paranoid_checks(p, 1);
+	rocksdb_options_set_max_total_wal_size(p, o->write_buffer_bytes * WRITE_BUFFERS);
+	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
+	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_max_background_jobs(p, 2);
-	rocksdb_options_set_max_open_files(p, OPEN_TABLES);
+	rocksdb_options_set_max_open_files(p, open_tables());
 	rocksdb_options_set_bytes_per_sync(p, 1 * MIB);
 	rocksdb_options_set_avoid_unnecessary_blocking_io(p, 1);
 	/* The program says what matters itself. This log holds the header of each start and nothing more: when a line
@@ -203,6 +234,16 @@ static void set_options(struct opening *o)
 	rocksdb_options_set_keep_log_file_num(p, 2);
 	rocksdb_options_set_stats_dump_period_sec(p, 0);
 	rocksdb_options_set_stats_persist_period_sec(p, 0);
+}
+
+static void set_options(struct opening *o)
+{
+	struct rocks *r = o->r;
+	size_t cache = o->options->block_cache_bytes ? o->options->block_cache_bytes : BLOCK_CACHE_BYTES;
+	r->cache = rocksdb_cache_create_lru(cache);
+	for (int i = 0; i < FAMILIES; i++)
+		r->options[i] = family_options(o, i);
+	database_options(o, r->options[FAMILY_ROWS]);
 
 	r->read = rocksdb_readoptions_create();
 	r->write_sync = rocksdb_writeoptions_create();
@@ -218,7 +259,10 @@ static enum err open_db(struct opening *o)
 	if (!path)
 		return ERR_NO_MEMORY;
 	snprintf(path, len, "%s/db", o->options->dir);
-	o->r->db = rocksdb_open(o->r->options, path, &error);
+	static const char *const names[FAMILIES] = { "default", "contents" };
+	const rocksdb_options_t *options[FAMILIES] = { o->r->options[FAMILY_ROWS], o->r->options[FAMILY_CONTENTS] };
+	o->r->db = rocksdb_open_column_families(options[FAMILY_ROWS], path, FAMILIES, names, options, o->r->family,
+						&error);
 	free(path);
 	if (!error)
 		return ERR_OK;
@@ -265,7 +309,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	char *error = NULL;
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
-	enum err err = rocks_get(r, r->read, key, &arena, &value);
+	enum err err = rocks_get(r, FAMILY_ROWS, r->read, key, &arena, &value);
 	if (err == ERR_OK) {
 		struct cursor c = cursor_make(value);
 		opens = cursor_u64(&c);
@@ -427,6 +471,9 @@ void rocks_close(struct engine *e)
 	/* Flushed, so that the next start has no log to replay; if that fails, the log is there. */
 	if (r->db && r->segments)
 		(void)rocks_flush(r);
+	for (int i = 0; i < FAMILIES; i++)
+		if (r->family[i])
+			rocksdb_column_family_handle_destroy(r->family[i]);
 	if (r->db)
 		rocksdb_close(r->db);
 	segments_close(r->segments);
@@ -437,10 +484,12 @@ void rocks_close(struct engine *e)
 		rocksdb_writeoptions_destroy(r->write_sync);
 	if (r->write_lazy)
 		rocksdb_writeoptions_destroy(r->write_lazy);
-	if (r->options)
-		rocksdb_options_destroy(r->options);
-	if (r->table)
-		rocksdb_block_based_options_destroy(r->table);
+	for (int i = 0; i < FAMILIES; i++) {
+		if (r->options[i])
+			rocksdb_options_destroy(r->options[i]);
+		if (r->table[i])
+			rocksdb_block_based_options_destroy(r->table[i]);
+	}
 	if (r->cache)
 		rocksdb_cache_destroy(r->cache);
 	rocksdb_writebatch_destroy(r->group.batch);

@@ -192,7 +192,8 @@ static void compact_deleted(struct rocks *r)
 		return;
 	if (rocks_flush(r) != ERR_OK)
 		return;
-	rocksdb_compact_range(r->db, NULL, 0, NULL, 0);
+	for (int i = 0; i < FAMILIES; i++)
+		rocksdb_compact_range_cf(r->db, r->family[i], NULL, 0, NULL, 0);
 	atomic_fetch_sub(&r->deletes_when_short, deleted);
 	r->compacted_ns = base_monotonic_ns();
 	atomic_store(&r->compaction_looked_ns, 0);

@@ -31,11 +31,26 @@ enum err rocks_error(char *text)
 	return err;
 }
 
-enum err rocks_get(struct rocks *r, rocksdb_readoptions_t *read, struct slice full_key, struct arena *arena,
-		   struct slice *ret)
+enum family rocks_family(struct slice key)
+{
+	return key.len && key.ptr[0] == KEY_TAG_CONTENT ? FAMILY_CONTENTS : FAMILY_ROWS;
+}
+
+uint64_t rocks_property(struct rocks *r, const char *name)
+{
+	uint64_t sum = 0, one;
+	for (int i = 0; i < FAMILIES; i++)
+		if (rocksdb_property_int_cf(r->db, r->family[i], name, &one) == 0)
+			sum += one;
+	return sum;
+}
+
+enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *read, struct slice full_key,
+		   struct arena *arena, struct slice *ret)
 {
 	char *error = NULL;
-	rocksdb_pinnableslice_t *p = rocksdb_get_pinned(r->db, read, full_key.ptr, full_key.len, &error);
+	rocksdb_pinnableslice_t *p =
+		rocksdb_get_pinned_cf(r->db, read, r->family[family], full_key.ptr, full_key.len, &error);
 	if (error)
 		return rocks_error(error);
 	if (!p)
@@ -54,7 +69,8 @@ enum err rocks_flush(struct rocks *r)
 {
 	char *error = NULL;
 	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
-	rocksdb_flush(r->db, o, &error);
+	for (int i = 0; i < FAMILIES && !error; i++)
+		rocksdb_flush_cf(r->db, o, r->family[i], &error);
 	rocksdb_flushoptions_destroy(o);
 	return rocks_error(error);
 }
@@ -117,6 +133,13 @@ static struct slice iter_value(const rocksdb_iterator_t *it)
 	return slice_make(p, len);
 }
 
+static enum err iter_error(rocksdb_iterator_t *it)
+{
+	char *error = NULL;
+	rocksdb_iter_get_error(it, &error);
+	return rocks_error(error);
+}
+
 static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, const struct overlay_node *o, struct slice until)
 {
 	for (;;) {
@@ -142,36 +165,70 @@ static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, const struct 
 	}
 }
 
+/* One family's part of a scan. */
+static enum err scan_family(struct rocks *r, enum family family, const rocksdb_snapshot_t *snapshot,
+			    const struct overlay *overlay, struct slice from, struct slice until, struct scan *s)
+{
+	if (slice_cmp(from, until) >= 0)
+		return ERR_OK;
+	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_snapshot(read, snapshot);
+	rocksdb_readoptions_set_iterate_upper_bound(read, until.ptr, until.len);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[family]);
+	rocksdb_iter_seek(it, from.ptr, from.len);
+	const struct overlay_node *o = overlay ? overlay_seek(overlay, from) : NULL;
+	enum err err = scan_merge(s, it, o, until);
+	if (err == ERR_OK)
+		err = iter_error(it);
+	rocksdb_iter_destroy(it);
+	rocksdb_readoptions_destroy(read);
+	return err;
+}
+
+static struct slice full_slice(const struct full_key *k)
+{
+	return slice_make(k->bytes, k->len);
+}
+
+static struct slice key_min(struct slice a, struct slice b)
+{
+	return slice_cmp(a, b) < 0 ? a : b;
+}
+
+static struct slice key_max(struct slice a, struct slice b)
+{
+	return slice_cmp(a, b) < 0 ? b : a;
+}
+
 enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct overlay *overlay,
 		    struct slice partition, const struct scan_spec *spec, struct arena *arena, struct rows *ret)
 {
-	struct full_key from, until;
-	full_key_make(&from, partition, spec->from);
-	full_key_make(&until, partition, slice_is_set(spec->until) ? spec->until : SLICE_NONE);
+	static const char first_content[] = { KEY_TAG_CONTENT }, behind_contents[] = { KEY_TAG_CONTENT + 1 };
+	struct full_key from_key, until_key, low_key, high_key;
+	full_key_make(&from_key, partition, spec->from);
+	full_key_make(&until_key, partition, slice_is_set(spec->until) ? spec->until : SLICE_NONE);
 	if (!slice_is_set(spec->until))
-		until.bytes[partition.len] = 1; /* behind the partition */
-	struct slice until_key = slice_make(until.bytes, until.len);
+		until_key.bytes[partition.len] = 1; /* behind the partition */
+	full_key_make(&low_key, partition, slice_make(first_content, 1));
+	full_key_make(&high_key, partition, slice_make(behind_contents, 1));
+	struct slice from = full_slice(&from_key), until = full_slice(&until_key), low = full_slice(&low_key),
+		     high = full_slice(&high_key);
 	struct scan s = { .arena = arena, .skip = partition.len + 1, .keys_only = spec->keys_only };
 	s.limit = spec->limit_rows && spec->limit_rows < LIMIT_SCAN_ROWS ? spec->limit_rows : LIMIT_SCAN_ROWS;
-	if (slice_cmp(slice_make(from.bytes, from.len), until_key) >= 0) {
-		*ret = s.rows;
-		return ERR_OK;
-	}
 
-	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
-	rocksdb_readoptions_set_snapshot(read, snapshot);
-	rocksdb_readoptions_set_iterate_upper_bound(read, until.bytes, until.len);
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
-	rocksdb_iter_seek(it, from.bytes, from.len);
-	const struct overlay_node *o = overlay ? overlay_seek(overlay, slice_make(from.bytes, from.len)) : NULL;
-	enum err err = scan_merge(&s, it, o, until_key);
-	if (err == ERR_OK) {
-		char *error = NULL;
-		rocksdb_iter_get_error(it, &error);
-		err = rocks_error(error);
-	}
-	rocksdb_iter_destroy(it);
-	rocksdb_readoptions_destroy(read);
+	/* Contents lie in the middle of a partition. Where a scan meets both families, both are read as of one moment.
+	 */
+	bool crosses = slice_cmp(from, high) < 0 && slice_cmp(until, low) > 0 &&
+		       (slice_cmp(from, low) < 0 || slice_cmp(until, high) > 0);
+	const rocksdb_snapshot_t *moment = crosses && !snapshot ? rocksdb_create_snapshot(r->db) : NULL;
+	const rocksdb_snapshot_t *at = moment ? moment : snapshot;
+	enum err err = scan_family(r, FAMILY_ROWS, at, overlay, from, key_min(until, low), &s);
+	if (err == ERR_OK && !s.rows.more)
+		err = scan_family(r, FAMILY_CONTENTS, at, overlay, key_max(from, low), key_min(until, high), &s);
+	if (err == ERR_OK && !s.rows.more)
+		err = scan_family(r, FAMILY_ROWS, at, overlay, key_max(from, high), until, &s);
+	if (moment)
+		rocksdb_release_snapshot(r->db, moment);
 	if (err == ERR_OK)
 		*ret = s.rows;
 	return err;
@@ -207,7 +264,7 @@ static enum err op_get(struct engine *e, struct engine_snapshot *s, struct slice
 	struct rocks *r = rocks_of(e);
 	struct full_key k;
 	full_key_make(&k, partition, key);
-	return rocks_get(r, s ? s->read : r->read, slice_make(k.bytes, k.len), arena, ret_value);
+	return rocks_get(r, rocks_family(key), s ? s->read : r->read, slice_make(k.bytes, k.len), arena, ret_value);
 }
 
 static enum err op_scan(struct engine *e, struct engine_snapshot *s, struct slice partition,
@@ -231,13 +288,16 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	if (err == ERR_OK && !rows.more) {
 		for (size_t i = 0; i < rows.count; i++) {
 			full_key_make(&from, partition, rows.row[i].key);
-			rocksdb_writebatch_delete(batch, from.bytes, from.len);
+			rocksdb_writebatch_delete_cf(batch, r->family[rocks_family(rows.row[i].key)], from.bytes,
+						     from.len);
 		}
 	} else if (err == ERR_OK) {
 		full_key_make(&from, partition, SLICE_NONE);
 		full_key_make(&until, partition, SLICE_NONE);
 		until.bytes[partition.len] = 1;
-		rocksdb_writebatch_delete_range(batch, from.bytes, from.len, until.bytes, until.len);
+		for (int i = 0; i < FAMILIES; i++)
+			rocksdb_writebatch_delete_range_cf(batch, r->family[i], from.bytes, from.len, until.bytes,
+							   until.len);
 	}
 	if (err == ERR_OK && rocksdb_writebatch_count(batch)) {
 		char *error = NULL;
@@ -250,47 +310,62 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	return err;
 }
 
-static enum err list_into(rocksdb_iterator_t *it, struct slice from, size_t limit, struct arena *arena,
+/* The id of the first partition at or after `at` that has a row in any family; absent: none. */
+static struct slice next_partition(rocksdb_iterator_t *it[FAMILIES], const struct full_key *at)
+{
+	struct slice first = SLICE_NONE;
+	for (int i = 0; i < FAMILIES; i++) {
+		rocksdb_iter_seek(it[i], at->bytes, at->len);
+		if (!rocksdb_iter_valid(it[i]))
+			continue;
+		struct slice key = iter_key(it[i]);
+		struct slice id = slice_first(key, slice_find_byte(key, 0));
+		if (!slice_is_set(first) || slice_cmp(id, first) < 0)
+			first = id;
+	}
+	return first;
+}
+
+static enum err list_into(rocksdb_iterator_t *it[FAMILIES], struct slice from, size_t limit, struct arena *arena,
 			  struct slice *list, size_t *ret_count)
 {
-	size_t n = 0;
 	struct full_key at;
 	if (from.len)
 		full_key_make(&at, from, SLICE_NONE);
 	else
 		at = (struct full_key){ .len = 1, .bytes = { 1 } }; /* behind the engine's own rows */
-	rocksdb_iter_seek(it, at.bytes, at.len);
-	while (n < limit && rocksdb_iter_valid(it)) {
-		struct slice key = iter_key(it);
-		struct slice id = arena_dup(arena, slice_first(key, slice_find_byte(key, 0)));
+	*ret_count = 0;
+	while (*ret_count < limit) {
+		struct slice found = next_partition(it, &at);
+		if (!slice_is_set(found))
+			break;
+		struct slice id = arena_dup(arena, found);
 		if (!slice_is_set(id))
 			return ERR_NO_MEMORY;
-		list[n++] = id;
+		list[(*ret_count)++] = id;
 		full_key_make(&at, id, SLICE_NONE);
 		at.bytes[id.len] = 1;
-		rocksdb_iter_seek(it, at.bytes, at.len);
 	}
-	char *error = NULL;
-	rocksdb_iter_get_error(it, &error);
-	*ret_count = n;
-	return rocks_error(error);
+	for (int i = 0; i < FAMILIES; i++)
+		TRY(iter_error(it[i]));
+	return ERR_OK;
 }
 
 static enum err op_list_partitions(struct engine *e, struct slice from, size_t limit, struct arena *arena,
 				   struct slice **ret, size_t *ret_count)
 {
 	struct rocks *r = rocks_of(e);
-	size_t count;
+	rocksdb_iterator_t *it[FAMILIES];
 	struct slice *list = ARENA_NEW_ARRAY(arena, struct slice, limit ? limit : 1);
 	if (!list)
 		return ERR_NO_MEMORY;
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, r->read);
-	enum err err = list_into(it, from, limit, arena, list, &count);
-	rocksdb_iter_destroy(it);
-	if (err == ERR_OK) {
+	for (int i = 0; i < FAMILIES; i++)
+		it[i] = rocksdb_create_iterator_cf(r->db, r->read, r->family[i]);
+	enum err err = list_into(it, from, limit, arena, list, ret_count);
+	for (int i = 0; i < FAMILIES; i++)
+		rocksdb_iter_destroy(it[i]);
+	if (err == ERR_OK)
 		*ret = list;
-		*ret_count = count;
-	}
 	return err;
 }
 

@@ -6,13 +6,18 @@
  *   00 'd' u64 sequence    a retired extent waiting to be reclaimed: id, place, length
  *   00 'o'                 how often this store was opened; the upper bits of extent ids
  *   00 's'                 the number of the last commit (tail.c)
- * Numbers in keys are big-endian, in values little-endian. */
+ * Numbers in keys are big-endian, in values little-endian.
+ *
+ * Rows lie in two column families, which share the log and so commit together: contents (KEY_TAG_CONTENT) and all
+ * others. Contents come with ids that grow, so their tables follow one another and are moved from level to level; among
+ * the other rows, which come in any order, every compaction would write them again. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
 
 #include "base/limits.h"
 #include "engine/rocks/overlay.h"
 #include "engine/rocks/rocks.h"
+#include "store/key.h"
 
 #include <pthread.h>
 #include <rocksdb/c.h>
@@ -20,6 +25,7 @@
 
 struct segments;
 
+enum family { FAMILY_ROWS, FAMILY_CONTENTS, FAMILIES };
 enum { FULL_KEY_BYTES = 2 * LIMIT_KEY_BYTES + 1 };
 
 struct full_key {
@@ -56,8 +62,9 @@ struct pin_bucket {
 struct rocks {
 	struct engine engine;
 	rocksdb_t *db;
-	rocksdb_options_t *options;
-	rocksdb_block_based_table_options_t *table;
+	rocksdb_column_family_handle_t *family[FAMILIES];
+	rocksdb_options_t *options[FAMILIES];
+	rocksdb_block_based_table_options_t *table[FAMILIES];
 	rocksdb_cache_t *cache;
 	rocksdb_readoptions_t *read;
 	rocksdb_writeoptions_t *write_sync, *write_lazy;
@@ -101,10 +108,12 @@ void full_key_make(struct full_key *, struct slice partition, struct slice key);
 enum err rocks_flush(struct rocks *);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
-enum err rocks_get(struct rocks *, rocksdb_readoptions_t *, struct slice full_key, struct arena *,
+enum family rocks_family(struct slice key); /* without the partition */
+enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct slice full_key, struct arena *,
 		   struct slice *ret) MUST_CHECK;
-/* Scans full keys [from, until) of the database merged with the overlay (NULL: none). skip: bytes of partition and NUL.
- */
+/* A property of all families, added up; 0 if it cannot be told. */
+uint64_t rocks_property(struct rocks *, const char *name);
+/* Scans the partition's rows, merged with the overlay (NULL: none). */
 enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct overlay *, struct slice partition,
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 

@@ -51,7 +51,7 @@ enum err rocks_tail_read(struct rocks *r)
 	struct arena arena;
 	struct slice value;
 	arena_init(&arena, 64 * KIB);
-	enum err err = rocks_get(r, r->read, COMMIT_KEY, &arena, &value);
+	enum err err = rocks_get(r, FAMILY_ROWS, r->read, COMMIT_KEY, &arena, &value);
 	if (err == ERR_OK) {
 		struct cursor c = cursor_make(value);
 		r->commit_number = cursor_u64(&c);

@@ -91,7 +91,7 @@ static enum err expire_deleted(struct txn *txn, void *call)
 {
 	bool *found = call;
 	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("d"), .until = SLICE("e"), .limit_rows = REAP_PAGE };
+	struct scan_spec spec = { .from = SLICE("r"), .until = SLICE("s"), .limit_rows = REAP_PAGE };
 	*found = false;
 	TRY(txn_scan(txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
@@ -122,10 +122,10 @@ enum err resource_reap(struct store *store, struct slice account, resource_empty
 	arena_init(&arena, 16 * MIB);
 	struct slice partition = resource_account_partition(&arena, account);
 	enum err e =
-		slice_is_set(partition) ? store_read(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
+		slice_is_set(partition) ? store_look(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
 	bool expired = false;
 	if (e == ERR_OK)
-		e = store_read(store, partition, expire_deleted, &expired, &arena);
+		e = store_look(store, partition, expire_deleted, &expired, &arena);
 	if (e == ERR_OK && expired)
 		e = background_write(store, partition, expire_deleted, &expired, &arena);
 	more = expired;

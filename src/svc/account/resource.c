@@ -251,7 +251,7 @@ enum err resource_create_publish(struct txn *txn, void *call)
 void deleted_key(struct key *k, struct slice name, uint64_t ticks)
 {
 	key_init(k);
-	key_tag(k, 'd');
+	key_tag(k, 'r');
 	key_str(k, name);
 	key_u64(k, ticks);
 }
@@ -366,13 +366,13 @@ enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slic
 	struct key from, until;
 	struct rows rows;
 	key_init(&until);
-	key_tag(&until, 'd');
+	key_tag(&until, 'r');
 	key_str_open(&until, prefix);
 	from = until;
 	key_prefix_end(&until);
 	if (slice_is_set(from_name) && slice_cmp(from_name, prefix) > 0) {
 		key_init(&from);
-		key_tag(&from, 'd');
+		key_tag(&from, 'r');
 		key_str(&from, from_name);
 	}
 	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = limit };

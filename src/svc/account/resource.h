@@ -11,7 +11,7 @@
  * transaction.
  *
  * Account partition rows:  <kind> string(key name)  record      'i' u64(generation)  intent      'p' service letter
- * properties 'd' string(name) u64(ticks)  a deleted container that can still be restored The key name is the name,
+ * properties 'r' string(name) u64(ticks)  a deleted container that can still be restored The key name is the name,
  * lower-cased for tables. */
 #ifndef SVC_ACCOUNT_RESOURCE_H
 #define SVC_ACCOUNT_RESOURCE_H

@@ -349,7 +349,7 @@ enum err blob_put(struct txn *txn, const struct blob *v)
 void content_row_key(struct key *k, uint64_t id)
 {
 	key_init(k);
-	key_tag(k, 'd');
+	key_tag(k, KEY_TAG_CONTENT);
 	key_u64(k, id);
 }
 

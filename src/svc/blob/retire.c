@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "svc/blob/build.h"
 #include "svc/blob/manifest.h"
 #include "svc/blob/stage.h"
 #include "svc/common/background.h"
@@ -374,7 +375,7 @@ enum err retire_round(struct store *store, struct slice partition, bool *ret_mor
 	struct arena arena;
 	struct round r = { .worked = false };
 	arena_init(&arena, 64 * MIB);
-	enum err e = store_read(store, partition, apply_peek, &r, &arena);
+	enum err e = store_look(store, partition, apply_peek, &r, &arena);
 	if (e == ERR_OK && r.worked)
 		e = background_write(store, partition, apply_round, &r, &arena);
 	arena_fini(&arena);
@@ -427,6 +428,19 @@ static enum err release_stagings(struct txn *txn, size_t *ret_count)
 	return ERR_OK;
 }
 
+static enum err release_builds(struct txn *txn, size_t *ret_count)
+{
+	struct rows rows;
+	struct scan_spec spec = {
+		.from = SLICE("k"), .until = SLICE("l"), .limit_rows = RETIRE_RECORDS_PER_COMMIT, .keys_only = true
+	};
+	TRY(txn_scan(txn, &spec, &rows));
+	for (size_t i = 0; i < rows.count; i++)
+		TRY(build_drop_row(txn, rows.row[i].key));
+	*ret_count = rows.count;
+	return ERR_OK;
+}
+
 static enum err apply_empty(struct txn *txn, void *call)
 {
 	struct round *r = call;
@@ -437,6 +451,8 @@ static enum err apply_empty(struct txn *txn, void *call)
 		TRY(release_records(txn, 'h', &count));
 	if (!count)
 		TRY(release_stagings(txn, &count));
+	if (!count)
+		TRY(release_builds(txn, &count));
 	return count ? ERR_OK : apply_round(txn, call);
 }
 

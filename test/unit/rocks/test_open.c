@@ -126,14 +126,17 @@ static void a_second_server_is_refused(void **state)
 	still_there();
 }
 
-static void a_newer_format_is_refused(void **state)
+static void another_format_is_refused(void **state)
 {
 	struct engine *e;
 	make_store();
-	write_file("FORMAT", "zaffre 2\n");
+	write_file("FORMAT", "zaffre 3\n");
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("use a newer program");
 	write_file("FORMAT", "zaffre 1\n");
+	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
+	expect_message("only the program that wrote it can read");
+	write_file("FORMAT", "zaffre 2\n");
 	still_there();
 }
 
@@ -152,7 +155,7 @@ static void a_damaged_format_is_refused(void **state)
 	unlink(path);
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("FORMAT file is missing");
-	write_file("FORMAT", "zaffre 1\n");
+	write_file("FORMAT", "zaffre 2\n");
 	still_there();
 }
 
@@ -160,7 +163,7 @@ static void a_damaged_format_is_refused(void **state)
 static void a_half_made_store_is_finished(void **state)
 {
 	struct engine *e;
-	write_file("FORMAT", "zaffre 1 new\n");
+	write_file("FORMAT", "zaffre 2 new\n");
 	assert_int_equal(open_it(true, &e), ERR_OK);
 	put(e, "k", "v");
 	e->ops->close(e);
@@ -319,7 +322,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_store_is_made_once),
 		T(a_second_server_is_refused),
-		T(a_newer_format_is_refused),
+		T(another_format_is_refused),
 		T(a_damaged_format_is_refused),
 		T(a_half_made_store_is_finished),
 		T(a_lost_database_is_not_made_anew),
