@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sink of a request's body: memory for documents, the payload (hashed on the way) for data.
  *
- * A payload that stays in memory is hashed and appended on the loop. A longer one goes through two buffers: the loop
- * fills one while a worker hashes and writes the other; when both are full the socket is not read, so a fast sender
- * waits in its own TCP window. The worker that takes the last piece also ends the payload, because sealing may block.
+ * A payload that stays in memory is hashed and appended on the loop; the MD5 of one whose length was announced waits
+ * for the end of the loop's turn, where all that ended in it are hashed side by side (body_hash_turn). A longer one
+ * goes through two buffers: the loop fills one while a worker writes the other and the hasher takes its MD5; when both
+ * are full the socket is not read, so a fast sender waits in its own TCP window. The worker that takes the last piece
+ * also ends the payload, because sealing may block.
  *
- * States: began -> (fill, flush)* -> ended -> finished, or error. While `working`, the writer, the hashes and `busy`
- * belong to the worker and ex->pending counts it. */
+ * States: began -> (fill, flush)* -> ended -> finished, or error. While `working` (parts of it: one for the worker, one
+ * for the hasher, one for the turn's end), the writer, the hashes and `busy` belong to those and ex->pending counts
+ * them. */
 #include <assert.h>
 
 #include "rest/exchange_int.h"
 #include "rest/op.h"
+
+enum {
+	MD5_TURN_MIN_BYTES = 256,      /* less is not worth the lanes */
+	MD5_TURN_LANES = 64,	       /* handed over at once */
+	WRITE_STEP_BYTES = 128 * 1024, /* checksummed and copied while it is in the cache */
+};
 
 static struct body_sink *sink_of(struct exchange *ex)
 {
@@ -35,16 +44,24 @@ enum err body_begin(struct exchange *ex)
 			       &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
+	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && ex->head.has_content_length &&
+			 ex->head.content_length >= MD5_TURN_MIN_BYTES &&
+			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
 	return ERR_OK;
+}
+
+static void crc_piece(struct exchange *ex, struct slice bytes)
+{
+	if (ex->req.want_crc64)
+		sink_of(ex)->crc64 = hash_crc64(sink_of(ex)->crc64, bytes);
 }
 
 static void hash_piece(struct exchange *ex, struct slice bytes)
 {
 	struct body_sink *k = sink_of(ex);
-	if (ex->req.want_md5)
+	if (ex->req.want_md5 && !k->md5_at_turn)
 		hash_md5_update(&k->md5, bytes);
-	if (ex->req.want_crc64)
-		k->crc64 = hash_crc64(k->crc64, bytes);
+	crc_piece(ex, bytes);
 }
 
 static void hash_end(struct exchange *ex)
@@ -66,7 +83,6 @@ static enum err finish_payload(struct exchange *ex)
 	struct body_sink *k = sink_of(ex);
 	struct payload_writer *w = k->writer;
 	k->writer = NULL;
-	hash_end(ex);
 	return payload_finish(w, &ex->req.payload);
 }
 
@@ -79,34 +95,69 @@ static void buffer_release(struct exchange *ex, struct body_buffer *b)
 	*b = (struct body_buffer){ 0 };
 }
 
-static void work_run(struct io_work *w)
+static void work_begin(struct exchange *ex)
 {
-	struct exchange *ex = io_container_of(w, struct exchange, sink.work);
+	sink_of(ex)->working++;
+	ex->pending++;
+}
+
+/* True: that was the last part. */
+static bool work_end(struct exchange *ex)
+{
+	ex->pending--;
+	return --sink_of(ex)->working == 0;
+}
+
+/* On a worker. */
+static void write_run(struct io_work *w)
+{
+	struct exchange *ex = io_container_of(w, struct exchange, sink.write);
 	struct body_sink *k = sink_of(ex);
-	k->work_error = k->busy.len ? append(ex, slice_make(k->busy.ptr, k->busy.len)) : ERR_OK;
-	if (k->work_error == ERR_OK && k->last)
-		k->work_error = finish_payload(ex);
+	struct slice rest = slice_make(k->busy.ptr, k->busy.len);
+	k->write_error = ERR_OK;
+	while (rest.len && k->write_error == ERR_OK) {
+		struct slice now = slice_first(rest, WRITE_STEP_BYTES);
+		crc_piece(ex, now);
+		k->write_error = payload_append(k->writer, now);
+		rest = slice_from(rest, now.len);
+	}
+	if (k->write_error == ERR_OK && k->last)
+		k->write_error = finish_payload(ex);
 }
 
 static void submit(struct exchange *ex);
 
-static void work_done(struct io_work *w)
+/* The window was written and hashed. */
+static void window_done(struct exchange *ex)
 {
-	struct exchange *ex = io_container_of(w, struct exchange, sink.work);
 	struct body_sink *k = sink_of(ex);
-	k->working = false;
-	ex->pending--;
-	if (k->work_error != ERR_OK)
-		k->error = k->work_error;
-	else if (k->last)
+	if (k->write_error != ERR_OK) {
+		k->error = k->write_error;
+	} else if (k->last) {
+		hash_end(ex);
 		k->finished = true;
+	}
 	buffer_release(ex, &k->busy);
 	if (ex->conn && k->error == ERR_OK && !k->finished && (k->ended || k->fill.len == k->fill.cap))
 		submit(ex);
 	conn_resume(ex);
 }
 
-/* Hands the filled buffer to a worker; none may be working. */
+static void write_done(struct io_work *w)
+{
+	struct exchange *ex = io_container_of(w, struct exchange, sink.write);
+	if (work_end(ex))
+		window_done(ex);
+}
+
+static void hash_done(struct io_task *t)
+{
+	struct exchange *ex = io_container_of(t, struct exchange, sink.hash.done);
+	if (work_end(ex))
+		window_done(ex);
+}
+
+/* Hands the filled buffer to a worker and to the hasher; none may be working. */
 static void submit(struct exchange *ex)
 {
 	struct body_sink *k = sink_of(ex);
@@ -116,15 +167,22 @@ static void submit(struct exchange *ex)
 	k->busy = k->fill;
 	k->fill = (struct body_buffer){ 0 };
 	k->last = k->ended;
-	k->work = (struct io_work){ .home = ex->rl->loop, .run = work_run, .done = work_done };
-	enum err e = io_pool_submit(ex->req.server->workers, &k->work);
+	k->write = (struct io_work){ .home = ex->rl->loop, .run = write_run, .done = write_done };
+	enum err e = io_pool_submit(ex->req.server->workers, &k->write);
 	if (e != ERR_OK) {
 		k->error = e;
 		buffer_release(ex, &k->busy);
 		return;
 	}
-	k->working = true;
-	ex->pending++;
+	work_begin(ex);
+	if (!ex->req.want_md5 || k->busy.len == 0)
+		return;
+	k->hash = (struct hash_job){ .home = ex->rl->loop,
+				     .done.run = hash_done,
+				     .state = &k->md5,
+				     .bytes = slice_make(k->busy.ptr, k->busy.len) };
+	work_begin(ex);
+	hasher_submit(ex->req.server->hasher, &k->hash);
 }
 
 static bool stays_inline(struct exchange *ex, size_t bytes)
@@ -251,6 +309,48 @@ static bool finish_memory(struct exchange *ex)
 	return true;
 }
 
+/* The payload is in memory and complete, but for its MD5. */
+static void turn_join(struct exchange *ex)
+{
+	struct rest_loop *rl = ex->rl;
+	sink_of(ex)->next_at_turn = NULL;
+	if (!rl->hash_first) {
+		rl->hash_last = &rl->hash_first;
+		rl->hash_task.run = body_hash_turn;
+		io_loop_defer(rl->loop, &rl->hash_task);
+	}
+	*rl->hash_last = ex;
+	rl->hash_last = &sink_of(ex)->next_at_turn;
+	work_begin(ex);
+}
+
+/* Some of those that joined, from *first on. */
+static void turn_hash(struct exchange **first)
+{
+	struct hash_md5_piece piece[MD5_TURN_LANES];
+	size_t count = 0;
+	struct exchange *end = *first;
+	for (; end && count < MD5_TURN_LANES; end = sink_of(end)->next_at_turn)
+		piece[count++] = (struct hash_md5_piece){ &sink_of(end)->md5, end->req.payload.inline_bytes };
+	hash_md5_update_many(piece, count);
+	while (*first != end) {
+		struct exchange *ex = *first;
+		*first = sink_of(ex)->next_at_turn;
+		hash_end(ex);
+		work_end(ex);
+		conn_resume(ex);
+	}
+}
+
+void body_hash_turn(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, hash_task);
+	struct exchange *first = rl->hash_first;
+	rl->hash_first = NULL; /* what goes on from here may join again: that is the next turn's */
+	while (first)
+		turn_hash(&first);
+}
+
 bool body_finish(struct exchange *ex)
 {
 	struct body_sink *k = sink_of(ex);
@@ -269,6 +369,11 @@ bool body_finish(struct exchange *ex)
 	if (k->error == ERR_OK)
 		k->error = finish_payload(ex);
 	k->finished = k->error == ERR_OK;
+	if (k->finished && k->md5_at_turn) {
+		turn_join(ex);
+		return false;
+	}
+	hash_end(ex);
 	return true;
 }
 

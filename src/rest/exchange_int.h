@@ -14,6 +14,7 @@
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/pool.h"
+#include "rest/hasher.h"
 #include "rest/request.h"
 #include "rest/server.h"
 #include "wire/hash.h"
@@ -45,14 +46,17 @@ struct body_sink {
 	uint64_t received_bytes;
 	struct buf memory;	 /* BODY_MEMORY that did not come in one piece */
 	struct body_buffer fill; /* being filled by the loop */
-	struct body_buffer busy; /* being hashed and written by a worker */
-	bool working;
-	bool last;     /* the work at hand ends the payload */
-	bool ended;    /* everything was received */
-	bool finished; /* req.payload is complete and owned */
+	struct body_buffer busy; /* being written by a worker and hashed by the hasher */
+	unsigned working;	 /* parts of the work under way */
+	bool last;		 /* the work at hand ends the payload */
+	bool ended;		 /* everything was received */
+	bool finished;		 /* req.payload is complete and owned */
 	enum err error;
-	enum err work_error;
-	struct io_work work;
+	enum err write_error;
+	struct io_work write;
+	struct hash_job hash;
+	bool md5_at_turn; /* the MD5 is taken of the whole payload at the end of the loop's turn */
+	struct exchange *next_at_turn;
 };
 
 /* How the body lies in the byte stream (conn.c). */
@@ -131,6 +135,8 @@ struct rest_loop {
 	size_t free_exchange_count, live_exchanges;
 	struct free_buffer *free_buffers; /* BODY_BUFFER_BYTES each */
 	size_t free_buffer_count, live_buffers;
+	struct exchange *hash_first, **hash_last; /* their bodies ended in this turn (body.c) */
+	struct io_task hash_task;
 	struct conn *conns;
 	atomic_size_t conn_count;
 	bool draining;
@@ -178,6 +184,7 @@ enum err body_take(struct exchange *, struct slice bytes, size_t *ret_taken);
 bool body_finish(struct exchange *);
 void body_drop(struct exchange *); /* gives up what is not finished; not while working */
 void body_free(struct exchange *);
+void body_hash_turn(struct io_task *); /* a rest_loop's hash_task */
 
 /* conn.c: something the exchange waited for is there. */
 void conn_resume(struct exchange *);

@@ -274,6 +274,7 @@ static enum err start_threads(struct rest_server *s)
 	if (workers < 2)
 		workers = 2;
 	TRY(io_pool_new(workers, &s->workers));
+	TRY(hasher_new((cores + 1) / 2, &s->hasher));
 	TRY(copy_jobs_new(s->store, &s->copies));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));
 	if (!s->loops)
@@ -296,6 +297,7 @@ static void server_free(struct rest_server *s)
 {
 	copy_jobs_free(s->copies);
 	io_pool_free(s->workers);
+	hasher_free(s->hasher);
 	for (size_t i = 0; i < s->loop_count; i++)
 		loop_free(s->loops[i]);
 	free(s->loops);

@@ -18,6 +18,7 @@
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
 struct io_pool;
 struct copy_jobs; /* rest/copy_job.h */
+struct hasher;	  /* rest/hasher.h */
 struct rest_loop;
 struct rest_listener_state;
 
@@ -66,6 +67,7 @@ struct rest_server {
 	struct auth_account *accounts;
 	size_t account_count;
 	struct io_pool *workers;
+	struct hasher *hasher;
 	struct copy_jobs *copies;
 	/* private to rest/server.c and rest/conn.c */
 	struct rest_loop **loops;

@@ -116,6 +116,49 @@ static void chunked_bodies_come_back_whole(void **state)
 	close(fd);
 }
 
+/* Bodies that end in the same turn of a loop, and windows of bodies under way at once, share the lanes of one hash:
+ * each must get its own, also when neighbours leave in the middle. */
+static void bodies_side_by_side_keep_their_hashes(void **state)
+{
+	enum { SMALL = 48, LARGE = 6, LARGE_BYTES = 2600000, PART_BYTES = 130000 };
+	unsigned char *bytes[SMALL + LARGE];
+	size_t length[SMALL + LARGE];
+	int fd[SMALL + LARGE], gone[SMALL];
+	for (size_t i = 0; i < SMALL + LARGE; i++) {
+		length[i] = i < SMALL ? i * i * 14 : LARGE_BYTES + i * 777;
+		bytes[i] = pattern(length[i], (unsigned)i + 900);
+		fd[i] = client_connect();
+	}
+	for (size_t i = 0; i < SMALL; i++)
+		gone[i] = client_connect();
+	for (size_t i = 0; i < SMALL + LARGE; i++)
+		client_sendf(fd[i], "PUT /acct/c/beside-%zu?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", i,
+			     H.sas, length[i]);
+	for (size_t at = 0; at < LARGE_BYTES / 2; at += PART_BYTES)
+		for (size_t i = SMALL; i < SMALL + LARGE; i++)
+			client_send(fd[i], bytes[i] + at, PART_BYTES);
+	for (size_t i = 0; i < SMALL; i++) {
+		client_send(fd[i], bytes[i], length[i]);
+		client_sendf(gone[i],
+			     "PUT /acct/c/gone-%zu?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n%5000d", i,
+			     H.sas, 1);
+		close(gone[i]);
+	}
+	size_t sent = (LARGE_BYTES / 2 + PART_BYTES - 1) / PART_BYTES * PART_BYTES;
+	for (size_t i = SMALL; i < SMALL + LARGE; i++)
+		client_send(fd[i], bytes[i] + sent, length[i] - sent);
+	for (size_t i = 0; i < SMALL + LARGE; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "beside-%zu", i);
+		client_receive(fd[i], false, &A);
+		assert_int_equal(A.status, 201);
+		expect_md5(bytes[i], length[i]);
+		get_and_compare(fd[i], name, bytes[i], length[i]);
+		close(fd[i]);
+		free(bytes[i]);
+	}
+}
+
 static void a_body_split_at_every_byte_of_a_small_request(void **state)
 {
 	char request[1024];
@@ -763,6 +806,7 @@ int main(void)
 		cmocka_unit_test(health_answers_on_every_port_without_an_account),
 		cmocka_unit_test(bodies_of_every_size_come_back_whole),
 		cmocka_unit_test(chunked_bodies_come_back_whole),
+		cmocka_unit_test(bodies_side_by_side_keep_their_hashes),
 		cmocka_unit_test(a_body_split_at_every_byte_of_a_small_request),
 		cmocka_unit_test(pipelined_requests_are_answered_in_order),
 		cmocka_unit_test(continue_only_when_the_request_has_a_chance),
