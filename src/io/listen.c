@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 4096 };
+enum { LISTEN_BACKLOG = 4096, FILES_LEAST = 128, FILES_PART = 8 };
 
 static void listen_explain(struct buf *message, const char *host, uint16_t port, int error)
 {
@@ -76,6 +76,19 @@ static void address_text(const struct sockaddr_storage *a, char text[IO_ADDRESS_
 	}
 }
 
+/* Files come before connections: an engine that cannot open its next log has to stop, a client that is not taken now
+ * comes again. Descriptors are given out from the lowest, so a number this high says how many are taken. */
+static bool is_for_files(int fd)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
+		return false;
+	rlim_t files = r.rlim_cur / FILES_PART + FILES_LEAST;
+	if (files > r.rlim_cur / 2)
+		files = r.rlim_cur / 2;
+	return (rlim_t)fd >= r.rlim_cur - files;
+}
+
 enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_address[IO_ADDRESS_TEXT_BYTES])
 {
 	struct sockaddr_storage peer = { .ss_family = AF_INET };
@@ -98,6 +111,10 @@ enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_a
 		default:
 			return IO_ACCEPT_NONE;
 		}
+	}
+	if (is_for_files(fd)) {
+		close(fd);
+		return IO_ACCEPT_EXHAUSTED;
 	}
 	int one = 1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

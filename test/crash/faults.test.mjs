@@ -17,7 +17,7 @@ import { random } from './random.mjs';
 const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? 8);
 const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const KIND = { allocC: 1, allocAll: 2, write: 3, sync: 4, open: 5, read: 6 };
-const ERRNO = { EIO: 5, ENOMEM: 12, EMFILE: 24, ENOSPC: 28 };
+const ERRNO = { EIO: 5, ENOMEM: 12, ENFILE: 23, EMFILE: 24, ENOSPC: 28 };
 const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
 const library = canPreload ? buildPreload('test/crash/faults.c') : undefined;
 
@@ -132,6 +132,15 @@ class Work {
 		if (query && query.status < 500) assert.equal(query.status, this.entities.size ? 200 : 404, query.text);
 	}
 
+	// Enough rows for the engine to need new files.
+	async fill() {
+		for (let i = 0; i < 400 && this.server.running; i++) {
+			const name = `f${this.n++}`;
+			const body = Buffer.alloc(30_000, `${name};`);
+			this.wrote(await this.ask('blob', 'PUT', `/faults/${name}`, { body, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201, () => this.blobs.set(name, body));
+		}
+	}
+
 	// On a server without faults.
 	async verify() {
 		const blob = new Client(this.server);
@@ -199,6 +208,7 @@ async function trial(t, kind, errno, sticky, rounds, most) {
 			const what = `seed ${SEED}: ${kind} call ${n} ${sticky ? 'and all later' : ''} fails with errno ${errno}`;
 			faults.arm(KIND[kind], n, sticky, errno);
 			await provoke(work, 6);
+			if (kind === 'open') await work.fill();
 			count.hits += faults.hits > 0;
 			faults.disarm();
 			const told = server.stderr;
@@ -288,6 +298,7 @@ describe('faults', () => {
 		test(`writes find no space ${how}`, { skip }, (t) => trial(t, 'write', ERRNO.ENOSPC, sticky, Math.ceil(ROUNDS / 2), 14));
 		test(`syncs fail ${how}`, { skip }, (t) => trial(t, 'sync', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 2), 14));
 		test(`reads fail ${how}`, { skip }, (t) => trial(t, 'read', ERRNO.EIO, sticky, Math.ceil(ROUNDS / 3), 5));
+		for (const errno of ['EMFILE', 'ENFILE', 'EIO']) test(`opens fail ${how} with ${errno}`, { skip }, (t) => trial(t, 'open', ERRNO[errno], sticky, Math.ceil(ROUNDS / 4), 2));
 		for (const [kind, errno, most] of [['allocC', ERRNO.ENOMEM, 60], ['open', ERRNO.EMFILE, 40], ['open', ERRNO.EIO, 40], ['read', ERRNO.EIO, 26], ['write', ERRNO.EIO, 12], ['write', ERRNO.ENOSPC, 12], ['sync', ERRNO.EIO, 9]])
 			test(`at start, ${kind} fails ${how} with errno ${errno}`, { skip }, (t) => startTrial(t, kind, errno, sticky, ROUNDS, most));
 	}

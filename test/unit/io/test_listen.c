@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Listening sockets: messages that say what to do, accepting, running out of descriptors. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -99,12 +100,48 @@ static void without_descriptors_the_backlog_still_drains(void **state)
 	close(reserve);
 }
 
+/* An engine that cannot open its next log has to stop: connections leave it some. */
+static void files_come_before_connections(void **state)
+{
+	int listener, fd = -1, reserve = io_reserve_fd(), taken[64];
+	uint16_t port;
+	char address[IO_ADDRESS_TEXT_BYTES];
+	size_t n = 0;
+	struct rlimit old, low;
+	assert_int_equal(io_listen("127.0.0.1", 0, &listener, &port, &message), ERR_OK);
+	int client = connect_to(port);
+	getrlimit(RLIMIT_NOFILE, &old);
+	low = old;
+	low.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	do
+		taken[n++] = dup(client);
+	while (taken[n - 1] >= 0 && taken[n - 1] < 31); /* half of so few are for files */
+	enum io_accept late = accept_soon(listener, &reserve, &fd, address);
+	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (n)
+		close(taken[--n]);
+	close(client);
+	client = connect_to(port);
+	enum io_accept again = accept_soon(listener, &reserve, &fd, address);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(late, IO_ACCEPT_EXHAUSTED);
+	assert_true(file >= 0);
+	assert_int_equal(again, IO_ACCEPTED);
+	close(fd);
+	close(file);
+	close(client);
+	close(listener);
+	close(reserve);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_say_what_to_do),
 		cmocka_unit_test(accepts_and_tells_who),
 		cmocka_unit_test(without_descriptors_the_backlog_still_drains),
+		cmocka_unit_test(files_come_before_connections),
 	};
 	buf_init(&message, 4096);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
