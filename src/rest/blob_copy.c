@@ -6,14 +6,15 @@
 #include "svc/blob/copy.h"
 
 #include "rest/blob_tags.h"
+#include "rest/copy_build.h"
 #include "rest/copy_job.h"
 #include "rest/copy_source.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
+#include "wire/hash.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
 #define SYNC_COPY_MAX_BYTES (256 * MIB)
-#define COPY_MAX_BYTES	    ((uint64_t)BLOB_EXTENTS_IN_RECORD * LIMIT_EXTENT_BYTES)
 
 enum copy_form { FORM_ASYNC, FORM_SYNC, FORM_PUT, FORM_INCREMENTAL };
 
@@ -26,6 +27,7 @@ struct copy_call {
 	bool own_metadata; /* given with the request: instead of the source's */
 	bool copy_tags;	   /* x-ms-copy-source-tag-option: COPY */
 	bool source_properties;
+	bool with_blocks; /* the block list comes along */
 };
 
 /* --- what the destination takes from the source
@@ -85,22 +87,80 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 /* --- the ways a copy goes
  * ------------------------------------------------------------------------------------------------------------ */
 
+static void take_md5(struct request *r, struct copy_call *c)
+{
+	if (c->form != FORM_PUT && c->copy.put.http.has_md5)
+		return;
+	c->copy.put.http.has_md5 = true;
+	memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
+}
+
 static enum err fetch(struct request *r)
 {
 	struct copy_call *c = r->call;
 	bool only_extents = c->copy.put.type != BLOB_BLOCK;
 	TRY(copy_source_fetch(r, &c->source, c->found, only_extents));
 	c->copy.put.payload = &r->payload;
-	if (c->form == FORM_PUT || !c->copy.put.http.has_md5) {
-		c->copy.put.http.has_md5 = true;
-		memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
+	take_md5(r, c);
+	return ERR_OK;
+}
+
+/* Bytes that go by are hashed, for the checks of the request and the blob's MD5. */
+struct block_hashes {
+	struct hash_md5 md5;
+	uint64_t crc64;
+};
+
+static bool hash_seen(void *arg, struct slice bytes)
+{
+	struct block_hashes *h = arg;
+	hash_md5_update(&h->md5, bytes);
+	h->crc64 = hash_crc64(h->crc64, bytes);
+	return true;
+}
+
+static enum err build_blocks(struct request *r, struct copy_call *c, struct block_hashes *h)
+{
+	struct copy_build build = { .store = r->server->store,
+				    .partition = c->partition,
+				    .kind = BUILD_MANIFEST,
+				    .seen = hash_seen,
+				    .arg = h,
+				    .built = { .content_id = c->copy.put.content_id } };
+	enum err e = copy_build_init(&build);
+	if (e == ERR_OK)
+		e = copy_build_add(&build, &c->found->blocks);
+	if (e == ERR_OK)
+		e = copy_build_finish(&build);
+	copy_build_fini(&build);
+	c->copy.built = build.built;
+	return e;
+}
+
+/* On a worker: the source's blocks become blocks of the destination. What the last commit then refuses is given back in
+ * the background. */
+static enum err fetch_blocks(struct request *r)
+{
+	struct copy_call *c = r->call;
+	struct block_hashes h = { .crc64 = 0 };
+	hash_md5_init(&h.md5);
+	enum err e = build_blocks(r, c, &h);
+	hash_md5_final(&h.md5, r->body_md5);
+	r->body_crc64 = h.crc64;
+	if (e == ERR_OK)
+		e = copy_source_check(r, &c->source);
+	if (e != ERR_OK) {
+		copy_build_drop(r->server->store, c->partition, c->copy.put.content_id);
+		return e;
 	}
+	take_md5(r, c);
 	return ERR_OK;
 }
 
 static enum err start_job(struct request *r)
 {
 	struct copy_call *c = r->call;
+	bool append = c->copy.put.type == BLOB_APPEND;
 	struct copy_job_spec spec = { .partition = c->partition,
 				      .name = r->object,
 				      .id = c->copy.copy.id,
@@ -108,7 +168,11 @@ static enum err start_job(struct request *r)
 				      .content_id = rng_u64(r->rng),
 				      .total_bytes = c->found->length,
 				      .piece = c->found->piece,
-				      .piece_count = c->found->piece_count };
+				      .piece_count = append ? 0 : c->found->piece_count,
+				      .blocks = c->with_blocks ? &c->found->blocks : NULL,
+				      .source_content_id = c->found->blob.content.id };
+	if (append)
+		TRY(blob_find(c->source.part, &spec.source_partition));
 	return copy_jobs_start(r->server->copies, &spec);
 }
 
@@ -123,20 +187,25 @@ static bool can_share(const struct request *r, const struct copy_call *c)
 }
 
 /* The bytes that were read come along: at once, or by a job. */
-static void bring_bytes(struct request *r, struct copy_call *c)
+static enum err bring_bytes(struct request *r, struct copy_call *c)
 {
 	uint64_t length = c->found->length;
 	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) &&
 		     (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
 	c->copy.copy.copied_bytes = later ? 0 : length;
+	c->with_blocks = c->form != FORM_PUT && c->copy.put.type == BLOB_BLOCK && c->found->blocks.count;
 	if (later) {
 		c->copy.copy.status = COPY_PENDING;
 		request_step_write(r, c->partition, blob_apply_copy);
 		request_step_call(r, start_job);
-		return;
+		return ERR_OK;
 	}
-	request_step_work(r, fetch);
+	/* Blocks are committed before the blob is: not for a destination that is going to refuse them. */
+	if (c->with_blocks)
+		TRY(store_read(r->server->store, c->partition, blob_apply_copy, &c->copy, r->arena));
+	request_step_work(r, c->with_blocks ? fetch_blocks : fetch);
 	request_step_write(r, c->partition, blob_apply_copy);
+	return ERR_OK;
 }
 
 /* Somebody wrote to the source between the read and the commit: what was read is still there to copy, if not to share.
@@ -146,7 +215,7 @@ static enum err after_share(struct request *r)
 	struct copy_call *c = r->call;
 	if (c->copy.source_changed) {
 		c->copy.source = (struct blob_target){ .name = SLICE_NONE };
-		bring_bytes(r, c);
+		return bring_bytes(r, c);
 	}
 	return ERR_OK;
 }
@@ -172,12 +241,10 @@ static enum err decide(struct request *r)
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
-	if (c->copy.put.type != BLOB_PAGE && length > COPY_MAX_BYTES)
+	if (c->form == FORM_PUT && length > COPY_PIECES_MAX_BYTES)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
-	if (!can_share(r, c)) {
-		bring_bytes(r, c);
-		return ERR_OK;
-	}
+	if (!can_share(r, c))
+		return bring_bytes(r, c);
 	const struct blob_get_call *g = c->found;
 	c->copy.source = (struct blob_target){ .name = g->target.name,
 					       .snapshot_ticks = g->target.snapshot_ticks,
@@ -283,7 +350,7 @@ static enum err format_copy(struct request *r)
 	r->response.status = c->form == FORM_PUT ? 201 : 202;
 	blob_put_etag(r, b->etag, b->modified_ticks);
 	blob_put_version(r, b);
-	if (c->form == FORM_PUT || (c->form == FORM_SYNC && c->copy.put.payload))
+	if (c->form == FORM_PUT || (c->form == FORM_SYNC && (c->copy.put.payload || c->copy.built.content_id)))
 		body_checks_put_headers(r, true, true);
 	if (c->form == FORM_PUT) {
 		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));

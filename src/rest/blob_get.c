@@ -89,6 +89,7 @@ static enum err parse_get(struct request *r)
 	if (r->head->method == HTTP_HEAD)
 		return ERR_OK;
 	c->get.want_bytes = true;
+	c->get.for_copy = r->parent != NULL; /* the only parts that get blobs are sources of copies */
 	request_pin(r);
 	return parse_range(r, c);
 }

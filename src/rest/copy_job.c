@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "rest/copy_build.h"
 #include "rest/copy_source.h"
-#include "svc/blob/copy.h"
+#include "svc/blob/append.h"
 #include "svc/common/background.h"
 
 enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024 };
@@ -64,9 +65,11 @@ static bool say_progress(struct copy_job *j)
 	return step(j, &c) == ERR_OK && !c.gone;
 }
 
-static void say_end(struct copy_job *j, enum err result, const struct payload *payload)
+static void say_end(struct copy_job *j, enum err result, const struct payload *payload, const struct copy_built *built)
 {
 	struct blob_copy_step_call c = { .status = result == ERR_OK ? COPY_SUCCESS : COPY_FAILED, .payload = payload };
+	if (built)
+		c.built = *built;
 	if (result != ERR_OK)
 		c.description = arena_printf(&j->arena, "%d %s \"%s\"", err_info(result)->http_status,
 					     err_info(result)->code, err_info(result)->text);
@@ -77,7 +80,7 @@ static void say_end(struct copy_job *j, enum err result, const struct payload *p
 		payload_abandon(j->jobs->store, (struct payload *)(uintptr_t)payload);
 }
 
-/* Block and append blobs: all bytes into a payload, published at the end. */
+/* Block blobs without a block list: all bytes into a payload, published at the end. */
 static enum err copy_payload(struct copy_job *j, struct piece_reader *reader, struct payload_writer *w,
 			     bool *ret_stopped)
 {
@@ -109,8 +112,58 @@ static void run_payload(struct copy_job *j, struct piece_reader *reader)
 			e = payload_finish(w, &payload);
 	}
 	if (!stopped)
-		say_end(j, e, e == ERR_OK ? &payload : NULL);
+		say_end(j, e, e == ERR_OK ? &payload : NULL, NULL);
 	payload_fini(&payload);
+}
+
+/* Block lists and append blobs: block by block. */
+static bool block_bytes_seen(void *arg, struct slice bytes)
+{
+	struct copy_job *j = arg;
+	j->copied += bytes.len;
+	return say_progress(j);
+}
+
+static enum err add_appended(struct copy_job *j, struct copy_build *build)
+{
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !build->stopped && build->built.length_bytes < j->spec.total_bytes) {
+		struct arena arena;
+		struct append_blocks_call c = { .content_id = j->spec.source_content_id,
+						.offset = build->built.length_bytes,
+						.end = j->spec.total_bytes };
+		arena_init(&arena, 32 * MIB);
+		e = store_read(j->jobs->store, j->spec.source_partition, append_apply_blocks, &c, &arena);
+		/* The source was deleted or replaced, and its rows were given back. */
+		e = e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
+		if (e == ERR_OK)
+			e = copy_build_add(build, &c.blocks);
+		/* Their ids go with the arena. */
+		if (e == ERR_OK && !build->stopped)
+			e = copy_build_finish(build);
+		arena_fini(&arena);
+	}
+	return e;
+}
+
+static void run_blocks(struct copy_job *j)
+{
+	struct copy_build build = { .store = j->jobs->store,
+				    .partition = j->spec.partition,
+				    .kind = j->spec.blocks ? BUILD_MANIFEST : BUILD_APPEND,
+				    .seen = block_bytes_seen,
+				    .arg = j,
+				    .built = { .content_id = j->spec.content_id } };
+	enum err e = copy_build_init(&build);
+	if (e == ERR_OK)
+		e = j->spec.blocks ? copy_build_add(&build, j->spec.blocks) : add_appended(j, &build);
+	if (e == ERR_OK && !build.stopped)
+		e = copy_build_finish(&build);
+	if (!build.stopped)
+		say_end(j, e, NULL, e == ERR_OK ? &build.built : NULL);
+	copy_build_fini(&build);
+	/* Whatever a blob did not take. */
+	copy_build_drop(j->jobs->store, j->spec.partition, j->spec.content_id);
 }
 
 /* Page blobs: written range by range; holes of the source stay holes. */
@@ -159,7 +212,7 @@ static void run_pages(struct copy_job *j)
 		j->copied = at;
 	}
 	if (!gone)
-		say_end(j, e, NULL);
+		say_end(j, e, NULL, NULL);
 }
 
 static void *job_main(void *arg)
@@ -169,6 +222,8 @@ static void *job_main(void *arg)
 	j->said_ns = base_monotonic_ns();
 	if (j->spec.type == BLOB_PAGE)
 		run_pages(j);
+	else if (j->spec.blocks || slice_is_set(j->spec.source_partition))
+		run_blocks(j);
 	else
 		run_payload(j, &reader);
 	extent_unpin(j->jobs->store, j->pin);
@@ -223,16 +278,40 @@ static struct copy_job *free_slot(struct copy_jobs *jobs)
 	return NULL;
 }
 
+static enum err own_blocks(struct copy_job *j, const struct manifest *from)
+{
+	struct manifest *m = ARENA_NEW(&j->arena, struct manifest);
+	if (!m)
+		return ERR_NO_MEMORY;
+	m->block = ARENA_NEW_ARRAY(&j->arena, struct block, from->count ? from->count : 1);
+	for (; m->block && m->count < from->count; m->count++) {
+		struct block b = from->block[m->count];
+		struct extent_ref *extents = ARENA_NEW_ARRAY(&j->arena, struct extent_ref, b.extent_count);
+		b.id = arena_dup(&j->arena, b.id);
+		if (!extents || !slice_is_set(b.id))
+			return ERR_NO_MEMORY;
+		memcpy(extents, b.extents, b.extent_count * sizeof *extents);
+		b.extents = extents;
+		m->block[m->count] = b;
+	}
+	j->spec.blocks = m;
+	return m->block ? ERR_OK : ERR_NO_MEMORY;
+}
+
 /* The pieces that lie in memory belong to the request: they are copied too. */
 static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 {
 	j->spec = *spec;
 	j->spec.partition = arena_dup(&j->arena, spec->partition);
 	j->spec.name = arena_dup(&j->arena, spec->name);
+	j->spec.source_partition = arena_dup(&j->arena, spec->source_partition);
 	struct blob_piece *piece =
 		ARENA_NEW_ARRAY(&j->arena, struct blob_piece, spec->piece_count ? spec->piece_count : 1);
-	if (!piece || !slice_is_set(j->spec.partition) || !slice_is_set(j->spec.name))
+	if (!piece || !slice_is_set(j->spec.partition) || !slice_is_set(j->spec.name) ||
+	    slice_is_set(j->spec.source_partition) != slice_is_set(spec->source_partition))
 		return ERR_NO_MEMORY;
+	if (spec->blocks)
+		return own_blocks(j, spec->blocks);
 	for (size_t i = 0; i < spec->piece_count; i++) {
 		piece[i] = spec->piece[i];
 		if (slice_is_set(piece[i].bytes)) {

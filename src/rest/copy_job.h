@@ -23,6 +23,9 @@ struct copy_job_spec {
 	uint64_t total_bytes;
 	const struct blob_piece *piece;
 	size_t piece_count;
+	const struct manifest *blocks; /* block blobs with a block list: instead of pieces */
+	struct slice source_partition; /* append blobs: where their rows are, instead of pieces */
+	uint64_t source_content_id;
 };
 /* Copies the spec. Takes a pin itself: call while the request still holds its own. ERR_BUSY if too many run. */
 enum err copy_jobs_start(struct copy_jobs *, const struct copy_job_spec *) MUST_CHECK;

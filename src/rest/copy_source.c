@@ -233,6 +233,13 @@ static enum err fetch_into(struct request *r, struct payload_writer *w, struct p
 	return ERR_OK;
 }
 
+enum err copy_source_check(struct request *r, const struct copy_source *s)
+{
+	if (s->has_md5 && memcmp(s->md5, r->body_md5, sizeof s->md5) != 0)
+		return ERR_MD5_MISMATCH;
+	return s->has_crc64 && s->crc64 != r->body_crc64 ? ERR_CRC64_MISMATCH : ERR_OK;
+}
+
 enum err copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
 			   bool only_extents)
 {
@@ -251,9 +258,5 @@ enum err copy_source_fetch(struct request *r, const struct copy_source *s, const
 	}
 	TRY(payload_finish(w, &r->payload));
 	request_own_payload(r);
-	if (s->has_md5 && memcmp(s->md5, r->body_md5, sizeof s->md5) != 0)
-		return ERR_MD5_MISMATCH;
-	if (s->has_crc64 && s->crc64 != r->body_crc64)
-		return ERR_CRC64_MISMATCH;
-	return ERR_OK;
+	return copy_source_check(r, s);
 }

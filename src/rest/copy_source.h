@@ -29,6 +29,8 @@ enum err copy_source_result(struct request *, const struct copy_source *, const 
 /* On a worker: the bytes of the pieces into req->payload, hashed and checked. only_extents as for uploads. */
 enum err copy_source_fetch(struct request *, const struct copy_source *, const struct blob_get_call *,
 			   bool only_extents) MUST_CHECK;
+/* Are r->body_md5 and body_crc64 what x-ms-source-content-* asked for? */
+enum err copy_source_check(struct request *, const struct copy_source *) MUST_CHECK;
 
 /* One read of at most `room` bytes out of pieces, at a position that moves on. */
 struct piece_reader {

@@ -34,10 +34,10 @@ const FROM_URL = { 'x-ms-blob-type': 'BlockBlob' };
 const FORMS = { 'Copy Blob': {}, 'Copy Blob From URL': SYNC, 'Put Blob From URL': FROM_URL };
 const success = (form) => (form === 'Put Blob From URL' ? 201 : 202);
 
-async function settled(path, want = 'success') {
+async function settled(path, want = 'success', blobs = b) {
 	const until = Date.now() + 60_000;
 	for (;;) {
-		const r = expectStatus(await b.head(path), 200);
+		const r = expectStatus(await blobs.head(path), 200);
 		if (r.headers['x-ms-copy-status'] !== 'pending') {
 			assert.equal(r.headers['x-ms-copy-status'], want, r.headers['x-ms-copy-status-description']);
 			return r;
@@ -112,6 +112,80 @@ describe('bytes', () => {
 		expectStatus(await b.blockList(to, ['a']), 201);
 		assert.equal((await b.get(to)).text, 'a'.repeat(700));
 		assert.equal((await b.get(from)).text, 'b'.repeat(700) + 'a'.repeat(700));
+	});
+	// More blocks than one commit publishes; some of them twice in the list, some longer than an extent.
+	for (const form of ['Copy Blob', 'Copy Blob From URL'])
+		for (const where of ['another container', 'another account'])
+			test(`${form}: the block list comes along into ${where}`, async () => {
+				const from = fresh(), ids = [], want = [], parts = new Map();
+				const COUNT = scaled(1500, 300);
+				await Promise.all(
+					Array.from({ length: 16 }, async (_, lane) => {
+						for (let i = lane; i < COUNT; i += 16) {
+							const id = String(i).padStart(6, '0'), bytes = random(i === 7 ? 5 * MIB : 1 + (i % 300));
+							parts.set(id, bytes);
+							expectStatus(await b.block(from, id, bytes), 201);
+						}
+					}),
+				);
+				for (let i = 0; i < COUNT; i++) ids.push(String((i * 7) % COUNT).padStart(6, '0'));
+				ids.push('000003', '000003');
+				expectStatus(await b.blockList(from, ids), 201);
+				for (const id of ids) want.push([id, parts.get(id).length]);
+				const bytes = Buffer.concat(ids.map((id) => parts.get(id)));
+				expectStatus(await b.block(from, 'uncomm', 'not committed'), 201);
+				const [blobs, to] = where === 'another account' ? [ob, fresh()] : [b, fresh(away)];
+				const url = b.url(from, {}, blobSas(server.account, server.key, home, from.split('/')[2], { sp: 'r' }));
+				expectStatus(await blobs.copy(to, url, FORMS[form]), 202);
+				await settled(to, 'success', blobs);
+				const now = await blobs.blocks(to);
+				assert.deepEqual(now.committed, want);
+				assert.deepEqual(now.uncommitted, []);
+				assert.ok((await blobs.get(to)).body.equals(bytes));
+				// They are blocks like others: a list may choose among them, and they outlive the source.
+				expectStatus(await b.delete(from), 202);
+				expectStatus(await blobs.blockList(to, [['Committed', '000007'], ['Committed', '000003']]), 201);
+				assert.ok((await blobs.get(to)).body.equals(Buffer.concat([parts.get('000007'), parts.get('000003')])));
+			});
+	test('one extent and no block list: Put Blob, Put Blob From URL', async () => {
+		const from = await source(random(MIB)), blocks = fresh(), to = fresh(away);
+		expectStatus(await b.copy(to, b.url(from), SYNC), 202);
+		assert.deepEqual((await b.blocks(to)).committed, []);
+		expectStatus(await b.block(blocks, 'a', 'bytes'), 201);
+		expectStatus(await b.blockList(blocks, ['a']), 201);
+		expectStatus(await b.copy(to, b.url(blocks), FROM_URL), 201);
+		assert.deepEqual((await b.blocks(to)).committed, []);
+		assert.equal((await b.get(to)).text, 'bytes');
+	});
+	test('blocks: hashes and conditions are judged', async () => {
+		const from = fresh(), to = fresh(away);
+		for (const id of ['a', 'b']) expectStatus(await b.block(from, id, id.repeat(700)), 201);
+		expectStatus(await b.blockList(from, ['b', 'a']), 201);
+		const bytes = 'b'.repeat(700) + 'a'.repeat(700);
+		expectError(await b.copy(to, b.url(from), { ...SYNC, 'x-ms-source-content-md5': md5('other') }), 400, 'Md5Mismatch');
+		expectStatus(await b.head(to), 404);
+		const r = expectStatus(await b.copy(to, b.url(from), { ...SYNC, 'x-ms-source-content-md5': md5(bytes) }), 202);
+		assert.equal(r.headers['x-ms-content-crc64'], crc64(bytes));
+		assert.equal((await b.head(to)).headers['content-md5'], md5(bytes));
+		expectError(await b.copy(to, b.url(from), { ...SYNC, 'If-None-Match': '*' }), 409, 'BlobAlreadyExists');
+		assert.equal((await b.get(to)).text, bytes);
+	});
+	test('the blocks of an append blob come along', async () => {
+		const from = fresh(), to = fresh(away);
+		expectStatus(await b.appendBlob(from), 201);
+		const bytes = [];
+		for (let i = 0; i < 300; i++) {
+			bytes.push(random(i % 40 ? 100 + i : 3 * MIB + i));
+			expectStatus(await b.append(from, bytes[i]), 201);
+		}
+		const snapshot = await b.snapshot(from);
+		expectStatus(await b.append(from, 'later'), 201);
+		expectStatus(await b.copy(to, b.url(from, { snapshot })), 202);
+		const p = await settled(to);
+		assert.equal(p.headers['x-ms-blob-committed-block-count'], '300');
+		assert.ok((await b.get(to)).body.equals(Buffer.concat(bytes)));
+		assert.equal(expectStatus(await b.append(to, 'more'), 201).headers['x-ms-blob-committed-block-count'], '301');
+		assert.ok((await b.get(to)).body.equals(Buffer.concat([...bytes, Buffer.from('more')])));
 	});
 	test('append and page blobs', async () => {
 		const append = fresh(), page = fresh();

@@ -25,20 +25,26 @@ static enum err load_append(struct txn *txn, struct blob_append_call *c)
 	return c->has_position && c->position != c->blob.length_bytes ? ERR_APPEND_POSITION_CONDITION_NOT_MET : ERR_OK;
 }
 
-static enum err put_block(struct txn *txn, const struct blob_append_call *c)
+enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, const struct extent_ref *extents,
+			size_t count, uint64_t length_bytes)
 {
 	struct key k;
 	struct buf b;
-	const struct payload *p = c->payload;
-	for (size_t i = 0; i < p->extent_count; i++)
-		TRY(txn_publish(txn, &p->extents[i]));
-	block_key(&k, c->blob.content.id, c->offset);
+	block_key(&k, content_id, offset);
 	buf_init(&b, LIMIT_VALUE_BYTES);
-	row_extents_encode(&b, p->extents, (uint16_t)p->extent_count);
-	bytes_put_u32(&b, (uint32_t)p->length_bytes);
+	row_extents_encode(&b, extents, (uint16_t)count);
+	bytes_put_u32(&b, (uint32_t)length_bytes);
 	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_NO_MEMORY;
 	buf_fini(&b);
 	return e;
+}
+
+static enum err put_block(struct txn *txn, const struct blob_append_call *c)
+{
+	const struct payload *p = c->payload;
+	for (size_t i = 0; i < p->extent_count; i++)
+		TRY(txn_publish(txn, &p->extents[i]));
+	return append_put_row(txn, c->blob.content.id, c->offset, p->extents, p->extent_count, p->length_bytes);
 }
 
 enum err blob_apply_append(struct txn *txn, void *call)
@@ -165,4 +171,40 @@ enum err append_pieces(struct txn *txn, struct blob_get_call *c)
 		}
 	}
 	return from == to ? ERR_OK : ERR_CORRUPT;
+}
+
+/* --- copying
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+enum { COPY_BLOCKS = 256, COPY_EXTENTS = 512 };
+
+/* Every row is found by its offset: the one before says where it begins. */
+enum err append_apply_blocks(struct txn *txn, void *call)
+{
+	struct append_blocks_call *c = call;
+	struct arena *arena = txn_arena(txn);
+	struct manifest m = { .block = ARENA_NEW_ARRAY(arena, struct block, COPY_BLOCKS) };
+	uint64_t at = c->offset;
+	if (!m.block)
+		return ERR_NO_MEMORY;
+	for (size_t extents = 0; at < c->end && m.count < COPY_BLOCKS && extents < COPY_EXTENTS;) {
+		struct key k;
+		struct found_block found;
+		struct row row;
+		block_key(&k, c->content_id, at);
+		row.key = key_slice(&k);
+		TRY(txn_get(txn, row.key, &row.value));
+		TRY(decode_block(txn, &row, &found));
+		if (found.length == 0)
+			return ERR_CORRUPT;
+		m.block[m.count++] = (struct block){ .id = SLICE(""),
+						     .length_bytes = found.length,
+						     .owned = true,
+						     .extent_count = found.extent_count,
+						     .extents = found.extents };
+		at += found.length;
+		extents += found.extent_count;
+	}
+	c->blocks = m;
+	return ERR_OK;
 }

@@ -6,6 +6,7 @@
 #define SVC_BLOB_APPEND_H
 
 #include "svc/blob/blob.h"
+#include "svc/blob/manifest.h"
 
 struct blob_append_call {
 	struct blob_target target;
@@ -18,5 +19,19 @@ struct blob_append_call {
 };
 enum err blob_apply_append(struct txn *, void *call);
 enum err blob_apply_seal(struct txn *, void *call); /* the same call: target, position; out blob */
+
+/* The row of one block. Publishes nothing. */
+enum err append_put_row(struct txn *, uint64_t content_id, uint64_t offset, const struct extent_ref *, size_t count,
+			uint64_t length_bytes) MUST_CHECK;
+
+/* Some blocks of a content, from `offset` on, in order: for copies, which go through an append blob piece by piece. */
+struct append_blocks_call {
+	uint64_t content_id;
+	uint64_t offset; /* a block begins here */
+	uint64_t end;	 /* the length of the state that is copied */
+	/* out; ERR_NOT_FOUND if a row is gone, and the content with it */
+	struct manifest blocks;
+};
+enum err append_apply_blocks(struct txn *, void *call);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef SVC_BLOB_BLOB_H
 #define SVC_BLOB_BLOB_H
 
+#include "svc/blob/manifest.h"
 #include "svc/blob/record.h"
 #include "svc/common/conditions.h"
 
@@ -90,6 +91,7 @@ struct blob_piece {
 struct blob_get_call {
 	struct blob_target target;
 	bool want_bytes;  /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
+	bool for_copy;	  /* the block list too; pieces only up to COPY_PIECES_MAX_BYTES, for what is brought at once */
 	bool on_snapshot; /* it is one: rows that change in place (pages, appended blocks) may be read */
 	bool has_range;
 	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
@@ -99,7 +101,9 @@ struct blob_get_call {
 	uint64_t offset, length; /* what of the range there is */
 	struct blob_piece *piece;
 	size_t piece_count;
+	struct manifest blocks; /* for_copy: the block list, if the content has one */
 };
+#define COPY_PIECES_MAX_BYTES (5000 * MIB) /* the longest that one request brings: Put Blob From URL */
 /* Without want_bytes only txn_get: fit for the cache of hot records. With it too, unless the content lies in rows. */
 enum err blob_apply_get(struct txn *, void *call);
 /* The pieces of [offset, offset+length) of a content of append or page rows (append.c, page.c). */

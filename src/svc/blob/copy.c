@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "svc/blob/copy.h"
 
+#include "svc/blob/append.h"
+#include "svc/blob/build.h"
 #include "svc/blob/page.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/state.h"
@@ -16,17 +18,8 @@ static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t c
 {
 	uint64_t at = 0;
 	for (size_t i = 0; i < p->extent_count; i++) {
-		struct key k;
-		char bytes[64];
-		struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
 		TRY(txn_publish(txn, &p->extents[i]));
-		key_init(&k);
-		key_tag(&k, 'p');
-		key_u64(&k, content_id);
-		key_u64_desc(&k, at);
-		row_extents_encode(&b, &p->extents[i], 1);
-		bytes_put_u32(&b, p->extents[i].length_bytes);
-		TRY(txn_put(txn, key_slice(&k), buf_slice(&b)));
+		TRY(append_put_row(txn, content_id, at, &p->extents[i], 1, p->extents[i].length_bytes));
 		at += p->extents[i].length_bytes;
 	}
 	return ERR_OK;
@@ -40,6 +33,17 @@ static enum err put_content(struct txn *txn, struct blob *b, const struct payloa
 	b->content = (struct content){ .kind = CONTENT_ROWS, .id = content_id, .epoch = 1 };
 	b->block_count = (uint32_t)p->extent_count; /* reading counts on one row each */
 	return append_rows(txn, p, content_id);
+}
+
+/* What was built in commits before this one. */
+static enum err take_built(struct txn *txn, struct blob *b, const struct copy_built *built)
+{
+	enum err e = build_take(txn, built->content_id, &b->content);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OPERATION_TIMED_OUT; /* it took so long between two steps that it was given back */
+	b->length_bytes = built->length_bytes;
+	b->block_count = built->block_count;
+	return e;
 }
 
 /* The source's content, shared. It must still be what was read: conditions were judged on that. */
@@ -61,6 +65,8 @@ static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct b
 {
 	if (slice_is_set(c->source.name))
 		return share_content(txn, c, b);
+	if (c->built.content_id)
+		return take_built(txn, b, &c->built);
 	if (c->put.payload)
 		return put_content(txn, b, c->put.payload, c->put.content_id);
 	if (b->type == BLOB_PAGE) {
@@ -204,7 +210,9 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 	b.copy.status = c->status;
 	b.copy.completed_ticks = txn_now(txn);
 	b.copy.description = c->description;
-	if (c->status == COPY_SUCCESS && c->payload && !c->has_pages)
+	if (c->status == COPY_SUCCESS && c->built.content_id)
+		TRY(take_built(txn, &b, &c->built));
+	else if (c->status == COPY_SUCCESS && c->payload && !c->has_pages)
 		TRY(put_content(txn, &b, c->payload, c->content_id));
 	uint64_t version = b.version_ticks;
 	blob_touch(txn, &b, &target, b.etag);

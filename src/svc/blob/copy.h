@@ -2,6 +2,9 @@
  * Copies: the destination's side. A copy within one container shares the source's content when that cannot change
  * (block blobs); else the bytes were read by the caller from extents it pinned, so they are of one version.
  *
+ * A block list comes along, with its ids and sizes, as the service does it. Into another container each block has its
+ * own extents: more than one commit may publish, so such a content is built first (build.h) and then taken.
+ *
  * A large copy first makes its destination, empty and pending, and then a worker (rest/copy_job.c) brings the bytes: it
  * says now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is
  * still the pending one: an abort, a delete or an overwrite ends it. */
@@ -9,6 +12,13 @@
 #define SVC_BLOB_COPY_H
 
 #include "svc/blob/blob.h"
+
+/* A content that a copy built in commits of its own (build.h). content_id 0: none. */
+struct copy_built {
+	uint64_t content_id;
+	uint64_t length_bytes;
+	uint32_t block_count;
+};
 
 struct blob_copy_call {
 	struct blob_put_call put; /* destination: target, properties, payload (NULL: share or pending) */
@@ -22,7 +32,8 @@ struct blob_copy_call {
 	/* of the source */
 	uint32_t block_count;
 	bool sealed;
-	bool same_type_only; /* an existing destination must be of the source's type */
+	struct copy_built built; /* instead of a payload */
+	bool same_type_only;	 /* an existing destination must be of the source's type */
 	/* out: share only. The source is no longer what was read, and nothing was done: bring the bytes instead. */
 	bool source_changed;
 };
@@ -34,7 +45,8 @@ struct blob_copy_step_call {
 	uint64_t copied_bytes;
 	enum copy_status status; /* PENDING: progress; SUCCESS, FAILED: the end */
 	struct slice description;
-	const struct payload *payload; /* SUCCESS of block and append blobs */
+	const struct payload *payload; /* SUCCESS of block blobs without a block list */
+	struct copy_built built;       /* SUCCESS of those with one, and of append blobs */
 	uint64_t content_id;
 	bool has_pages; /* progress of a page blob: these pages came */
 	uint64_t page_offset;

@@ -60,6 +60,9 @@ static enum err manifest_pieces(struct txn *txn, struct blob_get_call *c)
 	size_t total = 0;
 	enum err e = manifest_get(txn, &c->blob.content, &m);
 	TRY(e == ERR_CORRUPT ? ERR_CONFLICT : e);
+	c->blocks = m;
+	if (c->for_copy && c->length > COPY_PIECES_MAX_BYTES)
+		return ERR_OK;
 	for (size_t i = 0; i < m.count; i++)
 		total += m.block[i].extent_count;
 	c->piece = ARENA_NEW_ARRAY(txn_arena(txn), struct blob_piece, total ? total : 1);
@@ -74,6 +77,7 @@ static enum err manifest_pieces(struct txn *txn, struct blob_get_call *c)
 static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 {
 	c->piece_count = 0;
+	c->blocks = (struct manifest){ NULL, 0 };
 	if (c->length == 0)
 		return ERR_OK;
 	switch (c->blob.content.kind) {
@@ -92,6 +96,9 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 		/* The record and these rows change together: read apart, they could be of two states. */
 		if (!c->on_snapshot)
 			return ERR_CONFLICT;
+		/* Copies go through an append blob by themselves. */
+		if (c->for_copy && c->blob.type == BLOB_APPEND && c->length > COPY_PIECES_MAX_BYTES)
+			return ERR_OK;
 		return c->blob.type == BLOB_PAGE ? page_pieces(txn, c) : append_pieces(txn, c);
 	}
 	return ERR_CORRUPT;

@@ -58,6 +58,17 @@ static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, ui
 	return e;
 }
 
+enum err manifest_put_part(struct txn *txn, uint64_t content_id, uint32_t part, const struct manifest *m)
+{
+	struct buf entries;
+	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
+	for (size_t i = 0; i < m->count; i++)
+		block_encode(&entries, &m->block[i]);
+	enum err e = buf_ok(&entries) ? put_part(txn, content_id, part, (uint32_t)m->count, &entries) : ERR_NO_MEMORY;
+	buf_fini(&entries);
+	return e;
+}
+
 enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifest *m, uint32_t *ret_parts)
 {
 	struct buf entries;

@@ -34,6 +34,8 @@ struct manifest {
 
 /* Writes the parts of a new content and publishes nothing (the staging did). */
 enum err manifest_put(struct txn *, uint64_t content_id, const struct manifest *, uint32_t *ret_parts) MUST_CHECK;
+/* One part of a content that grows part by part: the next one, of blocks that fit it. */
+enum err manifest_put_part(struct txn *, uint64_t content_id, uint32_t part, const struct manifest *) MUST_CHECK;
 enum err manifest_get(struct txn *, const struct content *, struct manifest *ret) MUST_CHECK;
 /* One part. */
 enum err manifest_get_part(struct txn *, uint64_t content_id, uint32_t part, struct manifest *ret) MUST_CHECK;

@@ -7,6 +7,7 @@
  * time) 'u' string(name) u64(staging) string(id)      one uncommitted block 'd' u64(content) bytes of a small content
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES
  *   'p' u64(content) u64(offset) ...              appended blocks and page chunks (append.c, page.c)
+ *   'k' u64(content)                              a content that no blob names yet (build.h)
  *   'c' u64(content)                              how many holders a content has, once it had more than one
  *   'x' u64(extent)                               how many 'p' rows name an extent, if more than one
  *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background

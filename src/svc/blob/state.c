@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "svc/blob/state.h"
 
+#include "svc/blob/build.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/background.h"
@@ -311,6 +312,12 @@ static enum err expire_row(struct txn *txn, struct expire_call *c, const struct 
 		TRY(content_release(txn, &b.content));
 		return txn_del(txn, row->key);
 	}
+	if (row->key.ptr[0] == 'k') {
+		bool expired;
+		TRY(build_expired(row->value, now, &expired));
+		c->found |= expired;
+		return expired && c->write ? build_drop_row(txn, row->key) : ERR_OK;
+	}
 	struct stage s;
 	TRY(stage_decode(row->value, &s));
 	if (s.last_ticks + STAGE_LIFE_TICKS > now)
@@ -325,15 +332,22 @@ static enum err expire_row(struct txn *txn, struct expire_call *c, const struct 
 	return stage_discard(txn, name);
 }
 
-/* 'U' rows come first in key order, then 'h'. */
+/* The kinds of rows that end with time, in key order. */
+static const struct expiring {
+	struct slice from, until;
+} expiring[] = { { SLICE("U"), SLICE("V") }, { SLICE("h"), SLICE("i") }, { SLICE("k"), SLICE("l") } };
+enum { EXPIRING = sizeof expiring / sizeof *expiring };
+
 static enum err apply_expire(struct txn *txn, void *call)
 {
 	struct expire_call *c = call;
 	struct rows rows;
-	bool history = slice_is_set(c->from) && c->from.len && c->from.ptr[0] == 'h';
+	size_t kind = 0;
+	while (c->from.len && kind + 1 < EXPIRING && slice_cmp(c->from, expiring[kind].until) >= 0)
+		kind++;
 	c->found = c->more = false;
-	struct scan_spec spec = { .from = slice_is_set(c->from) && c->from.len ? c->from : SLICE("U"),
-				  .until = history ? SLICE("i") : SLICE("V"),
+	struct scan_spec spec = { .from = c->from.len ? c->from : expiring[kind].from,
+				  .until = expiring[kind].until,
 				  .limit_rows = EXPIRE_ROWS };
 	TRY(txn_scan(txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++)
@@ -343,8 +357,8 @@ static enum err apply_expire(struct txn *txn, void *call)
 		key_after(&k, rows.row[rows.count - 1].key);
 		c->next = arena_dup(txn_arena(txn), key_slice(&k));
 		c->more = true;
-	} else if (!history) {
-		c->next = SLICE("h");
+	} else if (kind + 1 < EXPIRING) {
+		c->next = expiring[kind + 1].from;
 		c->more = true;
 	}
 	return ERR_OK;

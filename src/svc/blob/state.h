@@ -57,7 +57,8 @@ enum { BLOB_COPY_SILENCE_SECONDS = 60 };
 /* What a record means at this time: a rehydration that is over is done, a copy without a worker has failed. */
 void blob_settle(struct blob *, uint64_t now_ticks);
 
-/* Background: one bounded page of history rows whose retention is over and stagings whose week is over, from *from on
+/* Background: one bounded page of history rows whose retention is over, stagings whose week is over and
+ * builds without a maker, from *from on
  * (partition-relative key, absent = beginning; set to where to go on, absent at the end). Blocks. */
 enum err blob_expire_round(struct store *, struct slice partition, struct buf *from, bool *ret_more) MUST_CHECK;
 

@@ -17,6 +17,7 @@
 #include "store/key.h"
 #include "svc/blob/append.h"
 #include "svc/blob/blob.h"
+#include "svc/blob/build.h"
 #include "svc/blob/copy.h"
 #include "svc/blob/page.h"
 #include "svc/blob/retire.h"
@@ -526,6 +527,58 @@ static void copy_pages(struct bench *b, struct name *to, const struct state *fro
 	base_replace(b, to, fresh, &c->put.blob);
 }
 
+/* As into another container: the blocks are committed a few at a time, and then taken; or their maker gives them back,
+ * or is never heard of again. False: it was not finished. */
+static bool copy_built(struct bench *b, const struct state *from, struct blob_copy_call *c)
+{
+	size_t at = 0, done = 0;
+	bool blocks = from->type == BLOB_BLOCK, finish = pick(b, 4) != 0;
+	size_t count = blocks ? from->block_count : 1 + pick(b, 4);
+	c->built = (struct copy_built){ .content_id = rng_u64(&b->rng), .length_bytes = from->length };
+	while (done < count && (finish || pick(b, 3))) {
+		char text[LIST_MAX][4];
+		struct block block[LIST_MAX];
+		struct payload payload[LIST_MAX];
+		struct build_add_call add = { .content_id = c->built.content_id,
+					      .kind = blocks ? BUILD_MANIFEST : BUILD_APPEND,
+					      .first = done == 0,
+					      .blocks = { .block = block },
+					      .offset = at };
+		size_t here = 1 + pick(b, count - done);
+		for (size_t i = 0; i < here; i++) {
+			bool last = done + i + 1 == count;
+			size_t length = blocks ? from->block[done + i].length
+					: last ? from->length - at
+					       : (from->length - at) / 2;
+			if (length == 0)
+				continue;
+			snprintf(text[i], sizeof text[i], "b%u", blocks ? from->block[done + i].id : 0);
+			struct payload *p = &payload[add.blocks.count];
+			*p = payload_of(b, from->bytes + at, length, true);
+			block[add.blocks.count++] = (struct block){ .id = slice_str(text[i]),
+								    .length_bytes = length,
+								    .owned = true,
+								    .extent_count = (uint32_t)p->extent_count,
+								    .extents = p->extents };
+			at += length;
+			c->built.block_count++;
+		}
+		expect(b, build_apply_add, &add, ERR_OK);
+		for (size_t i = 0; i < add.blocks.count; i++)
+			payload_fini(&payload[i]);
+		done += here;
+		bool more;
+		if (pick(b, 3) == 0)
+			assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+	}
+	if (done == count)
+		return true;
+	struct build_drop_call drop = { .content_id = c->built.content_id };
+	if (pick(b, 2))
+		expect(b, build_apply_drop, &drop, ERR_OK);
+	return false;
+}
+
 static void do_copy(struct bench *b, struct name *to)
 {
 	struct name *n = &b->name[pick(b, NAMES)];
@@ -546,8 +599,20 @@ static void do_copy(struct bench *b, struct name *to)
 						.content_id = rng_u64(&b->rng),
 						.may_overwrite = true };
 		enum content_kind kind = g.blob.content.kind;
+		bool build = (from.has_blocks || (from.type == BLOB_APPEND && from.length)) && pick(b, 2);
 		if (from.type == BLOB_PAGE) {
 			copy_pages(b, to, &from, &c);
+		} else if (build) {
+			if (!copy_built(b, &from, &c)) {
+				state_clear(&from);
+				return;
+			}
+			expect(b, blob_apply_copy, &c, ERR_OK);
+			base_replace(b, to, state_copy(&from), &c.put.blob);
+			/* It is taken: nothing is left to drop, and it cannot be taken twice. */
+			struct build_drop_call drop = { .content_id = c.built.content_id };
+			expect(b, build_apply_drop, &drop, ERR_OK);
+			expect(b, blob_apply_copy, &c, ERR_OPERATION_TIMED_OUT);
 		} else if (from.type == BLOB_BLOCK && kind != CONTENT_EMPTY && kind != CONTENT_INLINE) {
 			c.source = g.target;
 			c.source_etag = g.blob.etag;
@@ -576,6 +641,9 @@ static void housekeep(struct bench *b, size_t rounds)
 	for (size_t i = 0; more && i < rounds; i++)
 		assert_int_equal(blob_expire_round(b->store, b->partition, &from, &more), ERR_OK);
 	buf_fini(&from);
+	more = true; /* what ended with time */
+	for (size_t i = 0; more && i < rounds; i++)
+		assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
 }
 
 static void step(struct bench *b)
@@ -669,6 +737,7 @@ static void bench_end(struct bench *b, bool drop_whole)
 	} else {
 		for (size_t i = 0; i < NAMES; i++)
 			delete_name(b, &b->name[i]);
+		clock_fake_advance(&b->clock, BUILD_SILENCE_SECONDS * TICKS_PER_SECOND);
 		housekeep(b, 100000);
 	}
 	for (size_t i = 0; i < NAMES; i++) {
