@@ -2,8 +2,8 @@
  * Groups: accepted writes go into one write batch and into the overlay; commit makes the extents durable, then the
  * batch, with one sync each.
  *
- * A full disk: below the reserve only groups that give space back are taken, so RocksDB itself never meets ENOSPC in
- * its log as long as nobody else eats the reserve. Should it, the outcome of that group is not known to be "nothing":
+ * A full disk: below the reserve only groups that give space back are taken. The journal's space is taken beforehand,
+ * and RocksDB never meets ENOSPC as long as nobody else eats the reserve; should it, nothing more can be written:
  * FAILED. The reserve holds the write buffers on their way to table files, and the tables a compaction may have to
  * write before it can remove what it read: without it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
@@ -21,7 +21,9 @@ enum {
 	KEEP_BATCH_BYTES = 1024 * 1024,
 	COMPACTION_MAX_BYTES = 256 * 1024 * 1024, /* one compaction: all of level 0 and what it overlaps in the next */
 	LOOK_EVERY_NS = 200 * 1000 * 1000,
-	DELETE_PART = 16, /* deletes may use the reserve down to this part of it */
+	SPACE_LOOK_EVERY_NS = 10 * 1000 * 1000,
+	SPACE_LOOK_PART = 16, /* or when so much of the reserve may be gone */
+	DELETE_PART = 16,     /* deletes may use the reserve down to this part of it */
 };
 
 enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
@@ -179,7 +181,15 @@ bool rocks_has_space(struct rocks *r, uint64_t more_bytes, uint64_t *ret_free_by
 
 static bool may_commit(struct rocks *r, const struct engine_group *g)
 {
-	uint64_t free_bytes;
+	uint64_t free_bytes, now = base_monotonic_ns();
+	/* The reserve is there so that the disk need not be asked each time. */
+	r->space_used_bytes += g->put_bytes;
+	if (now - r->space_looked_ns < SPACE_LOOK_EVERY_NS &&
+	    r->space_used_bytes < r->reserve_bytes / SPACE_LOOK_PART &&
+	    !atomic_load_explicit(&r->short_of_space, memory_order_relaxed))
+		return true;
+	r->space_looked_ns = now;
+	r->space_used_bytes = 0;
 	if (rocks_has_space(r, 0, &free_bytes)) {
 		atomic_store_explicit(&r->short_of_space, false, memory_order_relaxed);
 		return true;
@@ -245,20 +255,15 @@ static bool sync_extents(struct rocks *r, struct engine_group *g)
 	return true;
 }
 
-static enum outcome fail(struct rocks *r, const char *what, char *error)
+static enum outcome fail(struct rocks *r, const char *what)
 {
-	log_error("%s failed: %s. Nothing more is acknowledged; check the disk and start again.", what,
-		  error ? error : "the operating system reported an error");
-	if (error)
-		rocksdb_free(error);
+	log_error("%s failed. Nothing more is acknowledged; check the disk and start again.", what);
 	atomic_store(&r->failed, true);
 	return OUTCOME_FAILED;
 }
 
 static enum outcome commit(struct rocks *r, struct engine_group *g)
 {
-	char *error = NULL;
-	size_t bytes;
 	if (atomic_load(&r->failed))
 		return OUTCOME_FAILED;
 	if (rocksdb_writebatch_count(g->batch) == 0 && g->change_count == 0)
@@ -266,27 +271,24 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 	if (!may_commit(r, g))
 		return OUTCOME_NO_SPACE;
 	if (g->publish_count && !sync_extents(r, g))
-		return fail(r, "sync of a segment file", NULL);
+		return fail(r, "sync of a segment file");
 	if (g->publish_count)
 		pthread_mutex_lock(&r->publish_lock);
 	uint64_t retired = r->retire_next;
 	bool ours = add_changes(r, g);
-	if (ours) {
-		rocks_tail_put(r, g->batch);
-		rocksdb_writebatch_data(g->batch, &bytes);
-		rocksdb_write(r->db, r->write_sync, g->batch, &error);
+	enum err err = ours ? rocks_write(r, g->batch) : ERR_CORRUPT;
+	if (err == ERR_NO_SPACE) {
+		unpublish(r, g, g->change_count);
+		r->retire_next = retired;
 	}
 	if (g->publish_count)
 		pthread_mutex_unlock(&r->publish_lock);
 	if (!ours)
-		return fail(r, "publishing an extent (it is not a sealed one)", NULL);
-	if (error)
-		return fail(r, "a write to the database", error);
-	rocks_tail_remember(r);
+		return fail(r, "publishing an extent (it is not a sealed one)");
+	if (err != ERR_OK)
+		return err == ERR_NO_SPACE ? OUTCOME_NO_SPACE : OUTCOME_FAILED;
 	atomic_fetch_add(&r->retired_waiting, r->retire_next - retired);
 	atomic_store(&r->retire_durable, r->retire_next - 1);
-	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->bytes_written, bytes, memory_order_relaxed);
 	return OUTCOME_DONE;
 }
 

@@ -18,11 +18,13 @@ enum { FORMAT_VERSION = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define FORMAT_FRESH "zaffre 2 new\n" /* until the database is there */
 #define FORMAT_READY "zaffre 2\n"
 
-/* Memory and log sizes. The log that must be replayed after a crash is at most what the write buffers hold. */
-#define WRITE_BUFFER_BYTES     (8 * MIB)
-#define WRITE_BUFFER_MIN_BYTES (1 * MIB)
+/* What RocksDB has in memory goes into tables when a file of the journal is full; its own limit lies beyond what such a
+ * file can become in memory, so that it never decides by itself. */
+#define JOURNAL_FILE_BYTES     (16 * MIB)
+#define JOURNAL_FILE_MIN_BYTES (2 * MIB)
+#define BUFFER_PER_JOURNAL     4
 #define WRITE_BUFFERS	       4
-#define BUFFER_FILTER_PART     0.02 /* a read that is not in a buffer need not search its list */
+#define BUFFER_FILTER_PART     0.005 /* a read that is not in a buffer need not search its list */
 #define LEVEL0_FILES	       6
 #define BLOCK_CACHE_BYTES      (16 * MIB)
 #define BLOCK_BYTES	       (8 * KIB)
@@ -34,10 +36,9 @@ enum { FORMAT_VERSION = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define OPEN_TABLES_MAX	       4096
 #define OPEN_TABLES_MIN	       64
 #define OPEN_TABLES_PART       8 /* of the descriptors the process may have: they belong to connections first */
-#define RECYCLED_LOGS	       4
-#define RESERVE_BYTES	       (64 * MIB) /* all write buffers flushed, and their logs; a compaction comes on top (group.c) */
-/* On a small disk buffers and reserve are these parts of it. */
-#define DISK_PER_BUFFER	 32
+#define RESERVE_BYTES	       (64 * MIB) /* all journal files in tables; a compaction comes on top (group.c) */
+/* On a small disk journal and reserve are these parts of it. */
+#define DISK_PER_JOURNAL 16
 #define DISK_PER_RESERVE 8
 
 struct opening {
@@ -45,7 +46,7 @@ struct opening {
 	struct rocks *r;
 	struct buf *message;
 	bool fresh;
-	uint64_t write_buffer_bytes;
+	uint64_t journal_file_bytes;
 };
 
 static enum err refuse_errno(struct opening *o, const char *what)
@@ -202,7 +203,7 @@ static rocksdb_options_t *family_options(struct opening *o, enum family family)
 	r->table[family] = table_options(r, family == FAMILY_CONTENTS ? CONTENT_BLOCK_BYTES : BLOCK_BYTES);
 	rocksdb_options_set_block_based_table_factory(p, r->table[family]);
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
-	rocksdb_options_set_write_buffer_size(p, o->write_buffer_bytes);
+	rocksdb_options_set_write_buffer_size(p, o->journal_file_bytes * BUFFER_PER_JOURNAL);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART);
 	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
@@ -219,9 +220,6 @@ static void database_options(struct opening *o, rocksdb_options_t *p)
 	rocksdb_options_set_create_if_missing(p, o->fresh);
 	rocksdb_options_set_create_missing_column_families(p, o->fresh);
 	rocksdb_options_set_paranoid_checks(p, 1);
-	rocksdb_options_set_max_total_wal_size(p, o->write_buffer_bytes * WRITE_BUFFERS);
-	rocksdb_options_set_recycle_log_file_num(p, RECYCLED_LOGS);
-	rocksdb_options_set_wal_recovery_mode(p, rocksdb_point_in_time_recovery);
 	rocksdb_options_set_max_background_jobs(p, 2);
 	rocksdb_options_set_max_open_files(p, open_tables());
 	rocksdb_options_set_bytes_per_sync(p, 1 * MIB);
@@ -246,9 +244,8 @@ static void set_options(struct opening *o)
 	database_options(o, r->options[FAMILY_ROWS]);
 
 	r->read = rocksdb_readoptions_create();
-	r->write_sync = rocksdb_writeoptions_create();
-	rocksdb_writeoptions_set_sync(r->write_sync, 1);
-	r->write_lazy = rocksdb_writeoptions_create();
+	r->write_memory = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_disable_WAL(r->write_memory, 1);
 }
 
 static enum err open_db(struct opening *o)
@@ -286,16 +283,16 @@ static void fit_disk(struct opening *o)
 	struct statvfs v;
 	struct rocks *r = o->r;
 	r->reserve_bytes = RESERVE_BYTES;
-	o->write_buffer_bytes = WRITE_BUFFER_BYTES;
+	o->journal_file_bytes = JOURNAL_FILE_BYTES;
 	if (fstatvfs(r->dir_fd, &v) == 0) {
 		uint64_t disk = (uint64_t)v.f_blocks * v.f_frsize;
 		if (disk / DISK_PER_RESERVE < r->reserve_bytes)
 			r->reserve_bytes = disk / DISK_PER_RESERVE;
-		if (disk / DISK_PER_BUFFER < o->write_buffer_bytes)
-			o->write_buffer_bytes = disk / DISK_PER_BUFFER;
+		if (disk / DISK_PER_JOURNAL < o->journal_file_bytes)
+			o->journal_file_bytes = disk / DISK_PER_JOURNAL;
 	}
-	if (o->write_buffer_bytes < WRITE_BUFFER_MIN_BYTES)
-		o->write_buffer_bytes = WRITE_BUFFER_MIN_BYTES;
+	if (o->journal_file_bytes < JOURNAL_FILE_MIN_BYTES)
+		o->journal_file_bytes = JOURNAL_FILE_MIN_BYTES;
 	if (o->options->reserve_bytes)
 		r->reserve_bytes = o->options->reserve_bytes;
 }
@@ -306,7 +303,6 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	struct rocks *r = o->r;
 	struct slice key = slice_make("\0o", 2), value = SLICE_NONE;
 	struct arena arena;
-	char *error = NULL;
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
 	enum err err = rocks_get(r, FAMILY_ROWS, r->read, key, &arena, &value);
@@ -326,11 +322,14 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	opens++;
 	for (int i = 0; i < 8; i++)
 		number[i] = (char)(opens >> (8 * i));
-	rocksdb_put(r->db, r->write_sync, key.ptr, key.len, number, sizeof number, &error);
-	if (error) {
+	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+	rocksdb_writebatch_put(batch, key.ptr, key.len, number, sizeof number);
+	err = rocks_write(r, batch);
+	rocksdb_writebatch_destroy(batch);
+	if (err != ERR_OK) {
 		atomic_store(&r->failed, true); /* see rocks_close */
-		buf_printf(o->message, "cannot write to the database in '%s': %s", o->options->dir, error);
-		return rocks_error(error);
+		buf_printf(o->message, "cannot write to the journal in '%s'; check the disk", o->options->dir);
+		return err;
 	}
 	*ret = opens;
 	return ERR_OK;
@@ -397,26 +396,50 @@ static enum err open_segments(struct opening *o)
 }
 
 /* See tail.c. Before anything is written. */
-static enum err check_tail(struct opening *o)
+static enum err check_tail(struct opening *o, uint64_t last)
+{
+	uint64_t remembered;
+	if (rocks_tail_open(o->r, &remembered) != ERR_OK)
+		return refuse_errno(o, "write TAIL");
+	if (last >= remembered)
+		return ERR_OK;
+	buf_printf(
+		o->message,
+		"the journal in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; restore "
+		"the directory from a backup, or remove the file TAIL there to go on without them",
+		o->options->dir, (unsigned long long)(remembered - last));
+	return ERR_CORRUPT;
+}
+
+static enum err open_journal(struct opening *o)
 {
 	struct rocks *r = o->r;
-	uint64_t remembered;
-	if (rocks_tail_open(r, &remembered) != ERR_OK)
-		return refuse_errno(o, "write TAIL");
-	enum err err = rocks_tail_read(r);
-	if (err != ERR_OK) {
-		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
-		return err;
-	}
-	if (r->commit_number < remembered) {
+	uint64_t last;
+	enum err err = journal_open(&(struct journal_options){ .dir_fd = r->dir_fd,
+							       .file_bytes = o->journal_file_bytes,
+							       .buffered = o->options->buffered,
+							       .flush = rocks_journal_flush,
+							       .may_grow = may_grow,
+							       .arg = r },
+				    &r->journal, &last);
+	if (err == ERR_CORRUPT)
 		buf_printf(o->message,
-			   "the log in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; "
-			   "restore the "
-			   "directory from a backup, or remove the file TAIL there to go on without them",
-			   o->options->dir, (unsigned long long)(remembered - r->commit_number));
-		return ERR_CORRUPT;
-	}
-	return ERR_OK;
+			   "the journal in '%s' is damaged: commits in the middle of it cannot be read; restore the "
+			   "directory from a backup",
+			   o->options->dir);
+	else if (err != ERR_OK)
+		return refuse_errno(o, "read the journal");
+	TRY(err);
+	TRY(check_tail(o, last));
+	err = rocks_journal_replay(r);
+	if (err == ERR_OK)
+		err = journal_start(r->journal);
+	if (err == ERR_NO_SPACE)
+		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again",
+			   o->options->dir);
+	else if (err != ERR_OK)
+		refuse_errno(o, "bring the journal into the database");
+	return err;
 }
 
 static enum err open_all(struct opening *o)
@@ -427,7 +450,7 @@ static enum err open_all(struct opening *o)
 	fit_disk(o);
 	set_options(o);
 	TRY(open_db(o));
-	TRY(check_tail(o));
+	TRY(open_journal(o));
 	TRY(open_segments(o));
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }
@@ -439,6 +462,7 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 		return ERR_NO_MEMORY;
 	r->engine.ops = &rocks_ops;
 	r->dir_fd = r->lock_fd = -1;
+	pthread_mutex_init(&r->write_lock, NULL);
 	pthread_mutex_init(&r->publish_lock, NULL);
 	pthread_mutex_init(&r->pin_lock, NULL);
 	r->group.rocks = r;
@@ -461,16 +485,19 @@ static struct rocks *abandoned; /* after a failed sync; kept reachable, never us
 void rocks_close(struct engine *e)
 {
 	struct rocks *r = rocks_of(e);
+	if (r->journal)
+		journal_stop(r->journal);
 	if (atomic_load(&r->failed)) {
-		/* RocksDB may not be told to write, sync or close a log it could not sync: Debian's build stops by an
+		/* RocksDB may not be told to write, sync or close a file it could not sync: Debian's build stops by an
 		 * assertion. The process is about to end; the lock goes with it. */
 		r->next_abandoned = abandoned;
 		abandoned = r;
 		return;
 	}
-	/* Flushed, so that the next start has no log to replay; if that fails, the log is there. */
-	if (r->db && r->segments)
-		(void)rocks_flush(r);
+	/* Flushed, so that the next start has no journal to replay; if that fails, the journal is there. */
+	if (r->db && r->segments && rocks_flush(r) == ERR_OK)
+		journal_clear(r->journal);
+	journal_free(r->journal);
 	for (int i = 0; i < FAMILIES; i++)
 		if (r->family[i])
 			rocksdb_column_family_handle_destroy(r->family[i]);
@@ -480,10 +507,8 @@ void rocks_close(struct engine *e)
 	rocks_tail_close(r);
 	if (r->read)
 		rocksdb_readoptions_destroy(r->read);
-	if (r->write_sync)
-		rocksdb_writeoptions_destroy(r->write_sync);
-	if (r->write_lazy)
-		rocksdb_writeoptions_destroy(r->write_lazy);
+	if (r->write_memory)
+		rocksdb_writeoptions_destroy(r->write_memory);
 	for (int i = 0; i < FAMILIES; i++) {
 		if (r->options[i])
 			rocksdb_options_destroy(r->options[i]);
@@ -502,5 +527,6 @@ void rocks_close(struct engine *e)
 		close(r->dir_fd);
 	pthread_mutex_destroy(&r->pin_lock);
 	pthread_mutex_destroy(&r->publish_lock);
+	pthread_mutex_destroy(&r->write_lock);
 	free(r);
 }

@@ -148,7 +148,6 @@ static enum err read_dead(struct rocks *r, uint64_t until, struct dead *ret, siz
 
 static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 {
-	char *error = NULL;
 	bool cleared[RECLAIM_ROWS];
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	pthread_mutex_lock(&r->publish_lock);
@@ -166,15 +165,14 @@ static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 		if (!seen)
 			rocks_put_bitmap(r, batch, region);
 	}
-	rocksdb_write(r->db, r->write_lazy, batch, &error);
-	if (error)
+	enum err err = rocks_write(r, batch);
+	if (err == ERR_NO_SPACE)
 		for (size_t i = 0; i < count; i++)
 			if (cleared[i])
 				segment_published_set(r->segments, &dead[i].extent, true);
 	pthread_mutex_unlock(&r->publish_lock);
 	rocksdb_writebatch_destroy(batch);
-	if (error)
-		return rocks_error(error);
+	TRY(err);
 	for (size_t i = 0; i < count; i++)
 		if (cleared[i])
 			segment_release(r->segments, &dead[i].extent);

@@ -299,12 +299,8 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 			rocksdb_writebatch_delete_range_cf(batch, r->family[i], from.bytes, from.len, until.bytes,
 							   until.len);
 	}
-	if (err == ERR_OK && rocksdb_writebatch_count(batch)) {
-		char *error = NULL;
-		/* Not synced: the record that orders the drop goes only after it, in the same log. */
-		rocksdb_write(r->db, r->write_lazy, batch, &error);
-		err = rocks_error(error);
-	}
+	if (err == ERR_OK && rocksdb_writebatch_count(batch))
+		err = rocks_write(r, batch);
 	rocksdb_writebatch_destroy(batch);
 	arena_fini(&arena);
 	return err;

@@ -2,7 +2,8 @@
  * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
  *   FORMAT     "zaffre 2"; another number is refused
  *   LOCK       held while a server runs on the directory
- *   TAIL       the number of the last durable commit, so that a log that lost its end is noticed
+ *   TAIL       the number of the last durable commit, so that a journal that lost its end is noticed
+ *   journal/   commits that are not in tables yet (journal.h)
  *   db/        RocksDB
  *   segments/  extents (segment.h)
  * It has one writer (the store's committer) and never answers CONFLICT or UNKNOWN. */

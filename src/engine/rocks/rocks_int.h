@@ -5,16 +5,16 @@
  *   00 'b' u32 region      which blocks of a region hold published extents (segment.h)
  *   00 'd' u64 sequence    a retired extent waiting to be reclaimed: id, place, length
  *   00 'o'                 how often this store was opened; the upper bits of extent ids
- *   00 's'                 the number of the last commit (tail.c)
  * Numbers in keys are big-endian, in values little-endian.
  *
- * Rows lie in two column families, which share the log and so commit together: contents (KEY_TAG_CONTENT) and all
+ * Rows lie in two column families, which commit together: contents (KEY_TAG_CONTENT) and all
  * others. Contents come with ids that grow, so their tables follow one another and are moved from level to level; among
  * the other rows, which come in any order, every compaction would write them again. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
 
 #include "base/limits.h"
+#include "engine/rocks/journal.h"
 #include "engine/rocks/overlay.h"
 #include "engine/rocks/rocks.h"
 #include "store/key.h"
@@ -67,12 +67,18 @@ struct rocks {
 	rocksdb_block_based_table_options_t *table[FAMILIES];
 	rocksdb_cache_t *cache;
 	rocksdb_readoptions_t *read;
-	rocksdb_writeoptions_t *write_sync, *write_lazy;
+	rocksdb_writeoptions_t *write_memory; /* what is durable already */
+	struct journal *journal;
+	/* Held from a batch's record in the journal to its rows in memory: both are in one order, and a file of the
+	 * journal that is full holds nothing that is not in memory. */
+	pthread_mutex_t write_lock;
 	struct segments *segments;
 	int dir_fd, lock_fd;
 	uint64_t reserve_bytes;		       /* see group.c */
 	atomic_uint_fast64_t compaction_bytes; /* room a compaction may need, looked up now and then */
 	atomic_uint_fast64_t compaction_looked_ns;
+	uint64_t space_looked_ns,
+		space_used_bytes; /* the committer's: when it last asked the disk, and what it wrote since */
 	struct engine_group group;
 	atomic_bool failed;
 	struct rocks *next_abandoned;
@@ -92,9 +98,9 @@ struct rocks {
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;
-	uint64_t commit_number; /* the committer's: of the last group */
-	uint64_t *tail;		/* mapped: the last one synced, and its complement */
-	uint64_t compacted_ns;	/* the reclaimer's: when it last did so */
+	uint64_t
+		*tail; /* mapped, under write_lock: the number of the last commit that was synced, and its complement */
+	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
 };
 
 static inline struct rocks *rocks_of(struct engine *e)
@@ -116,6 +122,14 @@ uint64_t rocks_property(struct rocks *, const char *name);
 /* Scans the partition's rows, merged with the overlay (NULL: none). */
 enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct overlay *, struct slice partition,
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
+
+/* write.c */
+/* Makes the batch durable and visible. ERR_NO_SPACE: nothing happened; other errors are told, and nothing more is
+ * written.
+ */
+enum err rocks_write(struct rocks *, rocksdb_writebatch_t *) MUST_CHECK;
+enum err rocks_journal_replay(struct rocks *) MUST_CHECK;
+bool rocks_journal_flush(void *rocks); /* journal_options.flush */
 
 /* group.c */
 enum err rocks_group_begin(struct engine *, struct engine_group **ret);
@@ -144,9 +158,7 @@ enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
 /* tail.c */
 enum err rocks_tail_open(struct rocks *, uint64_t *ret_remembered) MUST_CHECK;
 void rocks_tail_close(struct rocks *);
-enum err rocks_tail_read(struct rocks *) MUST_CHECK; /* the number that is in the database */
-void rocks_tail_put(struct rocks *, rocksdb_writebatch_t *);
-void rocks_tail_remember(struct rocks *); /* the group is durable */
+void rocks_tail_remember(struct rocks *, uint64_t number); /* this commit is durable */
 
 /* open.c, rocks.c */
 extern const struct engine_ops rocks_ops;

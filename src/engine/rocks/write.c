@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a batch gets into the store: into the journal, then into RocksDB's memory. */
+#include "engine/rocks/rocks_int.h"
+
+#include "base/log.h"
+
+static enum err give_up(struct rocks *r, const char *what, char *error)
+{
+	if (!atomic_exchange(&r->failed, true))
+		log_error("%s failed: %s. Nothing more is acknowledged; check the disk and start again.", what,
+			  error ? error : "the operating system reported an error");
+	if (error)
+		rocksdb_free(error);
+	return ERR_STOPPED;
+}
+
+static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch)
+{
+	size_t len;
+	uint64_t number;
+	char *error = NULL;
+	const char *bytes = rocksdb_writebatch_data(batch, &len);
+	if (atomic_load(&r->failed))
+		return ERR_STOPPED;
+	enum err err = journal_append(r->journal, slice_make(bytes, len), &number);
+	if (err == ERR_NO_SPACE)
+		return err;
+	if (err != ERR_OK)
+		return give_up(r, "a write to the journal, or making room in it,", NULL);
+	rocksdb_write(r->db, r->write_memory, batch, &error);
+	if (error)
+		return give_up(r, "a write to the database", error);
+	rocks_tail_remember(r, number);
+	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->bytes_written, len, memory_order_relaxed);
+	return ERR_OK;
+}
+
+enum err rocks_write(struct rocks *r, rocksdb_writebatch_t *batch)
+{
+	pthread_mutex_lock(&r->write_lock);
+	enum err err = write_locked(r, batch);
+	pthread_mutex_unlock(&r->write_lock);
+	return err;
+}
+
+static enum err apply_again(void *arg, struct slice bytes)
+{
+	struct rocks *r = arg;
+	char *error = NULL;
+	rocksdb_writebatch_t *batch = rocksdb_writebatch_create_from(bytes.ptr, bytes.len);
+	rocksdb_write(r->db, r->write_memory, batch, &error);
+	rocksdb_writebatch_destroy(batch);
+	return rocks_error(error);
+}
+
+enum err rocks_journal_replay(struct rocks *r)
+{
+	uint64_t count;
+	TRY(journal_replay(r->journal, apply_again, r, &count));
+	return count ? rocks_flush(r) : ERR_OK;
+}
+
+bool rocks_journal_flush(void *rocks)
+{
+	return rocks_flush(rocks) == ERR_OK;
+}
