@@ -3,7 +3,13 @@
 // on one side shows.
 import crypto from 'node:crypto';
 
-export const hmac = (key, text) => crypto.createHmac('sha256', Buffer.from(key, 'base64')).update(text, 'utf8').digest('base64');
+// Every signature made here, so that a test can look for them where none may be.
+export const signatures = new Set();
+export function hmac(key, text) {
+	const signature = crypto.createHmac('sha256', Buffer.from(key, 'base64')).update(text, 'utf8').digest('base64');
+	signatures.add(signature);
+	return signature;
+}
 
 const lower = (headers) => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
 

@@ -3,15 +3,19 @@
 // (auth.md 2, 3, 5, 6 and 9). The table is written from the documentation, not from the server's own.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { startServer } from '../lib/server.mjs';
+import { removeDir, startServer, tempDir } from '../lib/server.mjs';
 import { Client, send } from '../lib/http.mjs';
-import { accountSas, blobSas, tableSas } from '../lib/sign.mjs';
+import { accountSas, blobSas, signatures, tableSas } from '../lib/sign.mjs';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
 
-let server, blob, table, container, people;
+let server, blob, table, container, people, logs;
+let cells = 0;
 before(async () => {
-	server = await startServer();
+	logs = tempDir('zaffre-logs-');
+	server = await startServer({ accessLog: path.join(logs, 'access'), flags: ['--debug'] });
 	blob = new Client(server, { service: 'blob' });
 	table = new Client(server, { service: 'table' });
 	container = uniqueName('c');
@@ -19,7 +23,10 @@ before(async () => {
 	expectStatus(await blob.put(`/${container}`, { query: { restype: 'container' } }), 201);
 	expectStatus(await table.post('/Tables', { headers: json, body: JSON.stringify({ TableName: people }) }), 201);
 });
-after(() => server?.remove());
+after(async () => {
+	await server?.remove();
+	removeDir(logs);
+});
 
 const json = { 'content-type': 'application/json', accept: 'application/json' };
 const xml = { 'content-type': 'application/xml' };
@@ -92,7 +99,7 @@ const tableOperations = () => {
 	];
 };
 
-const ask = (client, op, o = {}) => client.request(op.method, op.path, { query: op.query, headers: op.headers, body: op.body, ...o });
+const ask = (client, op, o = {}) => (cells++, client.request(op.method, op.path, { query: op.query, headers: op.headers, body: op.body, ...o }));
 // Passed the door: whatever the operation itself then said.
 const passed = (r) => r.status !== 401 && r.status !== 403;
 const say = (op, what, r) => `${op.name} with ${what}: ${r.status} ${r.code}`;
@@ -292,4 +299,21 @@ test('two account keys: both sign, a rotated one no longer', async () => {
 	} finally {
 		await own.remove();
 	}
+});
+
+// After all of the above: what was written about it holds no signature, whole or written otherwise, and no key.
+test('no secret in any log', async (t) => {
+	await server.stop();
+	const texts = { access: fs.readFileSync(path.join(logs, 'access'), 'utf8'), debug: server.stderr };
+	const bare = new Set([...signatures].map((signature) => signature.replace(/=+$/, '')));
+	const length = 43;
+	for (const [which, text] of Object.entries(texts)) {
+		const plain = text.replace(/%([0-9a-fA-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+		for (const [run] of plain.matchAll(/[A-Za-z0-9+/]{43,}/g)) for (let at = 0; at + length <= run.length; at++) assert.ok(!bare.has(run.slice(at, at + length)), `a signature in the ${which} log: ${run}`);
+		assert.ok(!plain.includes(server.key.slice(0, 40)), `a key in the ${which} log`);
+		assert.ok(!/authorization[:"]|sharedkey(lite)? \S|bearer \S/i.test(plain), `credentials in the ${which} log`);
+	}
+	const lines = texts.access.split('\n').length - 1;
+	assert.ok(signatures.size > 1000 && lines > cells, 'nothing was logged: nothing is shown');
+	t.diagnostic(`${cells} cells of operation and credential, ${signatures.size} signatures made, none in ${lines} lines of the access log or ${texts.debug.length} bytes of debug messages`);
 });
