@@ -314,6 +314,6 @@ test('no secret in any log', async (t) => {
 		assert.ok(!/authorization[:"]|sharedkey(lite)? \S|bearer \S/i.test(plain), `credentials in the ${which} log`);
 	}
 	const lines = texts.access.split('\n').length - 1;
-	assert.ok(signatures.size > 1000 && lines > cells, 'nothing was logged: nothing is shown');
+	assert.ok(signatures.size > 300 && lines > 1000, `${signatures.size} signatures, ${lines} lines: too few to show anything`);
 	t.diagnostic(`${cells} cells of operation and credential, ${signatures.size} signatures made, none in ${lines} lines of the access log or ${texts.debug.length} bytes of debug messages`);
 });
