@@ -209,30 +209,130 @@ static enum err parse_blobs(struct request *r)
 	return ERR_OK;
 }
 
-static void put_lease_and_tier(struct buf *b, const struct blob *v, uint64_t now)
+/* A page has thousands of entries, each some twenty elements around few bytes that differ. So an entry is written with
+ * a pen: room for all of it is reserved at once, constant text between the values is one copy of known length, and
+ * nothing is checked per piece. What has no bound (metadata, tags, the copy's source) is put aside of the pen. */
+struct pen {
+	struct buf *out;
+	char *at;
+	/* The last date that was written: entries of one second come in a row. */
+	uint64_t date_second;
+	char date[DATE_RFC1123_BYTES];
+};
+
+/* All constant text of an entry, its numbers, words and dates; the values with bounds of their own come to it. */
+enum { PEN_ENTRY_BYTES = 3 * 1024 };
+
+static bool pen_take(struct pen *p, size_t bytes)
 {
-	if (v->type == BLOB_BLOCK || v->tier != TIER_NONE) {
-		xml_put(b, "AccessTier", slice_str(v->tier == TIER_NONE ? "Hot" : blob_tier_word(v->tier)));
-		if (v->tier == TIER_NONE)
-			xml_put_bool(b, "AccessTierInferred", true);
-		else if (v->tier_changed_ticks)
-			xml_put_rfc1123(b, "AccessTierChangeTime", v->tier_changed_ticks);
+	p->at = buf_reserve(p->out, bytes);
+	return p->at != NULL;
+}
+
+static void pen_leave(struct pen *p)
+{
+	p->out->len = (size_t)(p->at - p->out->ptr);
+}
+
+static inline void pen_bytes(struct pen *p, const char *bytes, size_t len)
+{
+	memcpy(p->at, bytes, len);
+	p->at += len;
+}
+#define PEN(p, literal) pen_bytes((p), literal, sizeof(literal) - 1)
+
+static void pen_word(struct pen *p, const char *word)
+{
+	pen_bytes(p, word, strlen(word));
+}
+
+static void pen_u64(struct pen *p, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	pen_bytes(p, digits + at, sizeof digits - at);
+}
+
+static void pen_date(struct pen *p, uint64_t ticks)
+{
+	uint64_t second = ticks / TICKS_PER_SECOND;
+	if (second != p->date_second) {
+		p->date_second = second;
+		date_format_rfc1123(ticks, p->date);
+	}
+	pen_bytes(p, p->date, sizeof p->date);
+}
+
+#define PEN_DATE(p, name, ticks)                                                                                       \
+	do {                                                                                                           \
+		PEN(p, "<" name ">");                                                                                  \
+		pen_date(p, ticks);                                                                                    \
+		PEN(p, "</" name ">");                                                                                 \
+	} while (0)
+#define PEN_U64(p, name, v)                                                                                            \
+	do {                                                                                                           \
+		PEN(p, "<" name ">");                                                                                  \
+		pen_u64(p, v);                                                                                         \
+		PEN(p, "</" name ">");                                                                                 \
+	} while (0)
+#define PEN_WORD(p, name, word)                                                                                        \
+	do {                                                                                                           \
+		PEN(p, "<" name ">");                                                                                  \
+		pen_word(p, word);                                                                                     \
+		PEN(p, "</" name ">");                                                                                 \
+	} while (0)
+/* <Name>text</Name>, <Name /> if it is empty or absent. */
+#define PEN_TEXT(p, name, text)                                                                                        \
+	do {                                                                                                           \
+		if ((text).len) {                                                                                      \
+			PEN(p, "<" name ">");                                                                          \
+			(p)->at = xml_copy_text((p)->at, text);                                                        \
+			PEN(p, "</" name ">");                                                                         \
+		} else {                                                                                               \
+			PEN(p, "<" name " />");                                                                        \
+		}                                                                                                      \
+	} while (0)
+
+static void pen_lease(struct pen *p, const struct lease *l, uint64_t now)
+{
+	enum lease_state state = lease_state(l, now);
+	if (state == LEASE_AVAILABLE) {
+		PEN(p, "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>");
+		return;
+	}
+	const char *duration = lease_duration_word(l, now);
+	PEN_WORD(p, "LeaseStatus", lease_status_word(state));
+	PEN_WORD(p, "LeaseState", lease_state_word(state));
+	if (duration)
+		PEN_WORD(p, "LeaseDuration", duration);
+}
+
+static void pen_tier_and_lease(struct pen *p, const struct blob *v, uint64_t now)
+{
+	if (v->tier != TIER_NONE) {
+		PEN_WORD(p, "AccessTier", blob_tier_word(v->tier));
+		if (v->tier_changed_ticks)
+			PEN_DATE(p, "AccessTierChangeTime", v->tier_changed_ticks);
+	} else if (v->type == BLOB_BLOCK) {
+		PEN(p, "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>");
 	}
 	if (v->rehydrate != REHYDRATE_NONE)
-		xml_put(b, "ArchiveStatus",
-			v->rehydrate == REHYDRATE_TO_HOT    ? SLICE("rehydrate-pending-to-hot")
-			: v->rehydrate == REHYDRATE_TO_COOL ? SLICE("rehydrate-pending-to-cool")
-							    : SLICE("rehydrate-pending-to-cold"));
+		PEN_WORD(p, "ArchiveStatus",
+			 v->rehydrate == REHYDRATE_TO_HOT    ? "rehydrate-pending-to-hot"
+			 : v->rehydrate == REHYDRATE_TO_COOL ? "rehydrate-pending-to-cool"
+							     : "rehydrate-pending-to-cold");
 	if (!v->history_ticks)
-		lease_put_xml(b, &v->lease, now);
+		pen_lease(p, &v->lease, now);
 }
 
 static void put_copy_xml(struct buf *b, const struct blob_copy *c)
 {
 	static const char *const words[] = { "", "pending", "success", "aborted", "failed" };
 	char id[UUID_TEXT_BYTES];
-	if (c->status == COPY_NONE)
-		return;
 	uuid_format(&c->id, id);
 	xml_put(b, "CopyId", slice_make(id, sizeof id));
 	xml_put(b, "CopySource", c->source);
@@ -247,89 +347,150 @@ static void put_copy_xml(struct buf *b, const struct blob_copy *c)
 		xml_put_bool(b, "IncrementalCopy", true);
 }
 
-static void put_deleted(struct buf *b, const struct blob *v, uint64_t now)
+static void pen_deleted(struct pen *p, const struct blob *v, uint64_t now)
 {
 	uint64_t end = v->deleted_ticks + (uint64_t)v->retention_days * 86400 * TICKS_PER_SECOND;
-	xml_put_rfc1123(b, "DeletedTime", v->deleted_ticks);
-	xml_put_u64(b, "RemainingRetentionDays", end > now ? (end - now) / (86400 * TICKS_PER_SECOND) : 0);
+	PEN_DATE(p, "DeletedTime", v->deleted_ticks);
+	PEN_U64(p, "RemainingRetentionDays", end > now ? (end - now) / (86400 * TICKS_PER_SECOND) : 0);
 }
 
-static void put_properties(struct buf *b, const struct blobs_call *c, const struct blob_list_item *item)
+static void pen_type(struct pen *p, enum blob_type type)
 {
-	const struct blob *v = &item->blob;
 	static const char *const types[] = { "BlockBlob", "PageBlob", "AppendBlob" };
-	xml_open(b, "Properties");
-	xml_put_rfc1123(b, "Creation-Time", v->created_ticks);
-	xml_put_rfc1123(b, "Last-Modified", v->modified_ticks);
-	if (!item->is_uncommitted) {
-		BUF_PUT(b, "<Etag>");
-		etag_put_unquoted(b, v->etag);
-		BUF_PUT(b, "</Etag>");
-	}
-	xml_put_u64(b, "Content-Length", v->length_bytes);
-	if (item->is_uncommitted) {
-		xml_put(b, "BlobType", slice_str(types[v->type]));
-		xml_close(b, "Properties");
-		return;
-	}
-	xml_put(b, "Content-Type",
-		slice_is_set(v->http.content_type) ? v->http.content_type : SLICE("application/octet-stream"));
-	xml_put(b, "Content-Encoding", v->http.content_encoding);
-	xml_put(b, "Content-Language", v->http.content_language);
-	BUF_PUT(b, "<Content-CRC64 />");
-	if (v->http.has_md5) {
-		char text[BASE64_BYTES(16)];
-		base64_encode_to(text, slice_make(v->http.md5, sizeof v->http.md5));
-		xml_put(b, "Content-MD5", slice_make(text, sizeof text));
+	if (type == BLOB_BLOCK)
+		PEN(p, "<BlobType>BlockBlob</BlobType>");
+	else
+		PEN_WORD(p, "BlobType", types[type]);
+}
+
+/* What the client may have said about the content. */
+static void pen_http(struct pen *p, const struct blob_http *h)
+{
+	if (slice_is_set(h->content_type))
+		PEN_TEXT(p, "Content-Type", h->content_type);
+	else
+		PEN(p, "<Content-Type>application/octet-stream</Content-Type>");
+	PEN_TEXT(p, "Content-Encoding", h->content_encoding);
+	PEN_TEXT(p, "Content-Language", h->content_language);
+	if (h->has_md5) {
+		PEN(p, "<Content-CRC64 /><Content-MD5>");
+		base64_encode_to(p->at, slice_make(h->md5, sizeof h->md5));
+		p->at += BASE64_BYTES(sizeof h->md5);
+		PEN(p, "</Content-MD5>");
 	} else {
-		BUF_PUT(b, "<Content-MD5 />");
+		PEN(p, "<Content-CRC64 /><Content-MD5 />");
 	}
-	xml_put(b, "Cache-Control", v->http.cache_control);
-	xml_put(b, "Content-Disposition", v->http.content_disposition);
-	if (v->type == BLOB_PAGE)
-		xml_put_u64(b, "x-ms-blob-sequence-number", v->sequence_number);
-	xml_put(b, "BlobType", slice_str(types[v->type]));
-	put_lease_and_tier(b, v, c->list.now_ticks);
-	xml_put_bool(b, "ServerEncrypted", true);
-	if (c->copy)
-		put_copy_xml(b, &v->copy);
+	PEN_TEXT(p, "Cache-Control", h->cache_control);
+	PEN_TEXT(p, "Content-Disposition", h->content_disposition);
+}
+
+static void pen_states(struct pen *p, const struct blobs_call *c, const struct blob *v)
+{
 	if (v->tags.count)
-		xml_put_u64(b, "TagCount", v->tags.count);
+		PEN_U64(p, "TagCount", v->tags.count);
 	if (v->sealed)
-		xml_put_bool(b, "Sealed", true);
+		PEN(p, "<Sealed>true</Sealed>");
 	if (v->deleted_ticks)
-		put_deleted(b, v, c->list.now_ticks);
+		pen_deleted(p, v, c->list.now_ticks);
 	if (c->immutability && v->immutability != IMMUTABLE_NONE) {
-		xml_put_rfc1123(b, "ImmutabilityPolicyUntilDate", v->immutable_until_ticks);
-		xml_put(b, "ImmutabilityPolicyMode",
-			v->immutability == IMMUTABLE_LOCKED ? SLICE("locked") : SLICE("unlocked"));
+		PEN_DATE(p, "ImmutabilityPolicyUntilDate", v->immutable_until_ticks);
+		PEN_WORD(p, "ImmutabilityPolicyMode", v->immutability == IMMUTABLE_LOCKED ? "locked" : "unlocked");
 	}
 	if (c->legal_hold)
-		xml_put_bool(b, "LegalHold", v->legal_hold);
-	xml_close(b, "Properties");
+		PEN_WORD(p, "LegalHold", v->legal_hold ? "true" : "false");
 }
 
-static void put_blob(struct buf *b, const struct blobs_call *c, const struct blob_list_item *item)
+/* False: no room. */
+static bool pen_properties(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)
 {
 	const struct blob *v = &item->blob;
-	xml_open(b, "Blob");
-	xml_put_name(b, "Name", v->name);
-	if (v->deleted_ticks)
-		xml_put_bool(b, "Deleted", true);
-	if (v->history_ticks && v->is_snapshot)
-		xml_put_iso(b, "Snapshot", v->history_ticks);
-	if (c->list.versions && v->version_ticks) {
-		xml_put_iso(b, "VersionId", v->version_ticks);
-		if (item->is_current)
-			xml_put_bool(b, "IsCurrentVersion", true);
+	char etag[ETAG_BYTES];
+	PEN(p, "<Properties>");
+	PEN_DATE(p, "Creation-Time", v->created_ticks);
+	PEN_DATE(p, "Last-Modified", v->modified_ticks);
+	if (item->is_uncommitted) {
+		PEN_U64(p, "Content-Length", v->length_bytes);
+		pen_type(p, v->type);
+		PEN(p, "</Properties>");
+		return true;
 	}
-	put_properties(b, c, item);
-	if (c->metadata)
-		metadata_put_xml(b, &v->metadata);
-	if (c->tags && v->tags.count)
-		blob_tags_put_xml(b, &v->tags);
-	BUF_PUT(b, "<OrMetadata />");
-	xml_close(b, "Blob");
+	etag_format(v->etag, etag);
+	PEN(p, "<Etag>");
+	pen_bytes(p, etag + 1, sizeof etag - 2); /* without its quotes */
+	PEN(p, "</Etag>");
+	PEN_U64(p, "Content-Length", v->length_bytes);
+	pen_http(p, &v->http);
+	if (v->type == BLOB_PAGE)
+		PEN_U64(p, "x-ms-blob-sequence-number", v->sequence_number);
+	pen_type(p, v->type);
+	pen_tier_and_lease(p, v, c->list.now_ticks);
+	PEN(p, "<ServerEncrypted>true</ServerEncrypted>");
+	if (c->copy && v->copy.status != COPY_NONE) {
+		pen_leave(p);
+		put_copy_xml(p->out, &v->copy);
+		if (!pen_take(p, PEN_ENTRY_BYTES))
+			return false;
+	}
+	pen_states(p, c, v);
+	PEN(p, "</Properties>");
+	return true;
+}
+
+/* What precedes the properties of a name that has several states. */
+static void pen_history(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)
+{
+	const struct blob *v = &item->blob;
+	if (v->deleted_ticks)
+		PEN(p, "<Deleted>true</Deleted>");
+	if (v->history_ticks && v->is_snapshot) {
+		PEN(p, "<Snapshot>");
+		date_format_iso(v->history_ticks, p->at);
+		p->at += DATE_ISO_BYTES;
+		PEN(p, "</Snapshot>");
+	}
+	if (c->list.versions && v->version_ticks) {
+		PEN(p, "<VersionId>");
+		date_format_iso(v->version_ticks, p->at);
+		p->at += DATE_ISO_BYTES;
+		PEN(p, "</VersionId>");
+		if (item->is_current)
+			PEN(p, "<IsCurrentVersion>true</IsCurrentVersion>");
+	}
+}
+
+static void put_blob(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)
+{
+	const struct blob *v = &item->blob;
+	const struct blob_http *h = &v->http;
+	size_t values = v->name.len + h->content_type.len + h->content_encoding.len + h->content_language.len +
+			h->content_disposition.len + h->cache_control.len;
+	if (!pen_take(p, PEN_ENTRY_BYTES + XML_TEXT_BYTES(values)))
+		return;
+	if (xml_is_legal(v->name)) {
+		PEN(p, "<Blob>");
+		PEN_TEXT(p, "Name", v->name);
+	} else {
+		PEN(p, "<Blob>");
+		pen_leave(p);
+		xml_put_name(p->out, "Name", v->name);
+		if (!pen_take(p, PEN_ENTRY_BYTES + XML_TEXT_BYTES(values)))
+			return;
+	}
+	if (v->deleted_ticks || v->history_ticks || v->version_ticks)
+		pen_history(p, c, item);
+	if (!pen_properties(p, c, item))
+		return;
+	if (c->metadata || (c->tags && v->tags.count)) {
+		pen_leave(p);
+		if (c->metadata)
+			metadata_put_xml(p->out, &v->metadata);
+		if (c->tags && v->tags.count)
+			blob_tags_put_xml(p->out, &v->tags);
+		if (!pen_take(p, PEN_ENTRY_BYTES))
+			return;
+	}
+	PEN(p, "<OrMetadata /></Blob>");
+	pen_leave(p);
 }
 
 static enum err format_blobs(struct request *r)
@@ -337,6 +498,7 @@ static enum err format_blobs(struct request *r)
 	struct blobs_call *c = r->call;
 	struct buf *b = &r->response.body;
 	const struct blob_list_call *l = &c->list;
+	struct pen pen = { .out = b, .date_second = UINT64_MAX };
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	paging_open_xml(r, b, &c->paging, r->container);
@@ -352,7 +514,7 @@ static enum err format_blobs(struct request *r)
 			xml_put_name(b, "Name", l->item[i].blob.name);
 			xml_close(b, "BlobPrefix");
 		} else {
-			put_blob(b, c, &l->item[i]);
+			put_blob(&pen, c, &l->item[i]);
 		}
 	}
 	if (l->count)

@@ -30,6 +30,9 @@ void xml_put_rfc1123(struct buf *, const char *name, uint64_t ticks);
 void xml_put_iso(struct buf *, const char *name, uint64_t ticks); /* seven digits */
 /* As xml_put for names of blobs, files and prefixes: <Name Encoded="true">percent-encoded</Name> if it must be. */
 void xml_put_name(struct buf *, const char *name, struct slice text);
+/* As xml_put_text, into memory that has room for XML_TEXT_BYTES of it: where the next byte goes. */
+#define XML_TEXT_BYTES(len) (5 * (len))
+char *xml_copy_text(char *dst, struct slice text);
 /* All of it may stand in an XML document (escaped). */
 bool xml_is_legal(struct slice text);
 

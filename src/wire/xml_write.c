@@ -62,40 +62,38 @@ static bool legal(uint32_t c)
 	return c >= 0x20 ? c != 0xfffe && c != 0xffff : c == '\t' || c == '\n' || c == '\r';
 }
 
-/* One character that is not plain; how many bytes it took. */
-static size_t put_special(struct buf *out, struct slice s, bool in_attr)
+/* One character that is not plain: what stands for it, and how many bytes it took. */
+static size_t take_special(struct slice s, bool in_attr, struct slice *ret)
 {
 	uint32_t c;
 	size_t n = char_utf8_decode(s.ptr, s.ptr + s.len, &c);
 	if (n == 0 || !legal(c)) {
-		BUF_PUT(out, "\xef\xbf\xbd");
+		*ret = SLICE("\xef\xbf\xbd");
 		return n ? n : 1;
 	}
+	*ret = slice_first(s, n);
 	switch (c) {
 	case '&':
-		BUF_PUT(out, "&amp;");
+		*ret = SLICE("&amp;");
 		break;
 	case '<':
-		BUF_PUT(out, "&lt;");
+		*ret = SLICE("&lt;");
 		break;
 	case '>':
-		BUF_PUT(out, "&gt;");
+		*ret = SLICE("&gt;");
 		break;
 	case '\r': /* a reader would turn it into a line feed */
-		BUF_PUT(out, "&#xD;");
+		*ret = SLICE("&#xD;");
 		break;
 	case '\n':
 	case '\t':
 		if (in_attr)
-			buf_put(out, c == '\n' ? SLICE("&#xA;") : SLICE("&#x9;"));
-		else
-			buf_put_byte(out, (unsigned char)c);
+			*ret = c == '\n' ? SLICE("&#xA;") : SLICE("&#x9;");
 		break;
 	case '"':
-		buf_put(out, in_attr ? SLICE("&quot;") : SLICE("\""));
+		if (in_attr)
+			*ret = SLICE("&quot;");
 		break;
-	default:
-		buf_put(out, slice_first(s, n));
 	}
 	return n;
 }
@@ -106,9 +104,27 @@ static void put_escaped(struct buf *out, struct slice s, bool in_attr)
 		size_t n = plain_run(s);
 		buf_put(out, slice_first(s, n));
 		s = slice_from(s, n);
-		if (s.len)
-			s = slice_from(s, put_special(out, s, in_attr));
+		if (s.len) {
+			struct slice special;
+			s = slice_from(s, take_special(s, in_attr, &special));
+			buf_put(out, special);
+		}
 	}
+}
+
+char *xml_copy_text(char *dst, struct slice text)
+{
+	while (text.len) {
+		size_t n = plain_run(text);
+		dst = copy(dst, slice_first(text, n));
+		text = slice_from(text, n);
+		if (text.len) {
+			struct slice special;
+			text = slice_from(text, take_special(text, false, &special));
+			dst = copy(dst, special);
+		}
+	}
+	return dst;
 }
 
 void xml_open_attr(struct buf *out, const char *name, const char *attr, struct slice value)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/rng.h"
 #include "wire_test.h"
 
 static struct arena arena;
@@ -49,6 +50,33 @@ static void test_writer(void **state)
 	assert_false(xml_is_legal(SLICE("\xef\xbf\xbe")));
 	assert_false(xml_is_legal(SLICE("\xed\xa0\x80")));
 	buf_fini(&b);
+}
+
+/* The copy into memory is the writer's text, within the bound it promises. */
+static void test_copy_text(void **state)
+{
+	static const char pieces[][8] = { "a",	"<",  ">",    "&",    "\"",	  "'", "\r",
+					  "\n", "\t", "\x01", "\xff", "\xc3\xa4", "zz" };
+	struct rng rng;
+	struct buf text, expected;
+	rng_init_seed(&rng, 9);
+	buf_init(&text, 4096);
+	buf_init(&expected, 4096);
+	for (int round = 0; round < 2000; round++) {
+		buf_clear(&text);
+		buf_clear(&expected);
+		for (size_t i = rng_below(&rng, 12); i > 0; i--)
+			buf_put(&text, slice_str(pieces[rng_below(&rng, sizeof pieces / sizeof *pieces)]));
+		xml_put_text(&expected, buf_slice(&text));
+		size_t room = XML_TEXT_BYTES(text.len);
+		char *copy = malloc(room + 1), *end = xml_copy_text(copy, buf_slice(&text));
+		assert_true((size_t)(end - copy) <= room);
+		assert_int_equal(end - copy, expected.len);
+		assert_memory_equal(copy, buf_slice(&expected).ptr, expected.len);
+		free(copy);
+	}
+	buf_fini(&text);
+	buf_fini(&expected);
 }
 
 static void test_reader(void **state)
@@ -226,8 +254,9 @@ static void test_round_trip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writer), cmocka_unit_test(test_reader), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_depth),  cmocka_unit_test(test_large),  cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_writer),	   cmocka_unit_test(test_copy_text), cmocka_unit_test(test_reader),
+		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_depth),     cmocka_unit_test(test_large),
+		cmocka_unit_test(test_round_trip),
 	};
 	xml_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
