@@ -74,8 +74,6 @@ void compat_print(struct buf *out)
 		"- Deleting or undeleting more than 500 snapshots with their blob takes several commits: a crash "
 		"between "
 		"leaves some of them.\n"
-		"- A copy of a block or append blob above 5,600 MiB is refused with CannotVerifyCopySource. A copy "
-		"into another container has the bytes of its source, not its block list.\n"
 		"- Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its "
 		"kin are "
 		"never answered.\n"

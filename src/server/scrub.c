@@ -9,6 +9,7 @@
 
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
+#include "svc/blob/retire.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -130,6 +131,7 @@ struct part_call {
 	struct slice key;
 	uint64_t content;
 	struct manifest manifest;
+	bool leaving; /* being given back */
 };
 
 static enum err part_apply(struct txn *txn, void *call)
@@ -139,7 +141,8 @@ static enum err part_apply(struct txn *txn, void *call)
 	uint64_t part;
 	if (!key_take_u64(&rest, &p->content) || !key_take_u64(&rest, &part))
 		return ERR_CORRUPT;
-	return manifest_get_part(txn, p->content, (uint32_t)part, &p->manifest);
+	TRY(manifest_get_part(txn, p->content, (uint32_t)part, &p->manifest));
+	return retire_is_queued(txn, p->content, &p->leaving);
 }
 
 /* Rows of a container that name bytes elsewhere. */
@@ -169,8 +172,9 @@ static enum err container_row_check(struct scrub *s, struct slice key, struct sl
 	case 'f':
 		TRY(store_read(s->store, s->partition, part_apply, &part, arena));
 		for (size_t i = 0; i < part.manifest.count; i++)
-			extents_check(s, key, part.content, part.manifest.block[i].extents,
-				      part.manifest.block[i].extent_count);
+			if (part.manifest.block[i].owned || !part.leaving)
+				extents_check(s, key, part.content, part.manifest.block[i].extents,
+					      part.manifest.block[i].extent_count);
 		return ERR_OK;
 	default:
 		return ERR_OK;

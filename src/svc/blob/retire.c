@@ -327,6 +327,29 @@ static enum err round_staging(struct txn *txn, struct slice key, struct cursor *
 	return ERR_OK;
 }
 
+enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
+{
+	struct key from;
+	struct rows rows;
+	key_init(&from);
+	key_tag(&from, 'z');
+	*ret = false;
+	do {
+		struct scan_spec spec = { .from = key_slice(&from), .until = SLICE("{") };
+		struct arena_mark mark = arena_mark(txn_arena(txn));
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count && !*ret; i++) {
+			struct cursor c = cursor_make(rows.row[i].value);
+			*ret = cursor_u8(&c) == RETIRE_RECORD_VERSION && cursor_u8(&c) == 'M' &&
+			       cursor_u64(&c) == content;
+		}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+		arena_rewind(txn_arena(txn), mark);
+	} while (rows.more && !*ret);
+	return ERR_OK;
+}
+
 struct round {
 	bool worked;
 };

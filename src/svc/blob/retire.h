@@ -20,6 +20,10 @@ enum err retire_content_keeping(struct txn *, const struct content *, const stru
 /* A 'p' row names these extents no longer (extent_drop_ref each): a few at once, many in the background. */
 enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
 
+/* Is the block list `content` on its way out? Then parts of it are gone, and with them the owners of extents that other
+ * parts still name. */
+enum err retire_is_queued(struct txn *, uint64_t content, bool *ret) MUST_CHECK;
+
 /* Background: one bounded piece of the partition's queue. Blocks. */
 enum err retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 /* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per
