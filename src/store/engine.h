@@ -15,9 +15,9 @@
  * through the group changed meanwhile: run the transactions again UNKNOWN   it may or may not have happened; the store
  * resolves it by reading the partitions' version stamps FAILED    the engine cannot go on (a sync failed): nothing more
  * may be acknowledged; the process says why and exits NO_SPACE  nothing of it happened, the disk is full; later groups
- * may work again The store opens one group at a time, from its committer thread. Optimistic engines (mem, rados) record
- * what group_get and group_scan read, and check it at commit; rocks has one writer and never answers CONFLICT or
- * UNKNOWN.
+ * may work again The store builds one group at a time, from its committer thread (see groups_overlap). Optimistic
+ * engines (mem, rados) record what group_get and group_scan read, and check it at commit; rocks has one writer and
+ * never answers CONFLICT or UNKNOWN.
  *
  * Extents. An immutable run of 1..LIMIT_EXTENT_BYTES payload bytes. begin/append/seal write it: sealed bytes are
  * readable by their ref at once but survive a crash only after a group that published the ref answered DONE (which
@@ -93,6 +93,9 @@ struct engine_ops {
 	 * (KEY_STAMP) in every partition a group touches, so an unknown outcome can be resolved by reading it back.
 	 * False (rocks) costs nothing: the store is the only writer. */
 	bool may_be_unknown;
+	/* A second group may be begun while the first is in group_commit, in another thread: it sees what the first
+	 * wrote. If the first does not end with DONE, the second is aborted. */
+	bool groups_overlap;
 	void (*close)(struct engine *); /* clean shutdown; NULL is not accepted */
 
 	enum err (*snapshot_take)(struct engine *, struct engine_snapshot **ret);

@@ -75,7 +75,8 @@ void store_reclaim_soon(struct store *s)
 static void store_free(struct store *s)
 {
 	cache_free(s->cache);
-	free(s->written);
+	for (int i = 0; i < 2; i++)
+		free(s->run[i].written);
 	pthread_cond_destroy(&s->reclaim_wake);
 	pthread_mutex_destroy(&s->reclaim_lock);
 	s->engine->ops->close(s->engine);
@@ -86,8 +87,7 @@ static enum err start_threads(struct store *s)
 {
 	if (s->manual)
 		return ERR_OK;
-	s->committer_runs = pthread_create(&s->committer, NULL, committer_main, s) == 0;
-	s->reclaimer_runs = s->committer_runs && pthread_create(&s->reclaimer, NULL, reclaim_main, s) == 0;
+	s->reclaimer_runs = committer_start(s) && pthread_create(&s->reclaimer, NULL, reclaim_main, s) == 0;
 	return s->reclaimer_runs ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -114,8 +114,9 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	/* Where others write too, a cache of ours would lag behind them. */
 	if (!options->cache_off && (options->cache_bytes || !engine->ops->may_be_unknown)) {
 		s->cache = cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT_BYTES);
-		s->written = calloc(WRITTEN_SLOTS, sizeof *s->written);
-		if (!s->cache || !s->written)
+		for (int i = 0; i < 2; i++)
+			s->run[i].written = calloc(WRITTEN_SLOTS, sizeof *s->run[i].written);
+		if (!s->cache || !s->run[0].written || !s->run[1].written)
 			err = ERR_NO_MEMORY;
 	}
 	if (err == ERR_OK)
@@ -134,8 +135,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	if (s->committer_runs)
-		committer_close(s);
+	committer_close(s);
 	while (s->manual && (committer_step(s) || s->pending_first)) /* a group that runs again answers nobody */
 		;
 	if (s->reclaimer_runs) {

@@ -57,8 +57,8 @@ struct clock *store_clock(struct store *);
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
- * scan sees the newest state for itself. It costs no snapshot, and a snapshot of each second has RocksDB write every new
- * table once more. */
+ * scan sees the newest state for itself. It costs no snapshot, and a snapshot of each second has RocksDB write every
+ * new table once more. */
 enum err store_look(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for applies that only txn_get: each get may be answered by the cache of hot records. Every get is
  * linearizable by itself, but two of them need not show the same instant. */

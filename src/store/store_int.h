@@ -11,6 +11,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 enum txn_mode {
@@ -46,8 +47,43 @@ struct member {
 	enum err result;
 };
 
+static inline bool write_has_key(const struct write *w)
+{
+	return w->kind == WRITE_PUT || w->kind == WRITE_DEL;
+}
+
+#define STORE_CLOCK_KEY SLICE("clock")
+#define STORE_OPENS_KEY SLICE("opens")
+enum { JOB_REFUSED = ~0u, STORE_SCRATCH_BYTES = 64 * 1024 };
+
+/* stamp.c: the row that says which commits a partition has seen (engines that may answer UNKNOWN). */
+enum { STAMP_INSTANCES = 16 };
+struct stamp {
+	uint64_t now_ticks; /* of the newest commit */
+	size_t count;
+	struct {
+		uint64_t instance, counter;
+	} entry[STAMP_INSTANCES]; /* newest first */
+};
+
 /* Keys a group wrote so far, by hash: what is not in it may be read from the cache by the next apply. */
 enum { WRITTEN_SLOTS = 4096, WRITTEN_MAX = 3072 };
+
+/* A group under way: built by the committer, then committed. */
+struct run {
+	struct engine_group *group; /* NULL: not begun, or given to the engine */
+	struct slice partition;	    /* of the first job; where outcomes can be unknown, of all */
+	bool alone;		    /* holds one job: the group it was in did not happen */
+	struct member members[LIMIT_GROUP_TXNS];
+	size_t member_count, bytes;
+	uint64_t *written; /* WRITTEN_SLOTS hashes, 0 = free */
+	size_t written_count;
+	char clock_record[8 + RECORD_OVERHEAD_BYTES];
+	/* engines that may answer UNKNOWN */
+	struct arena scratch;
+	struct stamp stamp;
+	uint64_t counter;
+};
 
 struct store {
 	struct engine *engine;
@@ -58,8 +94,9 @@ struct store {
 
 	/* queue: producers push on top, the committer takes all and turns them round */
 	_Atomic(struct store_job *) pushed;
-	atomic_uint idle; /* futex: 1 while the committer sleeps */
+	atomic_uint idle; /* futex: not 0 while the committer sleeps */
 	atomic_size_t queued_count;
+	atomic_uint pushes; /* ever; see JOBS_PER_WAKE */
 	atomic_bool closing;
 	pthread_t committer;
 	pthread_t reclaimer;
@@ -67,12 +104,17 @@ struct store {
 
 	/* the committer's own */
 	struct store_job *pending_first, *pending_last; /* taken, in order, not yet in a group */
-	struct member members[LIMIT_GROUP_TXNS];
-	size_t member_count;
 	size_t alone_count; /* so many pending jobs run in groups of one: their group did not happen */
-	uint64_t *written;  /* WRITTEN_SLOTS hashes, 0 = free */
-	size_t written_count;
+	struct run run[2];
+	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
+
+	/* between committer and writer */
+	pthread_t writer;
+	bool writer_runs;
+	sem_t writer_wake;
+	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
+	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
 
 	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write */
 	atomic_bool stopped;
@@ -101,25 +143,28 @@ void txn_init(struct txn *, struct store *, enum txn_mode, struct slice partitio
 void txn_fini(struct txn *); /* drops the snapshot; the write set lives in the arena */
 
 /* committer.c */
-void *committer_main(void *store);
+bool committer_start(struct store *); /* its threads */
 void committer_close(struct store *);
 size_t committer_step(struct store *);
-/* Gives this store its number, on engines that may answer UNKNOWN. */
-enum err committer_prepare(struct store *) MUST_CHECK;
 bool committer_may_use_cache(const struct store *, uint64_t hash);
+
+/* commit.c */
+uint64_t store_next_ticks(struct store *, uint64_t ticks);
+void store_answer(struct store *, struct store_job *, enum err result);
+enum err commit_begin(struct store *, struct run *) MUST_CHECK;
+void commit_close(struct store *, struct run *); /* nothing more is added */
+/* Gives the group to the engine. Any thread; the other functions are the committer's, but for DONE. */
+enum outcome commit_run(struct store *, struct run *) MUST_CHECK;
+void commit_settle(struct store *, struct run *, enum outcome);
+void commit_answer(struct store *, struct run *);    /* with their results */
+void commit_push_back(struct store *, struct run *); /* its jobs are the first that are pending */
+
+/* instance.c: the time of the last commit; this store's number, on engines that may answer UNKNOWN. */
+enum err committer_prepare(struct store *) MUST_CHECK;
 
 /* store.c */
 void store_reclaim_soon(struct store *);
 
-/* stamp.c: the row that says which commits a partition has seen (engines that may answer UNKNOWN). */
-enum { STAMP_INSTANCES = 16 };
-struct stamp {
-	uint64_t now_ticks; /* of the newest commit */
-	size_t count;
-	struct {
-		uint64_t instance, counter;
-	} entry[STAMP_INSTANCES]; /* newest first */
-};
 enum stamp_answer { STAMP_SAW, STAMP_SAW_NOT, STAMP_CANNOT_SAY };
 enum err stamp_read(struct engine_group *, const struct engine_ops *, struct slice partition, struct arena *,
 		    struct stamp *ret) MUST_CHECK; /* no row: an empty stamp */

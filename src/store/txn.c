@@ -41,11 +41,6 @@ bool txn_is_dry(const struct txn *t)
 
 /* ---- the write set ---- */
 
-static bool has_key(const struct write *w)
-{
-	return w->kind == WRITE_PUT || w->kind == WRITE_DEL;
-}
-
 static void index_add(struct txn *t, size_t position)
 {
 	size_t at = cache_hash(SLICE_NONE, t->writes[position].key) & (t->index_cap - 1);
@@ -63,7 +58,7 @@ static enum err index_grow(struct txn *t)
 	t->index = index;
 	t->index_cap = cap;
 	for (size_t i = 0; i < t->count; i++)
-		if (has_key(&t->writes[i]))
+		if (write_has_key(&t->writes[i]))
 			index_add(t, i);
 	return ERR_OK;
 }
@@ -80,7 +75,7 @@ static struct write *own_find(struct txn *t, struct slice key)
 		return NULL;
 	}
 	for (size_t i = t->count; i-- > 0;)
-		if (has_key(&t->writes[i]) && slice_eq(t->writes[i].key, key))
+		if (write_has_key(&t->writes[i]) && slice_eq(t->writes[i].key, key))
 			return &t->writes[i];
 	return NULL;
 }
@@ -305,7 +300,7 @@ static enum err own_range(struct txn *t, const struct scan_spec *spec, struct wr
 	if (!own)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < t->count; i++)
-		if (has_key(&t->writes[i]) && in_range(t->writes[i].key, spec))
+		if (write_has_key(&t->writes[i]) && in_range(t->writes[i].key, spec))
 			own[n++] = &t->writes[i];
 	if (n > 1)
 		qsort(own, n, sizeof(struct write *), compare_writes);

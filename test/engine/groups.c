@@ -63,6 +63,52 @@ static void overlay_is_merged_into_scans(void **state)
 	expect_text(f, NULL, NULL, "p", SLICE_NONE, SLICE_NONE, 3, all);
 }
 
+/* Where groups overlap: the second is begun while the first is on its way, and sees it before and after. Four times, so
+ * that each of the engine's groups is once below and once above. */
+static void a_group_sees_the_one_on_its_way(void **state)
+{
+	struct fixture *f = *state;
+	struct engine *e = f->engine;
+	if (!e->ops->groups_overlap)
+		return; /* there is only one at a time */
+	for (int round = 0; round < 4; round++) {
+		struct engine_group *first = group_open(e);
+		for (char c = 'a'; c <= 'f'; c++)
+			group_put(first, "p", slice_make(&c, 1), SLICE("base"));
+		group_done(first);
+		if (round & 1)
+			group_done(group_open(e));
+		first = group_open(e);
+		group_put(first, "p", SLICE("b"), SLICE("1"));
+		group_put(first, "p", SLICE("c"), SLICE("1"));
+		group_put(first, "p", SLICE("dd"), SLICE("1"));
+		group_del(first, "p", SLICE("e"));
+		struct engine_group *second = group_open(e);
+		expect_text(f, NULL, second, "p", SLICE_NONE, SLICE_NONE, 0, "a=base b=1 c=1 d=base dd=1 f=base ");
+		group_put(second, "p", SLICE("c"), SLICE("2"));
+		group_del(second, "p", SLICE("dd"));
+		group_put(second, "p", SLICE("e"), SLICE("2"));
+		for (int committed = 0; committed < 2; committed++) {
+			for (size_t limit = 0; limit <= 7; limit++)
+				expect_text(f, NULL, second, "p", SLICE_NONE, SLICE_NONE, limit,
+					    "a=base b=1 c=2 d=base e=2 f=base ");
+			expect_group_row(second, "p", SLICE("b"), SLICE("1"));
+			expect_group_row(second, "p", SLICE("c"), SLICE("2"));
+			expect_group_row(second, "p", SLICE("dd"), SLICE_NONE);
+			expect_group_row(second, "p", SLICE("e"), SLICE("2"));
+			if (!committed)
+				group_done(first);
+			expect_text(f, NULL, NULL, "p", SLICE_NONE, SLICE_NONE, 0,
+				    "a=base b=1 c=1 d=base dd=1 f=base ");
+		}
+		e->ops->group_abort(second);
+		expect_text(f, NULL, NULL, "p", SLICE_NONE, SLICE_NONE, 0, "a=base b=1 c=1 d=base dd=1 f=base ");
+		struct engine_group *last = group_open(e);
+		group_del(last, "p", SLICE("dd"));
+		group_done(last);
+	}
+}
+
 /* `more` is exact over the merge too: rows the overlay deleted do not count. */
 static void more_over_the_overlay(void **state)
 {
@@ -179,9 +225,14 @@ static void groups_count_as_syncs(void **state)
 }
 
 const struct CMUnitTest group_tests[] = {
-	SUITE_TEST(overlay_is_seen_inside_only), SUITE_TEST(overlay_is_merged_into_scans),
-	SUITE_TEST(more_over_the_overlay),	 SUITE_TEST(abort_leaves_nothing),
-	SUITE_TEST(a_write_set_is_in_order),	 SUITE_TEST(accept_copies),
-	SUITE_TEST(largest_write_set),		 SUITE_TEST(groups_count_as_syncs),
+	SUITE_TEST(overlay_is_seen_inside_only),
+	SUITE_TEST(overlay_is_merged_into_scans),
+	SUITE_TEST(a_group_sees_the_one_on_its_way),
+	SUITE_TEST(more_over_the_overlay),
+	SUITE_TEST(abort_leaves_nothing),
+	SUITE_TEST(a_write_set_is_in_order),
+	SUITE_TEST(accept_copies),
+	SUITE_TEST(largest_write_set),
+	SUITE_TEST(groups_count_as_syncs),
 };
 const size_t group_test_count = sizeof group_tests / sizeof group_tests[0];

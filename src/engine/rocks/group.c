@@ -29,9 +29,14 @@ enum {
 enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
 {
 	struct rocks *r = rocks_of(e);
-	struct engine_group *g = &r->group;
-	assert(!g->open);
-	g->open = true;
+	bool first_open = atomic_load(&r->group[0].open);
+	struct engine_group *g = &r->group[first_open], *other = &r->group[!first_open];
+	assert(!atomic_load(&g->open));
+	/* Cleared only now: a group begun while this one was committed may have looked into it until it was handed over
+	 * itself. */
+	overlay_clear(&g->overlay);
+	g->below = atomic_load(&other->open) ? other : NULL;
+	atomic_store(&g->open, true);
 	*ret = g;
 	return ERR_OK;
 }
@@ -46,10 +51,9 @@ static void group_end(struct engine_group *g)
 		rocksdb_writebatch_destroy(g->batch);
 		g->batch = rocksdb_writebatch_create();
 	}
-	overlay_clear(&g->overlay);
 	g->change_count = 0;
 	g->put_bytes = g->delete_count = g->publish_count = 0;
-	g->open = false;
+	atomic_store(&g->open, false);
 }
 
 void rocks_group_abort(struct engine_group *g)
@@ -64,17 +68,17 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 	struct full_key k;
 	full_key_make(&k, partition, key);
 	struct slice full = slice_make(k.bytes, k.len);
-	if (g->overlay.count) {
-		const struct overlay_node *n = overlay_seek(&g->overlay, full);
-		if (n && slice_eq(n->key, full)) {
-			if (!slice_is_set(n->value))
-				return ERR_NOT_FOUND;
-			struct slice copy = arena_dup(arena, n->value);
-			if (!slice_is_set(copy))
-				return ERR_NO_MEMORY;
-			*ret_value = copy;
-			return ERR_OK;
-		}
+	for (const struct engine_group *at = g; at; at = at == g ? g->below : NULL) {
+		const struct overlay_node *n = at->overlay.count ? overlay_seek(&at->overlay, full) : NULL;
+		if (!n || !slice_eq(n->key, full))
+			continue;
+		if (!slice_is_set(n->value))
+			return ERR_NOT_FOUND;
+		struct slice copy = arena_dup(arena, n->value);
+		if (!slice_is_set(copy))
+			return ERR_NO_MEMORY;
+		*ret_value = copy;
+		return ERR_OK;
 	}
 	return rocks_get(g->rocks, rocks_family(key), g->rocks->read, full, arena, ret_value);
 }
@@ -82,7 +86,7 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec,
 			  struct arena *arena, struct rows *ret_rows)
 {
-	return rocks_scan(g->rocks, NULL, &g->overlay, partition, spec, arena, ret_rows);
+	return rocks_scan(g->rocks, NULL, g, partition, spec, arena, ret_rows);
 }
 
 static enum err changes_reserve(struct engine_group *g, size_t more)

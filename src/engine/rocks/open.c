@@ -465,9 +465,11 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	pthread_mutex_init(&r->write_lock, NULL);
 	pthread_mutex_init(&r->publish_lock, NULL);
 	pthread_mutex_init(&r->pin_lock, NULL);
-	r->group.rocks = r;
-	r->group.batch = rocksdb_writebatch_create();
-	overlay_init(&r->group.overlay, 2 * LIMIT_GROUP_BYTES);
+	for (int i = 0; i < 2; i++) {
+		r->group[i].rocks = r;
+		r->group[i].batch = rocksdb_writebatch_create();
+		overlay_init(&r->group[i].overlay, 2 * LIMIT_GROUP_BYTES);
+	}
 	r->pins = malloc(PINS_FIRST * sizeof *r->pins);
 	r->pin_cap = PINS_FIRST;
 	struct opening o = { .options = options, .r = r, .message = ret_message };
@@ -517,9 +519,11 @@ void rocks_close(struct engine *e)
 	}
 	if (r->cache)
 		rocksdb_cache_destroy(r->cache);
-	rocksdb_writebatch_destroy(r->group.batch);
-	overlay_fini(&r->group.overlay);
-	free(r->group.changes);
+	for (int i = 0; i < 2; i++) {
+		rocksdb_writebatch_destroy(r->group[i].batch);
+		overlay_fini(&r->group[i].overlay);
+		free(r->group[i].changes);
+	}
 	free(r->pins);
 	if (r->lock_fd >= 0)
 		close(r->lock_fd);

@@ -84,3 +84,19 @@ const struct overlay_node *overlay_seek(const struct overlay *o, struct slice ke
 			at = at[level]->next;
 	return at[0];
 }
+
+const struct overlay_node *overlay_pair_first(const struct overlay_pair *p)
+{
+	if (!p->lower || (p->upper && slice_cmp(p->upper->key, p->lower->key) <= 0))
+		return p->upper;
+	return p->lower;
+}
+
+void overlay_pair_next(struct overlay_pair *p)
+{
+	int order = !p->lower ? -1 : !p->upper ? 1 : slice_cmp(p->upper->key, p->lower->key);
+	if (order <= 0)
+		p->upper = p->upper->next[0];
+	if (order >= 0)
+		p->lower = p->lower->next[0];
+}

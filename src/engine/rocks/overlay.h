@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a group has accepted and not yet committed, in key order: a skip list over full keys. Later writes of a key
- * replace earlier ones. It owns copies of keys and values. One thread. */
+ * replace earlier ones. It owns copies of keys and values. One thread writes; once it
+ * has stopped, any may read. */
 #ifndef ENGINE_ROCKS_OVERLAY_H
 #define ENGINE_ROCKS_OVERLAY_H
 
@@ -30,5 +31,12 @@ struct overlay_node *overlay_node_new(struct overlay *, struct slice first, stru
 void overlay_insert(struct overlay *, struct overlay_node *);
 /* The first node at or after the key; NULL at the end. Go on through next[0]. */
 const struct overlay_node *overlay_seek(const struct overlay *, struct slice key);
+
+/* Two overlays read as one, in key order: where both have a key, the upper one's counts. */
+struct overlay_pair {
+	const struct overlay_node *upper, *lower;
+};
+const struct overlay_node *overlay_pair_first(const struct overlay_pair *);
+void overlay_pair_next(struct overlay_pair *);
 
 #endif

@@ -140,10 +140,11 @@ static enum err iter_error(rocksdb_iterator_t *it)
 	return rocks_error(error);
 }
 
-static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, const struct overlay_node *o, struct slice until)
+static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, struct overlay_pair pair, struct slice until)
 {
 	for (;;) {
 		bool db = rocksdb_iter_valid(it);
+		const struct overlay_node *o = overlay_pair_first(&pair);
 		if (o && slice_cmp(o->key, until) >= 0)
 			o = NULL;
 		if (!db && !o)
@@ -161,13 +162,13 @@ static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, const struct 
 		if (order <= 0)
 			rocksdb_iter_next(it);
 		if (order >= 0)
-			o = o->next[0];
+			overlay_pair_next(&pair);
 	}
 }
 
 /* One family's part of a scan. */
 static enum err scan_family(struct rocks *r, enum family family, const rocksdb_snapshot_t *snapshot,
-			    const struct overlay *overlay, struct slice from, struct slice until, struct scan *s)
+			    const struct engine_group *group, struct slice from, struct slice until, struct scan *s)
 {
 	if (slice_cmp(from, until) >= 0)
 		return ERR_OK;
@@ -176,8 +177,9 @@ static enum err scan_family(struct rocks *r, enum family family, const rocksdb_s
 	rocksdb_readoptions_set_iterate_upper_bound(read, until.ptr, until.len);
 	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[family]);
 	rocksdb_iter_seek(it, from.ptr, from.len);
-	const struct overlay_node *o = overlay ? overlay_seek(overlay, from) : NULL;
-	enum err err = scan_merge(s, it, o, until);
+	struct overlay_pair pair = { group ? overlay_seek(&group->overlay, from) : NULL,
+				     group && group->below ? overlay_seek(&group->below->overlay, from) : NULL };
+	enum err err = scan_merge(s, it, pair, until);
 	if (err == ERR_OK)
 		err = iter_error(it);
 	rocksdb_iter_destroy(it);
@@ -200,7 +202,7 @@ static struct slice key_max(struct slice a, struct slice b)
 	return slice_cmp(a, b) < 0 ? b : a;
 }
 
-enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct overlay *overlay,
+enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct engine_group *group,
 		    struct slice partition, const struct scan_spec *spec, struct arena *arena, struct rows *ret)
 {
 	static const char first_content[] = { KEY_TAG_CONTENT }, behind_contents[] = { KEY_TAG_CONTENT + 1 };
@@ -222,11 +224,11 @@ enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const s
 		       (slice_cmp(from, low) < 0 || slice_cmp(until, high) > 0);
 	const rocksdb_snapshot_t *moment = crosses && !snapshot ? rocksdb_create_snapshot(r->db) : NULL;
 	const rocksdb_snapshot_t *at = moment ? moment : snapshot;
-	enum err err = scan_family(r, FAMILY_ROWS, at, overlay, from, key_min(until, low), &s);
+	enum err err = scan_family(r, FAMILY_ROWS, at, group, from, key_min(until, low), &s);
 	if (err == ERR_OK && !s.rows.more)
-		err = scan_family(r, FAMILY_CONTENTS, at, overlay, key_max(from, low), key_min(until, high), &s);
+		err = scan_family(r, FAMILY_CONTENTS, at, group, key_max(from, low), key_min(until, high), &s);
 	if (err == ERR_OK && !s.rows.more)
-		err = scan_family(r, FAMILY_ROWS, at, overlay, key_max(from, high), until, &s);
+		err = scan_family(r, FAMILY_ROWS, at, group, key_max(from, high), until, &s);
 	if (moment)
 		rocksdb_release_snapshot(r->db, moment);
 	if (err == ERR_OK)
@@ -397,6 +399,7 @@ static void op_stats(struct engine *e, struct engine_stats *ret)
 
 const struct engine_ops rocks_ops = {
 	.name = "rocks",
+	.groups_overlap = true,
 	.close = rocks_close,
 	.snapshot_take = op_snapshot_take,
 	.snapshot_drop = op_snapshot_drop,

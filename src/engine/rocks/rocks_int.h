@@ -43,14 +43,16 @@ struct extent_change {
 	struct extent_ref extent;
 };
 
+/* Two of them: one is built while the other is committed. */
 struct engine_group {
 	struct rocks *rocks;
-	rocksdb_writebatch_t *batch; /* kept from group to group */
+	const struct engine_group *below; /* was being committed when this one was begun: its writes are seen here */
+	rocksdb_writebatch_t *batch;	  /* kept from group to group */
 	struct overlay overlay;
 	struct extent_change *changes;
 	size_t change_count, change_cap;
 	size_t put_bytes, delete_count, publish_count;
-	bool open;
+	atomic_bool open;
 };
 
 /* Pins by the retire sequence they were taken at, ascending. */
@@ -79,7 +81,7 @@ struct rocks {
 	atomic_uint_fast64_t compaction_looked_ns;
 	uint64_t space_looked_ns,
 		space_used_bytes; /* the committer's: when it last asked the disk, and what it wrote since */
-	struct engine_group group;
+	struct engine_group group[2];
 	atomic_bool failed;
 	struct rocks *next_abandoned;
 
@@ -119,8 +121,8 @@ enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct 
 		   struct slice *ret) MUST_CHECK;
 /* A property of all families, added up; 0 if it cannot be told. */
 uint64_t rocks_property(struct rocks *, const char *name);
-/* Scans the partition's rows, merged with the overlay (NULL: none). */
-enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct overlay *, struct slice partition,
+/* Scans the partition's rows, merged with those of the group (NULL: none). */
+enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct engine_group *, struct slice partition,
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 
 /* write.c */
