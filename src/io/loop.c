@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "io/wheel.h"
 
-enum { LOOP_EVENTS = 256 };
+enum { LOOP_EVENTS = 256, HELD_WAKES = 64 };
 
 /* What other threads write has cache lines of its own. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
@@ -101,6 +101,28 @@ static void loop_wake(struct io_loop *l)
 	while (n < 0 && errno == EINTR);
 }
 
+/* Loops this thread has posted to and not woken yet. */
+static _Thread_local struct {
+	bool on;
+	size_t count;
+	struct io_loop *loop[HELD_WAKES];
+} held;
+
+void io_posts_hold(void)
+{
+	held.on = true;
+}
+
+void io_posts_release(void)
+{
+	held.on = false;
+	for (size_t i = 0; i < held.count; i++) {
+		loop_wake(held.loop[i]);
+		atomic_fetch_sub_explicit(&held.loop[i]->posting, 1, memory_order_release);
+	}
+	held.count = 0;
+}
+
 void io_loop_post(struct io_loop *l, struct io_task *task)
 {
 	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
@@ -108,8 +130,13 @@ void io_loop_post(struct io_loop *l, struct io_task *task)
 	do
 		task->next = head;
 	while (!atomic_compare_exchange_weak(&l->mailbox, &head, task));
-	if (atomic_load(&l->asleep) && atomic_exchange(&l->asleep, false))
+	if (atomic_load(&l->asleep) && atomic_exchange(&l->asleep, false)) {
+		if (held.on && held.count < HELD_WAKES) {
+			held.loop[held.count++] = l; /* it still counts as posting */
+			return;
+		}
 		loop_wake(l);
+	}
 	atomic_fetch_sub_explicit(&l->posting, 1, memory_order_release);
 }
 

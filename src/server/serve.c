@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 #include "engine/rocks/rocks.h"
+#include "io/loop.h"
 #include "io/tls.h"
 #include "rest/server.h"
 #include "store/mutant.h"
@@ -150,6 +151,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	store_on_answers(h->store, io_posts_hold, io_posts_release);
 	if (!accounts_load(&h->accounts, c, h->data.path, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)

@@ -28,9 +28,14 @@ void store_answer(struct store *s, struct store_job *job, enum err result)
 
 void commit_answer(struct store *s, struct run *r)
 {
+	bool around = r->member_count > 1 && s->answers_begin;
+	if (around)
+		s->answers_begin();
 	for (size_t i = 0; i < r->member_count; i++)
 		store_answer(s, r->members[i].job, r->members[i].result);
 	r->member_count = 0;
+	if (around)
+		s->answers_end();
 }
 
 /* ---- the cache while the group is written ---- */

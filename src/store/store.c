@@ -163,6 +163,12 @@ void store_on_failure(struct store *s, void (*failed)(void *), void *arg)
 	s->failed = failed;
 }
 
+void store_on_answers(struct store *s, void (*begin)(void), void (*end)(void))
+{
+	s->answers_begin = begin;
+	s->answers_end = end;
+}
+
 size_t store_step(struct store *s)
 {
 	assert(s->manual);

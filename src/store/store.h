@@ -85,6 +85,8 @@ size_t store_step(struct store *);
 
 /* Called once when the engine failed (a sync returned an error): nothing is acknowledged any more. */
 void store_on_failure(struct store *, void (*failed)(void *), void *arg);
+/* Called before and after the dones of a group of several jobs, in the thread that calls them. */
+void store_on_answers(struct store *, void (*begin)(void), void (*end)(void));
 
 struct store_stats {
 	uint64_t groups, txns, applies, conflicts, unknowns, cache_hits, cache_misses;

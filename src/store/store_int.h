@@ -120,6 +120,7 @@ struct store {
 	atomic_bool stopped;
 	void (*failed)(void *);
 	void *failed_arg;
+	void (*answers_begin)(void), (*answers_end)(void);
 	bool failure_told;
 
 	pthread_mutex_t reclaim_lock;
