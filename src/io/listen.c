@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 4096, FILES_LEAST = 128, FILES_PART = 8 };
+enum { LISTEN_BACKLOG = 4096, FILES_LEAST = 128, FILES_PART = 8, CONNECTIONS_PART = 4 };
 
 static void listen_explain(struct buf *message, const char *host, uint16_t port, int error)
 {
@@ -76,12 +76,14 @@ static void address_text(const struct sockaddr_storage *a, char text[IO_ADDRESS_
 	}
 }
 
-/* Files come before connections: an engine that cannot open its next log has to stop, a client that is not taken now
- * comes again. Descriptors are given out from the lowest, so a number this high says how many are taken. */
-static bool is_for_files(int fd)
+/* Files come before connections: an engine that cannot open its next file has to stop, a client that is not taken now
+ * comes again. A quarter of all descriptors is for connections in any case; beyond that they leave some free.
+ * Descriptors are given out from the lowest, so a number this high says how many are taken. */
+static bool is_for_files(int fd, size_t connections)
 {
 	struct rlimit r;
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == RLIM_INFINITY ||
+	    connections < r.rlim_cur / CONNECTIONS_PART)
 		return false;
 	rlim_t files = r.rlim_cur / FILES_PART + FILES_LEAST;
 	if (files > r.rlim_cur / 2)
@@ -89,7 +91,8 @@ static bool is_for_files(int fd)
 	return (rlim_t)fd >= r.rlim_cur - files;
 }
 
-enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_address[IO_ADDRESS_TEXT_BYTES])
+enum io_accept io_accept(int listen_fd, size_t connections, int *reserve_fd, int *ret_fd,
+			 char ret_address[IO_ADDRESS_TEXT_BYTES])
 {
 	struct sockaddr_storage peer = { .ss_family = AF_INET };
 	socklen_t peer_len = sizeof peer;
@@ -112,7 +115,7 @@ enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_a
 			return IO_ACCEPT_NONE;
 		}
 	}
-	if (is_for_files(fd)) {
+	if (is_for_files(fd, connections)) {
 		close(fd);
 		return IO_ACCEPT_EXHAUSTED;
 	}

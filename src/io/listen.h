@@ -14,10 +14,11 @@ enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_p
 		   struct buf *ret_message) MUST_CHECK;
 
 enum io_accept { IO_ACCEPTED, IO_ACCEPT_NONE, IO_ACCEPT_EXHAUSTED };
-/* Takes one connection: non-blocking, TCP_NODELAY; `ret_address` gets the peer's numeric text. EXHAUSTED: no
- * descriptors or memory, or only those that are kept for files; one connection was taken and closed if that was
- * possible (reserve_fd), so that the backlog drains. */
-enum io_accept io_accept(int listen_fd, int *reserve_fd, int *ret_fd, char ret_address[IO_ADDRESS_TEXT_BYTES]);
+/* Takes one connection more than `connections`: non-blocking, TCP_NODELAY; `ret_address` gets the peer's numeric text.
+ * EXHAUSTED: no descriptors or memory, or only those that are kept for files; one connection was taken and closed if
+ * that was possible (reserve_fd), so that the backlog drains. */
+enum io_accept io_accept(int listen_fd, size_t connections, int *reserve_fd, int *ret_fd,
+			 char ret_address[IO_ADDRESS_TEXT_BYTES]);
 /* A descriptor kept for the moment when there is none left; -1 if there is none already. */
 int io_reserve_fd(void);
 /* Lets the process open as many descriptors as the system allows it. */

@@ -116,11 +116,12 @@ static void listener_ready(struct io_source *s, uint32_t events)
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd;
 		char address[IO_ADDRESS_TEXT_BYTES];
-		if (connections(l->server) >= LIMIT_CONNECTIONS) {
+		size_t taken = connections(l->server);
+		if (taken >= LIMIT_CONNECTIONS) {
 			listener_pause(l);
 			return;
 		}
-		switch (io_accept(l->fd, &l->reserve_fd, &fd, address)) {
+		switch (io_accept(l->fd, taken, &l->reserve_fd, &fd, address)) {
 		case IO_ACCEPTED:
 			hand_over(l, fd, address);
 			break;

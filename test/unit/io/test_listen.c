@@ -51,11 +51,11 @@ static int connect_to(uint16_t port)
 	return fd;
 }
 
-static enum io_accept accept_soon(int listener, int *reserve, int *ret_fd, char *address)
+static enum io_accept accept_soon(int listener, size_t taken, int *reserve, int *ret_fd, char *address)
 {
 	struct pollfd p = { listener, POLLIN, 0 };
 	assert_int_equal(poll(&p, 1, 5000), 1);
-	return io_accept(listener, reserve, ret_fd, address);
+	return io_accept(listener, taken, reserve, ret_fd, address);
 }
 
 static void accepts_and_tells_who(void **state)
@@ -64,9 +64,9 @@ static void accepts_and_tells_who(void **state)
 	uint16_t port;
 	char address[IO_ADDRESS_TEXT_BYTES];
 	assert_int_equal(io_listen("127.0.0.1", 0, &listener, &port, &message), ERR_OK);
-	assert_int_equal(io_accept(listener, &reserve, &fd, address), IO_ACCEPT_NONE);
+	assert_int_equal(io_accept(listener, 0, &reserve, &fd, address), IO_ACCEPT_NONE);
 	int client = connect_to(port);
-	assert_int_equal(accept_soon(listener, &reserve, &fd, address), IO_ACCEPTED);
+	assert_int_equal(accept_soon(listener, 0, &reserve, &fd, address), IO_ACCEPTED);
 	assert_string_equal(address, "127.0.0.1");
 	close(fd);
 	close(client);
@@ -86,14 +86,14 @@ static void without_descriptors_the_backlog_still_drains(void **state)
 	low = old;
 	low.rlim_cur = (rlim_t)client + 1; /* everything up to the newest is taken */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	enum io_accept result = accept_soon(listener, &reserve, &fd, address);
+	enum io_accept result = accept_soon(listener, 0, &reserve, &fd, address);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(result, IO_ACCEPT_EXHAUSTED);
 	assert_true(reserve >= 0);
 	assert_int_equal(recv(client, &byte, 1, 0), 0); /* told at once, not left hanging */
 	close(client);
 	client = connect_to(port);
-	assert_int_equal(accept_soon(listener, &reserve, &fd, address), IO_ACCEPTED);
+	assert_int_equal(accept_soon(listener, 0, &reserve, &fd, address), IO_ACCEPTED);
 	close(fd);
 	close(client);
 	close(listener);
@@ -117,15 +117,21 @@ static void files_come_before_connections(void **state)
 	do
 		taken[n++] = dup(client);
 	while (taken[n - 1] >= 0 && taken[n - 1] < 31); /* half of so few are for files */
-	enum io_accept late = accept_soon(listener, &reserve, &fd, address);
+	enum io_accept late = accept_soon(listener, 16, &reserve, &fd, address);
 	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	/* A quarter of them is for connections in any case. */
+	int few = connect_to(port), early_fd = -1;
+	enum io_accept early = accept_soon(listener, 15, &reserve, &early_fd, address);
 	while (n)
 		close(taken[--n]);
 	close(client);
 	client = connect_to(port);
-	enum io_accept again = accept_soon(listener, &reserve, &fd, address);
+	enum io_accept again = accept_soon(listener, 0, &reserve, &fd, address);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(late, IO_ACCEPT_EXHAUSTED);
+	assert_int_equal(early, IO_ACCEPTED);
+	close(early_fd);
+	close(few);
 	assert_true(file >= 0);
 	assert_int_equal(again, IO_ACCEPTED);
 	close(fd);
