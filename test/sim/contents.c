@@ -139,7 +139,10 @@ static struct blob_target target_of(struct sim *s, struct call *call)
 	return (struct blob_target){ .name = slice_str(call->name),
 				     .rules = { .versioning = s->config->seed % 3 == 0,
 						.soft_delete = s->config->seed % 2 == 0,
-						.retention_days = 1 } };
+						.retention_days = 1,
+						/* in some, whatever touches more than a row or two is swept */
+						.rows_at_once = s->config->seed % 5 < 2 ? 1 + s->config->seed % 5
+											: 0 } };
 }
 
 static void choose_put(struct sim *s, struct call *call, unsigned slot)

@@ -16,6 +16,7 @@ struct blob_rules {
 	bool versioning;
 	bool soft_delete;
 	uint32_t retention_days;
+	uint32_t rows_at_once; /* what touches more rows than this is one row and a sweep; 0 = as a rule (tests: few) */
 };
 
 /* Which blob, and what must hold: part of every call. */

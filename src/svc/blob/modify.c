@@ -43,7 +43,7 @@ enum err blob_apply_set_properties(struct txn *txn, void *call)
 		return ERR_INVALID_BLOB_TYPE;
 	TRY(apply_sequence(b, c));
 	if (c->resize && c->length_bytes < b->length_bytes)
-		TRY(page_truncate(txn, b, c->length_bytes));
+		TRY(page_truncate(txn, &c->target, b, c->length_bytes));
 	if (c->resize)
 		b->length_bytes = c->length_bytes;
 	if (c->set_http)

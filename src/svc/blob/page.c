@@ -47,12 +47,15 @@ enum err chunk_decode(struct slice value, struct arena *arena, struct chunk *ret
 		s.extent = refs[ref];
 		chunk.segment[chunk.count++] = s;
 	}
+	if (cursor_left(&c))
+		chunk.stamp = cursor_u64(&c);
 	*ret = chunk;
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
 
 /* The newest row of the chunk that is not newer than the epoch; an absent one is an empty chunk of epoch 0. */
-static enum err chunk_get(struct txn *txn, const struct content *content, uint64_t chunk, struct chunk *ret)
+static enum err chunk_get(struct txn *txn, const struct content *content, const struct clears *clears, uint64_t chunk,
+			  struct chunk *ret)
 {
 	struct key from, until;
 	struct rows rows;
@@ -70,7 +73,10 @@ static enum err chunk_get(struct txn *txn, const struct content *content, uint64
 		return ret->segment ? ERR_OK : ERR_NO_MEMORY;
 	}
 	TRY(chunk_decode(rows.row[0].value, txn_arena(txn), ret));
-	return chunk_key_decode(rows.row[0].key, &index, &ret->epoch) ? ERR_OK : ERR_CORRUPT;
+	if (!chunk_key_decode(rows.row[0].key, &index, &ret->epoch))
+		return ERR_CORRUPT;
+	ret->hidden = clears_hide(clears, chunk, ret->epoch, ret->stamp);
+	return ERR_OK;
 }
 
 /* Distinct extents of a chunk, in the arena, found by id: small writes make thousands of segments. */
@@ -110,8 +116,8 @@ static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct
 
 /* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by
  * the caller), or NULL. Names that go are dropped, names that are added by copying an older epoch's row are counted. */
-static enum err chunk_put(struct txn *txn, const struct content *content, uint64_t chunk, const struct chunk *old,
-			  const struct chunk *fresh, const struct extent_ref *arrived)
+static enum err chunk_put(struct txn *txn, const struct content *content, const struct clears *clears, uint64_t chunk,
+			  const struct chunk *old, const struct chunk *fresh, const struct extent_ref *arrived)
 {
 	struct arena *arena = txn_arena(txn);
 	struct chunk_refs before, after;
@@ -134,6 +140,8 @@ static enum err chunk_put(struct txn *txn, const struct content *content, uint64
 		bytes_put_u16(&b, (uint16_t)(*refs_slot(&after, s->extent.id) - 1));
 		bytes_put_u32(&b, s->offset);
 	}
+	if (clears->count)
+		bytes_put_u64(&b, txn_now(txn));
 	/* An empty chunk needs a row only to hide an older epoch's. */
 	bool drop = fresh->count == 0 && same_epoch && content->epoch == 1;
 	enum err e = !buf_ok(&b) ? ERR_NO_MEMORY
@@ -150,6 +158,18 @@ static enum err chunk_put(struct txn *txn, const struct content *content, uint64
 	return retire_names(txn, before.ref, gone);
 }
 
+enum err chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp)
+{
+	struct key k;
+	char bytes[16];
+	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	chunk_key(&k, content, chunk, epoch);
+	row_extents_encode(&b, NULL, 0);
+	bytes_put_u16(&b, 0);
+	bytes_put_u64(&b, stamp);
+	return txn_put(txn, key_slice(&k), buf_slice(&b));
+}
+
 static void add_segment(struct chunk *c, struct segment s)
 {
 	c->segment[c->count++] = s;
@@ -164,7 +184,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	bool placed = extent == NULL;
 	if (!c.segment)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < old->count; i++) {
+	for (size_t i = 0; i < old->count && !old->hidden; i++) {
 		const struct segment *s = &old->segment[i];
 		uint32_t s_end = (uint32_t)s->first + s->count;
 		if (s->first < first) {
@@ -192,8 +212,8 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
  * -------------------------------------------------------------------------------------------------------------------
  */
 
-static enum err write_extent(struct txn *txn, const struct content *content, uint64_t offset,
-			     const struct extent_ref *extent)
+static enum err write_extent(struct txn *txn, const struct content *content, const struct clears *clears,
+			     uint64_t offset, const struct extent_ref *extent)
 {
 	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES,
 		 last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
@@ -205,51 +225,65 @@ static enum err write_extent(struct txn *txn, const struct content *content, uin
 		uint64_t from = offset > chunk_at ? offset - chunk_at : 0;
 		uint64_t to = offset + extent->length_bytes - chunk_at;
 		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
-		TRY(chunk_get(txn, content, i, &old));
+		TRY(chunk_get(txn, content, clears, i, &old));
 		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES),
 			      extent, (uint32_t)(chunk_at + from - offset), &fresh));
-		TRY(chunk_put(txn, content, i, &old, &fresh, extent));
+		TRY(chunk_put(txn, content, clears, i, &old, &fresh, extent));
 	}
 	return ERR_OK;
 }
 
-enum err page_write_payload(struct txn *txn, const struct content *content, uint64_t offset, const struct payload *p)
+enum err page_write_payload(struct txn *txn, struct content *content, uint64_t offset, const struct payload *p)
 {
+	struct clears clears;
+	TRY(clears_load(txn, content, &clears));
+	content->clears = clears.count != 0; /* swept: later ones need not look */
 	for (size_t i = 0; i < p->extent_count; i++) {
-		TRY(write_extent(txn, content, offset, &p->extents[i]));
+		TRY(write_extent(txn, content, &clears, offset, &p->extents[i]));
 		offset += p->extents[i].length_bytes;
 	}
 	return ERR_OK;
 }
 
-/* Zeros over [offset, end): only chunks that have rows are touched. */
-static enum err clear_range(struct txn *txn, const struct content *content, uint64_t offset, uint64_t end)
+/* Zeros over [offset, end), row by row: only chunks that have rows are touched. */
+static enum err clear_rows(struct txn *txn, const struct content *content, uint64_t offset, uint64_t end)
 {
 	struct chunk_walk walk;
 	struct chunk_at at;
+	if (offset >= end)
+		return ERR_OK;
 	TRY(chunk_walk_begin(&walk, txn, content, offset / PAGE_CHUNK_BYTES, (end - 1) / PAGE_CHUNK_BYTES));
-	size_t touched = 0;
 	for (;;) {
 		enum err e = chunk_walk_next(&walk, &at);
 		if (e == ERR_NOT_FOUND)
 			return ERR_OK;
 		TRY(e);
-		if (++touched > PAGE_CLEAR_CHUNKS_MAX)
-			return ERR_OPERATION_TIMED_OUT; /* more than one commit may hold: the client clears it in parts
-							 */
 		struct chunk fresh;
 		uint64_t chunk_begin = at.index * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_begin ? offset - chunk_begin : 0;
 		uint64_t to = end - chunk_begin < PAGE_CHUNK_BYTES ? end - chunk_begin : PAGE_CHUNK_BYTES;
 		TRY(chunk_cut(txn_arena(txn), &at.chunk, (uint32_t)(from / PAGE_BYTES),
 			      (uint32_t)((to - from) / PAGE_BYTES), NULL, 0, &fresh));
-		TRY(chunk_put(txn, content, at.index, &at.chunk, &fresh, NULL));
+		TRY(chunk_put(txn, content, &walk.clears, at.index, &at.chunk, &fresh, NULL));
 	}
 }
 
-enum err page_truncate(struct txn *txn, struct blob *b, uint64_t length)
+/* The chunks at both ends may keep pages: they are changed as they are. What lies between goes whole. */
+static enum err clear_range(struct txn *txn, const struct blob_target *t, struct content *content, uint64_t offset,
+			    uint64_t end)
 {
-	return length < b->length_bytes ? clear_range(txn, &b->content, length, b->length_bytes) : ERR_OK;
+	uint64_t first = (offset + PAGE_CHUNK_BYTES - 1) / PAGE_CHUNK_BYTES, last = end / PAGE_CHUNK_BYTES;
+	bool done;
+	TRY(clear_at_once(txn, content, first, last, t->rules.rows_at_once, &done));
+	if (!done)
+		return clear_rows(txn, content, offset, end);
+	TRY(clear_rows(txn, content, offset, first * PAGE_CHUNK_BYTES));
+	return clear_rows(txn, content, last * PAGE_CHUNK_BYTES, end);
+}
+
+enum err page_truncate(struct txn *txn, const struct blob_target *t, struct blob *b, uint64_t length)
+{
+	return length < b->length_bytes ? clear_range(txn, t, &b->content, length, b->length_bytes) : ERR_OK;
 }
 
 static enum err check_sequence(const struct blob_put_page_call *c)
@@ -279,7 +313,7 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 	if (!c->clear && !c->payload)
 		return ERR_OK;
 	if (c->clear)
-		TRY(clear_range(txn, &b->content, c->offset, c->offset + c->length));
+		TRY(clear_range(txn, &c->target, &b->content, c->offset, c->offset + c->length));
 	else
 		TRY(page_write_payload(txn, &b->content, c->offset, c->payload));
 	b->http.has_md5 = false;

@@ -4,7 +4,8 @@
  * A chunk that was ever written has a row 'p' u64(content) u64(chunk) u64_desc(epoch): {extents, segments}, a segment
  * being a run of pages that lies in one extent. What no segment covers reads as zeros. The base writes rows of its own
  * epoch; a snapshot keeps the epoch it was taken in and the base goes on with the next one, so a snapshot sees, of each
- * chunk, the newest row that is not newer than itself. Extents named by several rows are counted ('x' rows). */
+ * chunk, the newest row that is not newer than itself. Extents named by several rows are counted ('x' rows).
+ * A clear of very many chunks is one row, which hides older ones until they are swept (page_clear.c). */
 #ifndef SVC_BLOB_PAGE_H
 #define SVC_BLOB_PAGE_H
 
@@ -13,10 +14,10 @@
 enum { PAGE_CHUNK_BYTES = 1024 * 1024, PAGE_CHUNK_PAGES = PAGE_CHUNK_BYTES / PAGE_BYTES };
 
 /* Gives back what lies at or behind the new length. The record is put by the caller. */
-enum err page_truncate(struct txn *, struct blob *, uint64_t length_bytes) MUST_CHECK;
+enum err page_truncate(struct txn *, const struct blob_target *, struct blob *, uint64_t length_bytes) MUST_CHECK;
 
 /* The extents of a payload become the pages from `offset` on. */
-enum err page_write_payload(struct txn *, const struct content *, uint64_t offset, const struct payload *) MUST_CHECK;
+enum err page_write_payload(struct txn *, struct content *, uint64_t offset, const struct payload *) MUST_CHECK;
 
 struct blob_put_page_call {
 	struct blob_target target;

@@ -5,8 +5,12 @@
 
 #include "svc/blob/page.h"
 
-/* Chunk rows one commit may touch by a clear: each may drop many extents. */
-enum { PAGE_CLEAR_CHUNKS_MAX = 2048 };
+enum {
+	PAGE_CLEAR_ROWS_AT_ONCE = 1024,		/* chunk rows a clear goes through itself; more are left to the sweep */
+	PAGE_CLEAR_BYTES_AT_ONCE = 1024 * 1024, /* and their bytes: names that go are written down again */
+	PAGE_CLEAR_CHUNKS_ANYWAY = 32,		/* so few are not counted first */
+	PAGE_CLEARS_MAX = 128			/* of one content that wait for the sweep */
+};
 
 struct segment {
 	uint16_t first, count; /* pages of the chunk */
@@ -18,7 +22,31 @@ struct chunk {
 	struct segment *segment; /* in page order, not overlapping */
 	size_t count;
 	uint64_t epoch; /* of its row; 0 = there is none */
+	uint64_t stamp; /* when it was written, if a clear was waiting for the sweep then; else 0 */
+	bool hidden;	/* by a clear: reads as zeros */
 };
+
+/* A range of chunks that was cleared by one row, and is swept later (page_clear.c). */
+struct clear {
+	uint64_t first, end; /* chunks */
+	uint64_t epoch, ticks;
+	bool exclusive;
+};
+struct clears {
+	struct clear *clear;
+	size_t count;
+};
+/* Those that a reader of the content must know. */
+enum err clears_load(struct txn *, const struct content *, struct clears *ret) MUST_CHECK;
+bool clears_hide(const struct clears *, uint64_t chunk, uint64_t epoch, uint64_t stamp);
+/* Chunks [first, end) by one row, if there are too many rows to go through them now (at_once: so many; 0 = as a rule).
+ */
+enum err clear_at_once(struct txn *, struct content *, uint64_t first, uint64_t end, size_t at_once,
+		       bool *ret_done) MUST_CHECK;
+/* One bounded piece of the sweep of one clear, from a key on; *ret_next is where to go on, absent at its end. */
+enum err clear_sweep(struct txn *, uint64_t content, uint64_t ticks, struct slice from_key,
+		     struct slice *ret_next) MUST_CHECK;
+enum err chunk_put_empty(struct txn *, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp) MUST_CHECK;
 
 void chunk_key(struct key *, uint64_t content, uint64_t chunk, uint64_t epoch);
 bool chunk_key_decode(struct slice key, uint64_t *ret_chunk, uint64_t *ret_epoch);
@@ -32,6 +60,7 @@ struct chunk_at {
 struct chunk_walk {
 	struct txn *txn;
 	struct content content;
+	struct clears clears;
 	struct key from, until;
 	struct rows rows;
 	size_t at;

@@ -18,7 +18,7 @@ enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct co
 	key_u64(&w->from, first);
 	key_u64(&w->until, last);
 	key_prefix_end(&w->until);
-	return ERR_OK;
+	return clears_load(txn, content, &w->clears);
 }
 
 static enum err walk_fetch(struct chunk_walk *w)
@@ -51,6 +51,8 @@ enum err chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 		w->has_last = true;
 		w->last_index = index;
 		TRY(chunk_decode(row->value, txn_arena(w->txn), &ret->chunk));
+		if (clears_hide(&w->clears, index, epoch, ret->chunk.stamp))
+			continue;
 		ret->chunk.epoch = epoch;
 		ret->index = index;
 		return ERR_OK;

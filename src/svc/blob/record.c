@@ -30,6 +30,7 @@ enum {
 	IS_SNAPSHOT = 1 << 18,
 	IS_LEGAL_HOLD = 1 << 19,
 	IS_TIER_INFERRED = 1 << 20,
+	HAS_CLEARS = 1 << 21,
 };
 
 static uint32_t flags_of(const struct blob *b)
@@ -56,6 +57,7 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->is_snapshot ? IS_SNAPSHOT : 0;
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
 	f |= b->tier_inferred ? IS_TIER_INFERRED : 0;
+	f |= b->content.clears ? HAS_CLEARS : 0;
 	return f;
 }
 
@@ -280,6 +282,7 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
 	v.tier_inferred = (f & IS_TIER_INFERRED) != 0;
 	v.content = content_decode(&c, arena);
+	v.content.clears = (f & HAS_CLEARS) != 0;
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
 	*ret = v;

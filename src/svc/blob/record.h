@@ -8,6 +8,7 @@
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES
  *   'p' u64(content) u64(offset) ...              appended blocks and page chunks (append.c, page.c)
  *   'k' u64(content)                              a content that no blob names yet (build.h)
+ *   'o' u64(content) u64(ticks)                   a range of page chunks that was cleared (page_clear.c)
  *   'c' u64(content)                              how many holders a content has, once it had more than one
  *   'x' u64(extent)                               how many 'p' rows name an extent, if more than one
  *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background
@@ -57,6 +58,7 @@ struct content {
 	struct extent_ref *extents; /* EXTENTS, in the arena */
 	uint32_t extent_count;
 	uint32_t part_count; /* MANIFEST */
+	bool clears;	     /* ROWS of page blobs: 'o' rows may be there */
 	uint64_t epoch;	     /* ROWS of page blobs: rows of a later epoch are not part of it.
 				MANIFEST: the content it borrows blocks from and keeps alive; 0 = none */
 };

@@ -4,6 +4,7 @@
  *   'X'  u32 count, extents                                      names of a page chunk that went: counted extents
  *   'M'  u64 content, u32 parts, u32 next part, u64 lender, u64 kept, u32 kept parts      a manifest
  *   'R'  u64 content                                             'p' rows
+ *   'O'  u64 content, u64 ticks, string key to go on from        cleared page chunks
  *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
 #include "svc/blob/retire.h"
 
@@ -11,6 +12,7 @@
 
 #include "svc/blob/build.h"
 #include "svc/blob/manifest.h"
+#include "svc/blob/page_int.h"
 #include "svc/blob/stage.h"
 #include "svc/common/background.h"
 
@@ -100,6 +102,21 @@ enum err retire_names(struct txn *txn, const struct extent_ref *refs, uint16_t c
 	for (uint16_t i = 0; i < count; i++)
 		TRY(extent_drop_ref(txn, &refs[i]));
 	return ERR_OK;
+}
+
+static void clear_record(struct buf *b, uint64_t content, uint64_t ticks, struct slice next)
+{
+	record_begin(b, 'O');
+	bytes_put_u64(b, content);
+	bytes_put_u64(b, ticks);
+	bytes_put_str(b, next);
+}
+
+enum err retire_clear(struct txn *txn, uint64_t content, uint64_t ticks)
+{
+	struct buf b;
+	clear_record(&b, content, ticks, SLICE(""));
+	return record_end(txn, &b);
 }
 
 static enum err retire_manifest(struct txn *txn, const struct content *c, uint64_t lender, const struct content *kept)
@@ -292,6 +309,22 @@ static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
 	return rows.count ? ERR_OK : txn_del(txn, key);
 }
 
+static enum err round_clear(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct buf b;
+	uint64_t content = cursor_u64(c), ticks = cursor_u64(c);
+	struct slice from = cursor_str(c), next;
+	if (!cursor_done(c))
+		return ERR_CORRUPT;
+	TRY(clear_sweep(txn, content, ticks, from, &next));
+	if (!slice_is_set(next))
+		return txn_del(txn, key);
+	clear_record(&b, content, ticks, next);
+	enum err e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
 static enum err round_staging(struct txn *txn, struct slice key, struct cursor *c)
 {
 	struct key from, until;
@@ -375,6 +408,8 @@ static enum err apply_round(struct txn *txn, void *call)
 		return round_manifest(txn, rows.row[0].key, &c);
 	case 'R':
 		return round_rows(txn, rows.row[0].key, &c);
+	case 'O':
+		return round_clear(txn, rows.row[0].key, &c);
 	case 'S':
 		return round_staging(txn, rows.row[0].key, &c);
 	default:

@@ -17,6 +17,9 @@ enum err retire_staging(struct txn *, struct slice name, uint64_t staging, const
 /* As retire_content, but blocks that `kept` took over stay. */
 enum err retire_content_keeping(struct txn *, const struct content *, const struct content *kept) MUST_CHECK;
 
+/* A range of page chunks was cleared by a row: it is to be swept (page_clear.c). */
+enum err retire_clear(struct txn *, uint64_t content, uint64_t ticks) MUST_CHECK;
+
 /* A 'p' row names these extents no longer (extent_drop_ref each): a few at once, many in the background. */
 enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
 

@@ -34,7 +34,7 @@ enum {
 	LIST_MAX = 7,
 	HISTORY_MAX = 24,
 	BLOCK_BYTES_MAX = 900,
-	PAGE_BLOB_BYTES = PAGE_CHUNK_BYTES + 16 * PAGE_BYTES,
+	PAGE_BLOB_BYTES = 2 * PAGE_CHUNK_BYTES + 16 * PAGE_BYTES,
 };
 
 struct piece_of_list {
@@ -82,6 +82,8 @@ struct bench {
 	char partition_bytes[64];
 	struct slice partition;
 	bool versioning;
+	bool only_pages;
+	bool few_at_once; /* what touches several rows is left to the sweep */
 	struct name name[NAMES];
 };
 
@@ -149,7 +151,8 @@ static uint64_t pick(struct bench *b, uint64_t bound)
 
 static struct blob_target target_of(struct bench *b, const struct name *n)
 {
-	return (struct blob_target){ .name = slice_str(n->text), .rules = { .versioning = b->versioning } };
+	return (struct blob_target){ .name = slice_str(n->text),
+				     .rules = { .versioning = b->versioning, .rows_at_once = b->few_at_once } };
 }
 
 static enum err run(struct bench *b, apply_fn *apply, void *call)
@@ -263,7 +266,7 @@ static void do_put(struct bench *b, struct name *n)
 {
 	struct blob_put_call c = { .target = target_of(b, n), .content_id = rng_u64(&b->rng), .may_overwrite = true };
 	unsigned char bytes[5000];
-	uint64_t dice = pick(b, 6);
+	uint64_t dice = b->only_pages ? 1 : pick(b, 6);
 	if (dice == 0) {
 		c.type = BLOB_APPEND;
 		expect(b, blob_apply_put, &c, ERR_OK);
@@ -394,13 +397,22 @@ static void do_page(struct bench *b, struct name *n)
 	static unsigned char bytes[8 * PAGE_BYTES];
 	bool clear = pick(b, 3) == 0;
 	/* Mostly around the edge of a chunk. */
-	uint64_t first = pick(b, 2) ? PAGE_CHUNK_PAGES - 8 + pick(b, 16) : pick(b, 12);
+	uint64_t first = pick(b, 2) ? (1 + pick(b, 2)) * PAGE_CHUNK_PAGES - 8 + pick(b, 16) : pick(b, 12);
 	uint64_t count = clear ? 1 + pick(b, 30) : 1 + pick(b, 8);
+	if (clear && pick(b, 2)) { /* whole chunks, and a little less or more */
+		static const uint64_t from[] = { 0, 1, PAGE_CHUNK_PAGES, PAGE_CHUNK_PAGES - 3 };
+		static const uint64_t to[] = { PAGE_CHUNK_PAGES + 1, 2 * PAGE_CHUNK_PAGES,
+					       PAGE_BLOB_BYTES / PAGE_BYTES };
+		first = from[pick(b, 4)];
+		count = to[pick(b, 3)] - first;
+	}
 	struct blob_put_page_call c = {
 		.target = target_of(b, n), .clear = clear, .offset = first * PAGE_BYTES, .length = count * PAGE_BYTES
 	};
 	struct payload p = { .length_bytes = 0 };
 	enum err wanted = not_of(n, BLOB_PAGE);
+	if (wanted == ERR_OK && clear && c.offset < n->base.length && c.offset + c.length > n->base.length)
+		c.length = n->base.length - c.offset;
 	if (wanted == ERR_OK && c.offset + c.length > n->base.length)
 		wanted = ERR_INVALID_PAGE_RANGE;
 	if (!clear) {
@@ -654,10 +666,19 @@ static void step(struct bench *b)
 		do_append,   do_page,	   do_page,	   do_page,	   do_resize,	  do_metadata,	 do_snapshot,
 		do_snapshot, do_delete,	   do_delete_past, do_delete_past, do_copy,	  do_copy
 	};
-	struct name *n = &b->name[pick(b, NAMES)];
+	static void (*const page_ops[])(struct bench *, struct name *) = {
+		do_page,     do_page,	  do_page,   do_page,	do_page,   do_page,	   do_page,
+		do_page,     do_page,	  do_page,   do_page,	do_page,   do_page,	   do_page,
+		do_page,     do_page,	  do_page,   do_resize, do_resize, do_resize,	   do_metadata,
+		do_snapshot, do_snapshot, do_delete, do_copy,	do_put,	   do_delete_past,
+	};
+	struct name *n = &b->name[pick(b, b->only_pages ? 2 : NAMES)];
 	while (n->past_count > HISTORY_MAX - 4)
 		do_delete_past(b, n);
-	ops[pick(b, sizeof ops / sizeof *ops)](b, n);
+	if (b->only_pages)
+		page_ops[pick(b, sizeof page_ops / sizeof *page_ops)](b, n);
+	else
+		ops[pick(b, sizeof ops / sizeof *ops)](b, n);
 	check_state(b, n, &n->base, 0, 0);
 	if (n->past_count)
 		check_past(b, n, &n->past[pick(b, n->past_count)]);
@@ -690,6 +711,7 @@ static void bench_open(struct bench *b, uint64_t seed, bool versioning)
 	arena_init(&b->arena, 256 * MIB);
 	rng_init_seed(&b->rng, seed);
 	b->versioning = versioning;
+	b->few_at_once = seed % 2 == 0;
 	assert_int_equal(engine_mem_open(&options, &b->engine), ERR_OK);
 	struct store_options so = { .clock = &b->clock };
 	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
@@ -759,7 +781,7 @@ static void bench_end(struct bench *b, bool drop_whole)
 	arena_fini(&b->arena);
 }
 
-static void run_model(uint64_t first_seed, bool versioning, bool drop_whole)
+static void run_model(uint64_t first_seed, bool versioning, bool drop_whole, bool only_pages)
 {
 	enum { SEEDS = 12, STEPS = 600 };
 	const char *more = getenv("ZAFFRE_MODEL_SEEDS"); /* the long form */
@@ -767,6 +789,7 @@ static void run_model(uint64_t first_seed, bool versioning, bool drop_whole)
 	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
 		static struct bench b;
 		bench_open(&b, seed, versioning);
+		b.only_pages = only_pages;
 		for (unsigned i = 0; i < STEPS; i++) {
 			step(&b);
 			if (i % 100 == 99)
@@ -778,31 +801,36 @@ static void run_model(uint64_t first_seed, bool versioning, bool drop_whole)
 
 static void test_names(void **state)
 {
-	run_model(1, false, false);
+	run_model(1, false, false, false);
 }
 
 static void test_dropped(void **state)
 {
-	run_model(1000001, false, true);
+	run_model(1000001, false, true, false);
 }
 
 static void test_versions(void **state)
 {
-	run_model(2000001, true, false);
+	run_model(2000001, true, false, false);
 }
 
 static void test_versions_dropped(void **state)
 {
-	run_model(3000001, true, true);
+	run_model(3000001, true, true, false);
+}
+
+static void test_pages(void **state)
+{
+	run_model(4000001, false, false, true);
+	run_model(5000001, true, true, true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_dropped),
-		cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_versions_dropped),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_versions), cmocka_unit_test(test_versions_dropped),
+		cmocka_unit_test(test_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
