@@ -283,7 +283,15 @@ static void conn_body_over(struct conn *c, enum err e)
 	conn_run_request(c, driver_body_end(c->ex, e));
 }
 
-/* Content-Length. True: go on; false: wait, or the state changed. */
+/* Something is wrong with the body: conn_body ends it as soon as nobody works on what came before. Always false. */
+static bool conn_body_fail(struct conn *c, enum err e)
+{
+	if (c->ex->sink.error == ERR_OK)
+		c->ex->sink.error = e;
+	return false;
+}
+
+/* Content-Length. True: go on; false: wait, or the state changed, or sink.error tells. */
 static bool conn_body_plain(struct conn *c)
 {
 	struct exchange *ex = c->ex;
@@ -298,15 +306,13 @@ static bool conn_body_plain(struct conn *c)
 		f->left_bytes -= taken;
 		f->ended = f->left_bytes == 0;
 		if (e != ERR_OK)
-			conn_body_over(c, e);
-		return e == ERR_OK && taken == here;
+			return conn_body_fail(c, e);
+		return taken == here;
 	}
 	size_t room;
 	char *dst = body_room(ex, &room);
-	if (!dst) {
-		conn_body_over(c, ERR_NO_MEMORY);
-		return false;
-	}
+	if (!dst)
+		return conn_body_fail(c, ERR_NO_MEMORY);
 	if (room == 0 || !c->readable)
 		return false;
 	ssize_t n = conn_read(c, dst, room < f->left_bytes ? room : (size_t)f->left_bytes);
@@ -317,9 +323,7 @@ static bool conn_body_plain(struct conn *c)
 	f->left_bytes -= (size_t)n;
 	f->ended = f->left_bytes == 0;
 	e = body_filled(ex, (size_t)n);
-	if (e != ERR_OK)
-		conn_body_over(c, e);
-	return e == ERR_OK;
+	return e == ERR_OK || conn_body_fail(c, e);
 }
 
 /* Gives decoded bytes to the sink. True: all taken. */
@@ -328,15 +332,13 @@ static bool conn_body_give(struct conn *c)
 	struct exchange *ex = c->ex;
 	struct framing *f = &ex->framing;
 	size_t taken;
-	if (f->data.len > ex->req.body_limit_bytes - ex->sink.received_bytes) {
-		conn_body_over(c, body_too_large(&ex->req));
-		return false;
-	}
+	if (f->data.len > ex->req.body_limit_bytes - ex->sink.received_bytes)
+		return conn_body_fail(c, body_too_large(&ex->req));
 	enum err e = body_take(ex, f->data, &taken);
 	f->data = slice_from(f->data, taken);
 	if (e != ERR_OK)
-		conn_body_over(c, e);
-	return e == ERR_OK && f->data.len == 0;
+		return conn_body_fail(c, e);
+	return f->data.len == 0;
 }
 
 /* One run of a chunked body out of buffer `b` from *pos on. */
@@ -349,8 +351,7 @@ static bool conn_body_decode(struct conn *c, const struct buf *b, size_t *pos)
 	if (p == HTTP_PARSE_BAD || p == HTTP_PARSE_TOO_LARGE) {
 		f->data.len = 0;
 		c->ex->broken_framing = true;
-		conn_body_over(c, ERR_INVALID_INPUT);
-		return false;
+		return conn_body_fail(c, ERR_INVALID_INPUT);
 	}
 	f->ended = p == HTTP_PARSE_DONE;
 	return f->data.len == 0 || conn_body_give(c);
@@ -371,10 +372,8 @@ static bool conn_body_chunked(struct conn *c)
 	buf_clear(&ex->raw);
 	f->raw_pos = 0;
 	char *dst = buf_reserve(&ex->raw, RAW_BYTES);
-	if (!dst) {
-		conn_body_over(c, ERR_NO_MEMORY);
-		return false;
-	}
+	if (!dst)
+		return conn_body_fail(c, ERR_NO_MEMORY);
 	ssize_t n = conn_read(c, dst, RAW_BYTES);
 	if (n == STREAM_END)
 		conn_close(c);
@@ -389,7 +388,9 @@ static bool conn_body(struct conn *c)
 {
 	for (;;) {
 		struct exchange *ex = c->ex;
-		if (ex->sink.error != ERR_OK && !ex->sink.working) {
+		if (ex->sink.error != ERR_OK) {
+			if (ex->sink.working)
+				return false; /* conn_resume follows */
 			conn_body_over(c, ex->sink.error);
 			return true;
 		}
@@ -399,8 +400,11 @@ static bool conn_body(struct conn *c)
 			conn_body_over(c, ex->sink.error);
 			return true;
 		}
-		if (!(ex->framing.chunked ? conn_body_chunked(c) : conn_body_plain(c)))
-			return c->state != CONN_BODY;
+		bool on = ex->framing.chunked ? conn_body_chunked(c) : conn_body_plain(c);
+		if (c->state != CONN_BODY)
+			return true;
+		if (!on && ex->sink.error == ERR_OK)
+			return false;
 	}
 }
 

@@ -341,6 +341,27 @@ static void bad_chunk_is_400_and_close(void **state)
 	}
 }
 
+/* The answer waits until nobody works on what came before. */
+static void bad_chunk_behind_a_large_body_is_400_and_close(void **state)
+{
+	static char chunk[1 << 20];
+	for (int round = 0; round < 20; round++) {
+		int fd = client_connect();
+		client_sendf(fd, "PUT /acct/c/bad-%d?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+			     round, H.sas);
+		for (int i = 0; i <= round % 5; i++) {
+			client_sendf(fd, "%zx\r\n", sizeof chunk);
+			client_send(fd, chunk, sizeof chunk);
+			client_sendf(fd, "\r\n");
+		}
+		client_sendf(fd, "zz\r\n");
+		client_receive(fd, false, &A);
+		assert_int_equal(A.status, 400);
+		assert_true(client_sees_close(fd));
+		close(fd);
+	}
+}
+
 static void an_oversized_head_is_400_and_close(void **state)
 {
 	static char value[70000];
@@ -814,6 +835,7 @@ int main(void)
 		cmocka_unit_test(operation_without_a_body_ignores_a_small_one),
 		cmocka_unit_test(what_cannot_be_framed_is_400_and_close),
 		cmocka_unit_test(bad_chunk_is_400_and_close),
+		cmocka_unit_test(bad_chunk_behind_a_large_body_is_400_and_close),
 		cmocka_unit_test(an_oversized_head_is_400_and_close),
 		cmocka_unit_test(a_peer_that_ended_its_side_still_gets_the_answer),
 		cmocka_unit_test(peers_that_vanish_leave_nothing_behind),
