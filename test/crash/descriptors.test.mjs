@@ -13,7 +13,7 @@ import { Client, RawConnection } from '../lib/http.mjs';
 import { expectStatus } from '../lib/assert.mjs';
 import { random } from './random.mjs';
 
-const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ? Math.ceil(process.env.ZAFFRE_CRASH_ROUNDS / 20) : 1);
+const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ? Math.ceil(process.env.ZAFFRE_CRASH_ROUNDS / 50) : 1);
 const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const WRITERS = 6;
 const SIZES = [200, 6_000, 30_000, 30_000, 90_000]; // mostly rows, so that write buffers are flushed; the last lie in a segment
