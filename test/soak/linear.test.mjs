@@ -94,6 +94,7 @@ async function soak(seconds, { flags = [], program, kills = true, queues = true 
 		if (recorder.lines.length) settle();
 		sum.listed = recorder.listed;
 		sum.leaseStates = recorder.leaseStates;
+		sum.snapshots = recorder.snapshots;
 	} catch (error) {
 		// What a client sees at once (half a batch, two values, not listed) is a violation, too.
 		if (error.code !== 'ERR_ASSERTION') throw error;
@@ -109,7 +110,7 @@ describe('linearizability over sockets', () => {
 	test(`${SECONDS} s with kill -9 and clock jumps, seed ${SEED}`, async (t) => {
 		const sum = await soak(SECONDS);
 		assert.equal(sum.violation, undefined, `seed ${SEED}, history in ${sum.violation?.file}: ${sum.violation?.text}`);
-		t.diagnostic(`${sum.operations} operations checked, ${sum.unknown} with an unknown outcome, ${sum.kills} kills, ${sum.jumps} clock jumps, leases seen: ${JSON.stringify(sum.leaseStates)}, ${sum.listed} lists after writes, ${sum.undecided} histories too open to tell; seed ${SEED}`);
+		t.diagnostic(`${sum.operations} operations checked, ${sum.unknown} with an unknown outcome, ${sum.kills} kills, ${sum.jumps} clock jumps, leases seen: ${JSON.stringify(sum.leaseStates)}, ${sum.listed} lists after writes, ${sum.snapshots} reads of snapshots, ${sum.undecided} histories too open to tell; seed ${SEED}`);
 		assert.ok(sum.operations > 100 && sum.kills > 0);
 		assert.equal(sum.undecided, 0);
 		const states = sum.leaseStates;

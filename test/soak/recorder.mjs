@@ -6,7 +6,7 @@
 //   recorder.retire()                      new keys from here on: a key is kept small enough for the search
 //   recorder.lines                         the history
 //   recorder.jump(seconds)                 moves the server's clock, both ways
-// Blobs with conditions and leases without end, blobs with leases that end, entities, batches of two rows that must always show one
+// Blobs with conditions and leases without end, their snapshots, blobs with leases that end, entities, batches of two rows that must always show one
 // value, queues, and lists that must show what was written before they began.
 //
 // Between which times of the server's clock did an operation run? The server never goes back behind a time it has made durable, so not
@@ -31,7 +31,7 @@ export class Recorder {
 		this.next = next;
 		this.clients = { blob: new Client(server), table: new Client(server, { service: 'table' }), queue: new Client(server, { service: 'queue' }) };
 		this.lines = [];
-		this.operations = this.unknown = this.listed = 0;
+		this.operations = this.unknown = this.listed = this.snapshots = 0;
 		this.shifts = [0];
 		this.floorMs = 0; // some acknowledged write's time is not before this
 		this.ceilingMs = 0; // the clock was never past this before the last jump
@@ -150,7 +150,7 @@ export class Recorder {
 				return `ok,${value},${plain(r.etag)}`;
 			});
 		if (dice === 7)
-			return this.#ask(client, 'blob', 'del', key, args.join(), 'DELETE', where, { headers: guard }, (r) => {
+			return this.#ask(client, 'blob', 'del', key, args.join(), 'DELETE', where, { headers: { ...guard, 'x-ms-delete-snapshots': 'include' } }, (r) => {
 				if (r.status === 202 && lease) known.leases = known.leases.filter((id) => id !== lease);
 				return r.status === 202 ? 'ok' : refusal(r);
 			});
@@ -162,6 +162,51 @@ export class Recorder {
 			if (release && r.status === 200) known.leases = known.leases.filter((other) => other !== id);
 			return r.status === 200 || r.status === 201 ? 'ok' : refusal(r);
 		});
+	}
+
+	// A snapshot shows what the blob was at one instant while it was made: for the history a read. And it stays so.
+	async #snapshot(client) {
+		const { next } = this;
+		const name = `b${next(KEYS.blob)}-${this.epoch}`;
+		const key = `blob:${name}`;
+		const known = this.#known(key);
+		const exchange = async (method, query) => {
+			client.connections.blob ??= await RawConnection.open(this.server.ports.blob);
+			return client.connections.blob.exchange(this.clients.blob.bytes(method, `/soak/${name}`, { query }), method);
+		};
+		const read = async (snapshot) => {
+			const r = await exchange('GET', { snapshot });
+			if (r.status >= 500 || r.status === 404) return undefined; // deleted with its blob
+			assert.equal(r.status, 200, r.text);
+			const value = /^v\d+/.exec(r.text)[0];
+			assert.ok(r.body.equals(Buffer.alloc(r.body.length, `${value};`)), `${key}, snapshot ${snapshot}: a mixture of values`);
+			return { value, etag: r.etag };
+		};
+		try {
+			const old = known.snapshots?.[next(known.snapshots.length)];
+			if (old && next(2)) {
+				const again = await read(old.id);
+				if (again) assert.deepEqual(again, old.shows, `${key}: snapshot ${old.id} is no longer what it was`);
+				if (again) this.snapshots++;
+				return;
+			}
+			const call = now();
+			const made = await exchange('PUT', { comp: 'snapshot' });
+			const back = now();
+			if (made.status !== 201) return;
+			const id = made.headers['x-ms-snapshot'];
+			const shows = await read(id);
+			if (!shows) return;
+			known.snapshots = [...(known.snapshots ?? []).slice(-3), { id, shows }];
+			this.operations++;
+			this.snapshots++;
+			this.lines.push(`${client.id} get ${key} - ${call} ${back} ok,${shows.value},${plain(shows.etag)}`);
+		} catch (error) {
+			if (error.code === 'ERR_ASSERTION') throw error;
+			await client.connections.blob?.end();
+			client.connections.blob = undefined;
+			client.gone = true;
+		}
 	}
 
 	// Leases of 15 to 60 seconds, on a clock that jumps over them.
@@ -339,7 +384,7 @@ export class Recorder {
 
 	async #client(id, untilMs) {
 		const client = { id, connections: {}, gone: false };
-		const kinds = [this.#blob, this.#blob, this.#blob, this.#lease, this.#lease, this.#lease, this.#entity, this.#entity, this.#batch, this.#list];
+		const kinds = [this.#blob, this.#blob, this.#blob, this.#snapshot, this.#lease, this.#lease, this.#lease, this.#entity, this.#entity, this.#batch, this.#list];
 		if (this.withQueues) kinds.push(this.#queue, this.#queue);
 		try {
 			while (!client.gone && Date.now() < untilMs) await kinds[this.next(kinds.length)].call(this, client);
