@@ -40,5 +40,7 @@ static inline size_t cursor_left(const struct cursor *c)
 
 /* CRC-32C (Castagnoli), hardware where the processor has it. Start with 0, feed the result on. */
 uint32_t crc32c(uint32_t crc, struct slice bytes);
+/* The same without 512-bit registers; for tests. */
+uint32_t crc32c_narrow(uint32_t crc, struct slice bytes);
 
 #endif

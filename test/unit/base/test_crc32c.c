@@ -40,12 +40,13 @@ static void test_known(void **state)
 
 static void test_lengths(void **state)
 {
-	static const size_t around[] = { 0, 8, 64, 1360, 4080, 4096, 8160, 12240, 19000 };
+	static const size_t around[] = { 0, 8, 64, 240, 310, 500, 1000, 1360, 4080, 4096, 8160, 12240, 19000 };
 	for (size_t i = 0; i < sizeof around / sizeof around[0]; i++)
 		for (size_t more = 0; more < 20; more++)
 			for (size_t skip = 0; skip < 3; skip++) {
 				struct slice s = slice_make(noise + skip, around[i] + more);
 				assert_int_equal(crc32c(0x1234, s), plain(0x1234, s));
+				assert_int_equal(crc32c_narrow(0x1234, s), plain(0x1234, s));
 			}
 }
 
