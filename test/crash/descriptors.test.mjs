@@ -18,6 +18,8 @@ const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const WRITERS = 6;
 const SIZES = [200, 6_000, 30_000, 30_000, 90_000]; // mostly rows, so that write buffers are flushed; the last lie in a segment
 
+const FILES_BYTES = 24_000_000; // more than a file of the journal holds: tables are written
+
 // Sockets that say nothing, opened again when they are closed, until end().
 class Flood {
 	constructor(ports, count) {
@@ -43,7 +45,7 @@ class Flood {
 
 async function write(server, connection, id, until, next, log) {
 	const client = new Client(server);
-	for (let n = 0; Date.now() < until || n < 40; n++) {
+	for (const need = log.bytes + FILES_BYTES; Date.now() < until || log.bytes < need; ) {
 		const name = `w${id}-${log.serial++}`;
 		const body = Buffer.alloc(SIZES[next(SIZES.length)], `${name};`);
 		const r = await connection.exchange(client.bytes('PUT', `/files/${name}`, { body, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 'PUT');
@@ -51,6 +53,7 @@ async function write(server, connection, id, until, next, log) {
 		else {
 			assert.equal(r.status, 201, r.text);
 			log.blobs.set(name, body);
+			log.bytes += body.length;
 		}
 		const known = [...log.blobs.keys()][next(log.blobs.size || 1)];
 		if (!known) continue;
@@ -87,7 +90,7 @@ const open = (pid) => fs.readdirSync(`/proc/${pid}/fd`).length;
 
 async function flood(t, limit) {
 	const next = random(SEED);
-	const log = { blobs: new Map(), refused: 0, serial: 0 };
+	const log = { blobs: new Map(), bytes: 0, refused: 0, serial: 0 };
 	const server = await startServer({ wrapper: ['prlimit', `--nofile=${limit}:${limit}`] });
 	const count = { most: 0, files: 0, closed: 0, checked: 0 };
 	try {

@@ -135,7 +135,7 @@ class Work {
 
 	// Enough rows for the engine to need new files.
 	async fill() {
-		for (let i = 0; i < 400 && this.server.running; i++) {
+		for (let i = 0; i < 700 && this.server.running; i++) { // more than a file of the journal holds
 			const name = `f${this.n++}`;
 			const body = Buffer.alloc(30_000, `${name};`);
 			this.wrote(await this.ask('blob', 'PUT', `/faults/${name}`, { body, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201, () => this.blobs.set(name, body));
