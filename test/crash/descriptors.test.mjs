@@ -45,7 +45,7 @@ class Flood {
 
 async function write(server, connection, id, until, next, log) {
 	const client = new Client(server);
-	for (const need = log.bytes + FILES_BYTES; Date.now() < until || log.bytes < need; ) {
+	for (const need = log.bytes + FILES_BYTES; (Date.now() < until || log.bytes < need) && log.refused < 1000; ) {
 		const name = `w${id}-${log.serial++}`;
 		const body = Buffer.alloc(SIZES[next(SIZES.length)], `${name};`);
 		const r = await connection.exchange(client.bytes('PUT', `/files/${name}`, { body, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 'PUT');
