@@ -2,7 +2,8 @@
  * LD_PRELOAD: writes down everything that changes files under ZAFFRE_RECORD_DIR, in order, into ZAFFRE_RECORD_LOG, for
  * test/crash/torn.c to replay. One call at a time, so the order of the log is the order of things. A file is known by
  * its inode, as names change. Not seen: stores to mapped files (TAIL) and stdio (RocksDB's LOG). Writes to the file
- * ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. */
+ * ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. The disk looks small (DISK_BYTES), so that
+ * files of the journal are small too and soon used again. */
 #include "record.h"
 
 #include <dlfcn.h>
@@ -15,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { DISK_BYTES = 32 << 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = -1;
@@ -28,6 +32,7 @@ static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, of
 static int (*real_fallocate)(int, int, off_t, off_t), (*real_rename)(const char *, const char *);
 static int (*real_unlink)(const char *), (*real_mkdir)(const char *, mode_t),
 	(*real_mkdirat)(int, const char *, mode_t);
+static int (*real_fstatvfs)(int, struct statvfs *);
 static int (*real_renameat)(int, const char *, int, const char *), (*real_unlinkat)(int, const char *, int);
 
 #define REAL(name) *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
@@ -35,7 +40,8 @@ static int (*real_renameat)(int, const char *, int, const char *), (*real_unlink
 __attribute__((constructor)) static void begin(void)
 {
 	REAL(open), REAL(openat), REAL(write), REAL(pwrite), REAL(fsync), REAL(fdatasync), REAL(ftruncate);
-	REAL(fallocate), REAL(rename), REAL(unlink), REAL(mkdir), REAL(mkdirat), REAL(renameat), REAL(unlinkat);
+	REAL(fallocate), REAL(rename), REAL(unlink), REAL(mkdir), REAL(mkdirat), REAL(renameat), REAL(unlinkat),
+		REAL(fstatvfs);
 	dir = getenv("ZAFFRE_RECORD_DIR");
 	acks = getenv("ZAFFRE_RECORD_ACKS");
 	const char *log = getenv("ZAFFRE_RECORD_LOG");
@@ -316,4 +322,12 @@ int mkdir(const char *path, mode_t mode)
 int mkdirat(int at, const char *path, mode_t mode)
 {
 	return made(at, path, mode);
+}
+
+int fstatvfs(int fd, struct statvfs *v)
+{
+	int r = real_fstatvfs(fd, v);
+	if (r == 0 && v->f_blocks > DISK_BYTES / v->f_frsize)
+		v->f_blocks = DISK_BYTES / v->f_frsize;
+	return r;
 }

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEYS = 23, SECTOR = 512, TOGETHER = 4, FILES_MAX = 512, PARTITION_COUNT = 1 };
+enum { FILL_MAX = 40000, KEYS = 23, SECTOR = 512, TOGETHER = 4, FILES_MAX = 512, PARTITION_COUNT = 1 };
 #define PARTITION                                                                                                      \
 	SLICE("torn\x01"                                                                                               \
 	      "cx")
@@ -36,7 +36,7 @@ static void die(const char *what, const char *more)
 
 static size_t fill_bytes(uint64_t n)
 {
-	return n % 5 == 0 ? 9000 : n % 50;
+	return n % 5 == 0 ? FILL_MAX : n % 50;
 }
 static size_t extent_bytes(uint64_t n)
 {
@@ -68,7 +68,7 @@ static enum err put_apply(struct txn *txn, void *call)
 {
 	struct put *p = call;
 	char name[16];
-	unsigned char fill[9000];
+	unsigned char fill[FILL_MAX];
 	struct slice key = key_of(p->n, name), old;
 	struct buf b;
 	enum err err = txn_get(txn, key, &old);
@@ -139,7 +139,8 @@ static int write_main(const char *dir, const char *marks, uint64_t count)
 		if (!store)
 			die("cannot open", dir);
 		struct engine *engine = store_engine(store);
-		for (uint64_t end = count * (uint64_t)(session + 1) / 3; n <= end;) {
+		/* The last session is the longest: files of the journal are used again in it. */
+		for (uint64_t end = session == 2 ? count : count * (uint64_t)(session + 1) / 8; n <= end;) {
 			size_t together = 1 + n % TOGETHER;
 			for (size_t i = 0; i < together; i++, n++) {
 				struct put *p = &puts[i];

@@ -13,7 +13,7 @@ scratch=$(mktemp -d /dev/shm/zaffre-torn-XXXXXX 2>/dev/null || mktemp -d "$work/
 trap 'rm -rf "$work" "$scratch"' EXIT
 mkdir "$work/data"
 LD_PRELOAD=$record ZAFFRE_RECORD_DIR=$work/data ZAFFRE_RECORD_LOG=$work/log ZAFFRE_RECORD_ACKS=$work/marks \
-	"$torn" write "$work/data" "$work/marks" "${5:-300}"
+	"$torn" write "$work/data" "$work/marks" "${5:-900}"
 "$torn" same "$work/log" "$work/data" "$scratch"
 echo "a full replay equals the real files; seed $seed"
 rm -rf "$scratch/full"
