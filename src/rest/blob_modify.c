@@ -160,15 +160,14 @@ struct delete_call {
 	struct slice partition;
 };
 
-static enum err delete_more(struct request *r)
+static enum err delete_again(struct request *r)
 {
 	struct delete_call *c = r->call;
-	if (!c->del.more)
+	if (!c->del.again)
 		return ERR_OK;
-	c->del.snapshots_from = c->del.snapshots_next;
 	request_steps_restart(r);
 	request_step_write(r, c->partition, blob_apply_delete);
-	request_step_call(r, delete_more);
+	request_step_call(r, delete_again);
 	return ERR_OK;
 }
 
@@ -193,7 +192,7 @@ static enum err parse_delete(struct request *r)
 	TRY(check_delete_permission(r, c));
 	TRY(blob_find(r, &d->partition));
 	request_step_write(r, d->partition, blob_apply_delete);
-	request_step_call(r, delete_more);
+	request_step_call(r, delete_again);
 	return ERR_OK;
 }
 

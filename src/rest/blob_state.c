@@ -51,15 +51,14 @@ struct undelete_call {
 	struct slice partition;
 };
 
-static enum err undelete_more(struct request *r)
+static enum err undelete_again(struct request *r)
 {
 	struct undelete_call *c = r->call;
-	if (!c->undelete.more)
+	if (!c->undelete.again)
 		return ERR_OK;
-	c->undelete.from_ticks = c->undelete.next_ticks;
 	request_steps_restart(r);
 	request_step_write(r, c->partition, blob_apply_undelete);
-	request_step_call(r, undelete_more);
+	request_step_call(r, undelete_again);
 	return ERR_OK;
 }
 
@@ -71,9 +70,8 @@ static enum err parse_undelete(struct request *r)
 	r->call = c;
 	c->undelete.name = r->object;
 	TRY(blob_find(r, &c->partition));
-	request_step_read(r, c->partition, blob_apply_undelete_look);
 	request_step_write(r, c->partition, blob_apply_undelete);
-	request_step_call(r, undelete_more);
+	request_step_call(r, undelete_again);
 	return ERR_OK;
 }
 

@@ -141,8 +141,8 @@ static struct blob_target target_of(struct sim *s, struct call *call)
 						.soft_delete = s->config->seed % 2 == 0,
 						.retention_days = 1,
 						/* in some, whatever touches more than a row or two is swept */
-						.rows_at_once = s->config->seed % 5 < 2 ? 1 + s->config->seed % 5
-											: 0 } };
+						.rows_at_once =
+							s->config->seed % 5 < 2 ? 1 + s->config->seed % 5 : 0 } };
 }
 
 static void choose_put(struct sim *s, struct call *call, unsigned slot)
@@ -258,7 +258,8 @@ static void choose(struct sim *s, struct client *c)
 			call->del.snapshots = DELETE_SNAPSHOTS_NONE;
 		}
 	} else if (call->op == OP_UNDELETE) {
-		call->undelete = (struct blob_undelete_call){ .name = slice_str(call->name) };
+		call->undelete = (struct blob_undelete_call){ .name = slice_str(call->name),
+							      .rows_at_once = target_of(s, call).rules.rows_at_once };
 	} else if (call->op == OP_COPY) {
 		snprintf(call->source, sizeof call->source, "n%u", m->source_slot);
 		call->copy = (struct blob_copy_call){ .copy = { .status = COPY_SUCCESS, .source = SLICE("here") },
@@ -410,7 +411,9 @@ static void delete_all(struct sim *s, struct client *c)
 		call->op = OP_DELETE;
 		call->del = (struct blob_delete_call){ .target = target_of(s, call),
 						       .snapshots = DELETE_SNAPSHOTS_INCLUDE };
-		write_last(s, c);
+		do
+			write_last(s, c);
+		while (call->del.again && !s->violated);
 	}
 }
 
@@ -423,6 +426,7 @@ static void finish(struct sim *s, struct client *c)
 		delete_all(s, c);
 		clock_fake_advance(&s->front[0].clock,
 				   30 * UINT64_C(86400) * TICKS_PER_SECOND); /* past every retention */
+		sim_housekeep(s, housekeep, true); /* sweeps what a mark deleted, then what is past its days */
 		sim_housekeep(s, housekeep, true);
 	} else {
 		if (sim_write_now(s, partition_of(0), apply_close, NULL, NULL) != ERR_OK)

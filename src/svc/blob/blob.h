@@ -140,11 +140,9 @@ struct blob_delete_call {
 	enum delete_snapshots snapshots;
 	bool permanent;
 	bool permanent_allowed;
-	uint64_t snapshots_from; /* with their snapshots: those before this time are gone already */
 	/* out */
 	bool deleted_permanently;
-	bool more; /* as many snapshots went as one commit holds: run it again from snapshots_next on */
-	uint64_t snapshots_next;
+	bool again; /* nothing was done but to go on with a sweep that was in the way (history.h): run it again */
 };
 enum err blob_apply_delete(struct txn *, void *call);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The checks every blob operation makes, in the order the service makes them. */
 #include "svc/blob/blob.h"
+#include "svc/blob/history.h"
 #include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 
@@ -12,7 +13,7 @@ static enum err load_row(struct txn *txn, const struct blob_target *t, struct bl
 		e = blob_get(txn, t->name, ret);
 		return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
 	}
-	e = blob_get_history(txn, t->name, ticks, ret);
+	e = history_get(txn, t->name, ticks, ret);
 	if (e == ERR_OK && (ret->is_snapshot != (t->snapshot_ticks != 0) || ret->deleted_ticks))
 		return ERR_BLOB_NOT_FOUND;
 	if (e == ERR_NOT_FOUND && t->version_ticks) { /* the current version is the base row */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Delete Blob: the base, one snapshot, one version, or all snapshots.
  * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted.
- * Thousands of snapshots do not fit one commit: they go in several, the oldest first and the base with the last of
- * them. */
+ * Thousands of snapshots do not fit one commit: a mark deletes them all (history.h). */
 #include "svc/blob/blob.h"
+#include "svc/blob/history.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
@@ -24,47 +24,66 @@ static enum err drop_history(struct txn *txn, struct blob_delete_call *c, struct
 	return txn_del(txn, key_slice(&k));
 }
 
-typedef enum err snapshot_fn(struct txn *, struct blob_delete_call *, struct blob *);
+/* The live snapshots: how many, how much they are to give back, whether one may not go. */
+struct tally {
+	uint64_t now_ticks;
+	bool any_is_enough;
+	size_t rows, count, extents;
+	enum err refused;
+};
 
-enum { DELETE_SNAPSHOTS_PER_COMMIT = 500 };
+static enum err tally_row(const struct blob *b, void *arg, bool *go_on)
+{
+	struct tally *t = arg;
+	t->rows++;
+	if (!b->is_snapshot || b->deleted_ticks)
+		return ERR_OK;
+	t->count++;
+	t->extents += b->content.extent_count;
+	t->refused = t->any_is_enough ? ERR_OK : blob_check_mutable(b, t->now_ticks);
+	*go_on = !t->any_is_enough && t->refused == ERR_OK;
+	return ERR_OK;
+}
 
-/* Calls fn for each live snapshot, or for as many as one commit holds (c->more); fn NULL: only *ret_any. */
-static enum err each_snapshot(struct txn *txn, struct blob_delete_call *c, snapshot_fn *fn, bool *ret_any)
+static enum err drop_snapshots(struct txn *txn, struct blob_delete_call *c)
 {
 	struct key from, until;
-	size_t count = 0;
-	*ret_any = false;
+	struct rows rows;
 	key_init(&from);
 	key_tag(&from, 'h');
 	key_str(&from, c->target.name);
 	until = from;
 	key_prefix_end(&until);
-	if (c->snapshots_from)
-		blob_history_key(&from, c->target.name, c->snapshots_from);
-	for (;;) {
-		struct rows rows;
+	do {
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
 			struct blob b;
 			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
 			b.name = c->target.name;
-			if (!b.is_snapshot || b.deleted_ticks)
-				continue;
-			*ret_any = true;
-			if (!fn)
-				return ERR_OK;
-			TRY(blob_check_mutable(&b, txn_now(txn)));
-			TRY(fn(txn, c, &b));
-			c->more = ++count == DELETE_SNAPSHOTS_PER_COMMIT;
-			c->snapshots_next = b.history_ticks + 1;
-			if (c->more)
-				return ERR_OK;
+			if (b.is_snapshot && !b.deleted_ticks)
+				TRY(drop_history(txn, c, &b));
 		}
-		if (!rows.more)
-			return ERR_OK;
-		key_after(&from, rows.row[rows.count - 1].key);
-	}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+	} while (rows.more);
+	return ERR_OK;
+}
+
+/* All live snapshots: one by one if they are few, else by a mark. There is no mark now. */
+static enum err delete_snapshots(struct txn *txn, struct blob_delete_call *c, const struct tally *t)
+{
+	const struct blob_rules *rules = &c->target.rules;
+	size_t at_once = rules->rows_at_once ? rules->rows_at_once : HISTORY_ROWS_AT_ONCE;
+	if (t->count <= at_once && t->rows <= HISTORY_ROWS_LOOKED_AT && t->extents <= HISTORY_EXTENTS_AT_ONCE)
+		return drop_snapshots(txn, c);
+	struct history_mark m = { .kind = rules->soft_delete ? MARK_SOFT_DELETED : MARK_DELETED,
+				  .ticks = txn_now(txn),
+				  .retention_days = rules->retention_days,
+				  .sweep_rows = rules->rows_at_once ? rules->rows_at_once : HISTORY_SWEEP_ROWS };
+	if (rules->soft_delete)
+		c->deleted_permanently = false;
+	return history_mark_put(txn, c->target.name, &m);
 }
 
 static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
@@ -72,7 +91,7 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 	struct blob b;
 	struct blob_target any = c->target;
 	uint64_t ticks = any.snapshot_ticks ? any.snapshot_ticks : any.version_ticks;
-	enum err e = blob_get_history(txn, any.name, ticks, &b);
+	enum err e = history_get(txn, any.name, ticks, &b);
 	if (e == ERR_NOT_FOUND && any.version_ticks) {
 		e = blob_get(txn, any.name, &b);
 		return e == ERR_OK && b.version_ticks == ticks ? ERR_OPERATION_NOT_ALLOWED_ON_ROOT_BLOB
@@ -115,9 +134,9 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 {
 	struct blob_delete_call *c = call;
 	struct blob b;
-	bool any;
+	struct history_mark mark;
 	c->deleted_permanently = true;
-	c->more = false;
+	c->again = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	if (c->permanent && !c->permanent_allowed)
 		return ERR_PERMANENT_DELETE_IS_OFF;
@@ -126,8 +145,22 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	TRY(blob_load(txn, &c->target, &b));
 	TRY(blob_check_write(txn, &c->target, &b));
 	/* Deleting the destination of a running copy ends the copy: its worker finds the blob gone. */
-	TRY(each_snapshot(txn, c, c->snapshots == DELETE_SNAPSHOTS_NONE ? NULL : drop_history, &any));
-	if (any && c->snapshots == DELETE_SNAPSHOTS_NONE && !c->target.rules.versioning)
+	enum err e = history_mark_get(txn, c->target.name, &mark);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	if (e == ERR_OK && c->snapshots != DELETE_SNAPSHOTS_NONE) {
+		bool done;
+		c->again = true;
+		return history_sweep(txn, c->target.name, &done);
+	}
+	struct tally t = { .now_ticks = txn_now(txn), .any_is_enough = c->snapshots == DELETE_SNAPSHOTS_NONE };
+	/* What a mark deleted need not be looked at. */
+	uint64_t from = e == ERR_OK && mark.kind != MARK_UNDELETED ? mark.ticks + 1 : 0;
+	TRY(history_each(txn, c->target.name, from, tally_row, &t));
+	TRY(t.refused);
+	if (t.count && c->snapshots == DELETE_SNAPSHOTS_NONE && !c->target.rules.versioning)
 		return ERR_SNAPSHOTS_PRESENT;
-	return c->snapshots == DELETE_SNAPSHOTS_ONLY || c->more ? ERR_OK : delete_base(txn, c, &b);
+	if (t.count && c->snapshots != DELETE_SNAPSHOTS_NONE)
+		TRY(delete_snapshots(txn, c, &t));
+	return c->snapshots == DELETE_SNAPSHOTS_ONLY ? ERR_OK : delete_base(txn, c, &b);
 }

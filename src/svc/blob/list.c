@@ -3,6 +3,7 @@
  * folded at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by
  * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
 #include "svc/blob/blob.h"
+#include "svc/blob/history.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
@@ -27,7 +28,33 @@ struct merge {
 	struct blob_list_call *call;
 	struct stream stream[3]; /* in the order of equal names: history, base, uncommitted */
 	size_t bytes;
+	/* Marks of names with history, as far as they were fetched; mostly there are none. */
+	struct rows marks;
+	size_t mark_at;
+	bool marks_fetched;
 };
+
+enum { LIST_FETCH_MARKS = 64 };
+
+/* The mark of a name. Names are asked for in order. ERR_NOT_FOUND is a value. */
+static enum err merge_mark(struct merge *m, struct slice name, struct history_mark *ret)
+{
+	struct key k;
+	history_mark_key(&k, name);
+	for (;;) {
+		while (m->mark_at < m->marks.count && slice_cmp(m->marks.row[m->mark_at].key, key_slice(&k)) < 0)
+			m->mark_at++;
+		if (m->mark_at < m->marks.count || (m->marks_fetched && !m->marks.more))
+			break;
+		struct scan_spec spec = { .from = key_slice(&k), .until = SLICE("h"), .limit_rows = LIST_FETCH_MARKS };
+		TRY(txn_scan(m->txn, &spec, &m->marks));
+		m->mark_at = 0;
+		m->marks_fetched = true;
+	}
+	if (m->mark_at == m->marks.count || !slice_eq(m->marks.row[m->mark_at].key, key_slice(&k)))
+		return ERR_NOT_FOUND;
+	return history_mark_decode(m->marks.row[m->mark_at].value, ret);
+}
 
 static enum err stream_fetch(struct merge *m, struct stream *s, struct slice from)
 {
@@ -148,8 +175,14 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
 		item->is_current = s->tag == 'b';
-		if (s->tag == 'h')
-			*ret_wanted = wants_history(m->call, &item->blob, txn_now(m->txn));
+		if (s->tag == 'h') {
+			struct history_mark mark;
+			enum err e = merge_mark(m, s->name, &mark);
+			if (e != ERR_OK && e != ERR_NOT_FOUND)
+				return e;
+			bool there = e == ERR_NOT_FOUND || history_mark_apply(&mark, &item->blob, NULL);
+			*ret_wanted = there && wants_history(m->call, &item->blob, txn_now(m->txn));
+		}
 	}
 	item->blob.name = s->name;
 	return ERR_OK;

@@ -2,6 +2,7 @@
  * Walking chunks, reading pages, listing ranges and differences. */
 #include <stdlib.h>
 
+#include "svc/blob/history.h"
 #include "svc/blob/page_int.h"
 #include "svc/common/generation.h"
 
@@ -229,7 +230,7 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 
 static enum err load_previous(struct txn *txn, struct blob_page_ranges_call *c, struct blob *ret)
 {
-	enum err e = blob_get_history(txn, c->target.name, c->previous_ticks, ret);
+	enum err e = history_get(txn, c->target.name, c->previous_ticks, ret);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && (!ret->is_snapshot || ret->deleted_ticks)))
 		return ERR_PREVIOUS_SNAPSHOT_NOT_FOUND;
 	TRY(e);

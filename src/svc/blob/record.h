@@ -3,6 +3,7 @@
  *
  *   'b' string(name)                              the blob as it is now
  *   'h' string(name) u64(ticks)                   history: a snapshot or a version, at its time
+ *   'g' string(name)                              what happened to many of its history rows at once (history.h)
  *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count,
  * time) 'u' string(name) u64(staging) string(id)      one uncommitted block 'd' u64(content) bytes of a small content
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES

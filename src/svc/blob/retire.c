@@ -5,12 +5,14 @@
  *   'M'  u64 content, u32 parts, u32 next part, u64 lender, u64 kept, u32 kept parts      a manifest
  *   'R'  u64 content                                             'p' rows
  *   'O'  u64 content, u64 ticks, string key to go on from        cleared page chunks
+ *   'H'  string name                                             history under a mark
  *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
 #include "svc/blob/retire.h"
 
 #include <stdlib.h>
 
 #include "svc/blob/build.h"
+#include "svc/blob/history.h"
 #include "svc/blob/manifest.h"
 #include "svc/blob/page_int.h"
 #include "svc/blob/stage.h"
@@ -116,6 +118,14 @@ enum err retire_clear(struct txn *txn, uint64_t content, uint64_t ticks)
 {
 	struct buf b;
 	clear_record(&b, content, ticks, SLICE(""));
+	return record_end(txn, &b);
+}
+
+enum err retire_history(struct txn *txn, struct slice name)
+{
+	struct buf b;
+	record_begin(&b, 'H');
+	bytes_put_str(&b, name);
 	return record_end(txn, &b);
 }
 
@@ -325,6 +335,16 @@ static enum err round_clear(struct txn *txn, struct slice key, struct cursor *c)
 	return e;
 }
 
+static enum err round_history(struct txn *txn, struct slice key, struct cursor *c)
+{
+	struct slice name = cursor_str(c);
+	bool done;
+	if (!cursor_done(c))
+		return ERR_CORRUPT;
+	TRY(history_sweep(txn, name, &done));
+	return done ? txn_del(txn, key) : ERR_OK;
+}
+
 static enum err round_staging(struct txn *txn, struct slice key, struct cursor *c)
 {
 	struct key from, until;
@@ -410,6 +430,8 @@ static enum err apply_round(struct txn *txn, void *call)
 		return round_rows(txn, rows.row[0].key, &c);
 	case 'O':
 		return round_clear(txn, rows.row[0].key, &c);
+	case 'H':
+		return round_history(txn, rows.row[0].key, &c);
 	case 'S':
 		return round_staging(txn, rows.row[0].key, &c);
 	default:

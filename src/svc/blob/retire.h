@@ -20,6 +20,9 @@ enum err retire_content_keeping(struct txn *, const struct content *, const stru
 /* A range of page chunks was cleared by a row: it is to be swept (page_clear.c). */
 enum err retire_clear(struct txn *, uint64_t content, uint64_t ticks) MUST_CHECK;
 
+/* The history of a name has a mark: it is to be swept (history.c). */
+enum err retire_history(struct txn *, struct slice name) MUST_CHECK;
+
 /* A 'p' row names these extents no longer (extent_drop_ref each): a few at once, many in the background. */
 enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
 

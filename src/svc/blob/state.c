@@ -2,6 +2,7 @@
 #include "svc/blob/state.h"
 
 #include "svc/blob/build.h"
+#include "svc/blob/history.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/background.h"
@@ -93,38 +94,45 @@ bool blob_retention_over(const struct blob *b, uint64_t now)
 	return b->deleted_ticks && now >= b->deleted_ticks + (uint64_t)b->retention_days * 86400 * TICKS_PER_SECOND;
 }
 
-enum { UNDELETE_ROWS_PER_COMMIT = 500 };
+/* What is past its days is gone, even if nobody swept it yet. */
+struct deleted {
+	uint64_t now_ticks;
+	bool any;	       /* something of the name is there */
+	size_t rows, count;    /* all, and those to bring back */
+	uint64_t newest_ticks; /* the deleted base that went last; key order is time order */
+};
 
-static void history_bounds(struct slice name, uint64_t from_ticks, struct key *from, struct key *until)
+static enum err tally_deleted(const struct blob *b, void *arg, bool *go_on)
 {
-	key_init(from);
-	key_tag(from, 'h');
-	key_str(from, name);
-	*until = *from;
-	key_prefix_end(until);
-	if (from_ticks)
-		blob_history_key(from, name, from_ticks);
+	struct deleted *d = arg;
+	d->rows++;
+	if (blob_retention_over(b, d->now_ticks))
+		return ERR_OK;
+	d->any = true;
+	d->count += b->deleted_ticks != 0;
+	if (is_deleted_base(b))
+		d->newest_ticks = b->history_ticks;
+	return ERR_OK;
 }
 
-/* What is past its days is gone, even if nobody swept it yet. *ret_any: something of the name is not. */
-static enum err newest_deleted_base(struct txn *txn, struct slice name, uint64_t *ret_ticks, bool *ret_any)
+static enum err restore_rows(struct txn *txn, struct slice name, uint64_t base_ticks)
 {
 	struct key from, until;
 	struct rows rows;
-	*ret_ticks = 0;
-	*ret_any = false;
-	history_bounds(name, 0, &from, &until);
+	key_init(&from);
+	key_tag(&from, 'h');
+	key_str(&from, name);
+	until = from;
+	key_prefix_end(&until);
 	do {
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
 			struct blob b;
 			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
-			if (blob_retention_over(&b, txn_now(txn)))
-				continue;
-			*ret_any = true;
-			if (is_deleted_base(&b))
-				*ret_ticks = b.history_ticks; /* key order is time order */
+			b.name = name;
+			if (b.deleted_ticks && !blob_retention_over(&b, txn_now(txn)))
+				TRY(restore_row(txn, &b, b.history_ticks == base_ticks));
 		}
 		if (rows.more)
 			key_after(&from, rows.row[rows.count - 1].key);
@@ -132,52 +140,46 @@ static enum err newest_deleted_base(struct txn *txn, struct slice name, uint64_t
 	return ERR_OK;
 }
 
-static enum err has_base(struct txn *txn, struct slice name, bool *ret)
+/* The base comes back as it is; what a mark brings back are the others. */
+static enum err restore_by_mark(struct txn *txn, const struct blob_undelete_call *c, uint64_t base_ticks)
 {
-	struct blob base;
-	enum err e = blob_get(txn, name, &base);
-	*ret = e == ERR_OK;
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-enum err blob_apply_undelete_look(struct txn *txn, void *call)
-{
-	struct blob_undelete_call *c = call;
-	bool base, any;
-	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	TRY(has_base(txn, c->name, &base));
-	TRY(newest_deleted_base(txn, c->name, &c->newest_ticks, &any));
-	c->looked = true;
-	return any || base ? ERR_OK : ERR_BLOB_NOT_FOUND;
+	struct history_mark m = { .kind = MARK_UNDELETED,
+				  .ticks = txn_now(txn),
+				  .sweep_rows = c->rows_at_once ? c->rows_at_once : HISTORY_SWEEP_ROWS };
+	if (base_ticks) {
+		struct blob b;
+		TRY(blob_get_history(txn, c->name, base_ticks, &b));
+		TRY(restore_row(txn, &b, true));
+	}
+	return history_mark_put(txn, c->name, &m);
 }
 
 enum err blob_apply_undelete(struct txn *txn, void *call)
 {
 	struct blob_undelete_call *c = call;
-	struct blob_undelete_call look = *c;
-	struct key from, until;
-	struct rows rows;
-	bool base;
-	c->more = false;
-	if (!look.looked)
-		TRY(blob_apply_undelete_look(txn, &look));
+	struct history_mark mark;
+	struct blob base;
+	struct deleted d = { .now_ticks = txn_now(txn) };
+	size_t at_once = c->rows_at_once ? c->rows_at_once : HISTORY_ROWS_AT_ONCE;
+	c->again = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	TRY(has_base(txn, c->name, &base));
-	history_bounds(c->name, c->from_ticks, &from, &until);
-	struct scan_spec spec = { .from = key_slice(&from),
-				  .until = key_slice(&until),
-				  .limit_rows = UNDELETE_ROWS_PER_COMMIT };
-	TRY(txn_scan(txn, &spec, &rows));
-	for (size_t i = 0; i < rows.count; i++) {
-		struct blob b;
-		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
-		b.name = c->name;
-		c->next_ticks = b.history_ticks + 1;
-		if (b.deleted_ticks && !blob_retention_over(&b, txn_now(txn)))
-			TRY(restore_row(txn, &b, !base && b.history_ticks == look.newest_ticks));
+	enum err e = history_mark_get(txn, c->name, &mark);
+	if (e == ERR_OK) {
+		bool done;
+		c->again = true;
+		return history_sweep(txn, c->name, &done);
 	}
-	c->more = rows.more;
-	return ERR_OK;
+	if (e != ERR_NOT_FOUND)
+		return e;
+	e = blob_get(txn, c->name, &base);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	TRY(history_each(txn, c->name, 0, tally_deleted, &d));
+	if (!d.any && e == ERR_NOT_FOUND)
+		return ERR_BLOB_NOT_FOUND;
+	uint64_t base_ticks = e == ERR_NOT_FOUND ? d.newest_ticks : 0;
+	return d.count <= at_once && d.rows <= HISTORY_ROWS_LOOKED_AT ? restore_rows(txn, c->name, base_ticks)
+								      : restore_by_mark(txn, c, base_ticks);
 }
 
 /* --- tiers
@@ -298,19 +300,35 @@ struct expire_call {
 	struct slice next;
 };
 
+/* Its days are over, unless a mark brought it back before that. */
+static enum err expire_history(struct txn *txn, struct expire_call *c, const struct row *row, struct blob *b)
+{
+	struct slice rest = row->key;
+	struct history_mark mark;
+	char *dst = arena_alloc(txn_arena(txn), rest.len + 1);
+	if (!dst)
+		return ERR_NO_MEMORY;
+	if (!key_take_tag(&rest, 'h') || !key_take_str(&rest, dst, row->key.len, &b->name))
+		return ERR_CORRUPT;
+	enum err e = history_mark_get(txn, b->name, &mark);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	if (e == ERR_OK && history_mark_apply(&mark, b, NULL) && !b->deleted_ticks)
+		return ERR_OK;
+	c->found = true;
+	if (!c->write)
+		return ERR_OK;
+	TRY(content_release(txn, &b->content));
+	return txn_del(txn, row->key);
+}
+
 static enum err expire_row(struct txn *txn, struct expire_call *c, const struct row *row)
 {
 	uint64_t now = txn_now(txn);
 	if (row->key.ptr[0] == 'h') {
 		struct blob b;
 		TRY(blob_decode(row->value, txn_arena(txn), &b));
-		if (!blob_retention_over(&b, now))
-			return ERR_OK;
-		c->found = true;
-		if (!c->write)
-			return ERR_OK;
-		TRY(content_release(txn, &b.content));
-		return txn_del(txn, row->key);
+		return blob_retention_over(&b, now) ? expire_history(txn, c, row, &b) : ERR_OK;
 	}
 	if (row->key.ptr[0] == 'k') {
 		bool expired;

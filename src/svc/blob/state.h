@@ -16,18 +16,13 @@ struct blob_snapshot_call {
 enum err blob_apply_snapshot(struct txn *, void *call);
 
 /* What was deleted last comes back as the base, if the name has none now; other deleted bases become snapshots.
- * Thousands of rows come back in several commits: look first (a read), then undelete until there is no more. Without
- * the look the apply looks by itself. */
+ * Thousands of rows come back by a mark (history.h). */
 struct blob_undelete_call {
 	struct slice name;
-	bool looked;
-	uint64_t newest_ticks; /* of the look: the deleted base that comes back, 0 = none */
-	uint64_t from_ticks;   /* rows before this time are done */
+	uint32_t rows_at_once; /* as in blob_rules */
 	/* out */
-	bool more;
-	uint64_t next_ticks;
+	bool again; /* as of a delete */
 };
-enum err blob_apply_undelete_look(struct txn *, void *call);
 enum err blob_apply_undelete(struct txn *, void *call);
 /* Soft-deleted, and its days are over: gone for every reader, swept some time later. */
 bool blob_retention_over(const struct blob *, uint64_t now_ticks);

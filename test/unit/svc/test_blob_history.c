@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Deletes and undeletes by a mark (svc/blob/history.h) against the same done row by row: two containers get the same
+ * operations, one of them with marks and a sweep that comes when it comes; they must look the same after every step, in
+ * lists and in reads, and when all is over no extent may be left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "engine/mem/mem.h"
+#include "store/extent.h"
+#include "store/key.h"
+#include "svc/blob/blob.h"
+#include "svc/blob/history.h"
+#include "svc/blob/retire.h"
+#include "svc/blob/state.h"
+#include "svc/common/background.h"
+#include "svc/common/generation.h"
+
+#define NOON (UINT64_C(639000000000000000))
+#define DAY  (UINT64_C(86400) * TICKS_PER_SECOND)
+
+enum { NAMES = 2, LIST_MAX = 400 };
+
+struct side {
+	struct clock clock;
+	struct engine *engine;
+	struct store *store;
+	struct arena arena;
+	char partition_bytes[64];
+	struct slice partition;
+	uint32_t rows_at_once;
+};
+
+/* What a client sees of a row; a state is known by its length. */
+struct seen {
+	size_t name;
+	uint64_t length, ticks;
+	bool is_snapshot, is_current, is_deleted, is_version;
+};
+
+struct bench {
+	struct side plain, marked;
+	struct rng rng;
+	bool versioning, soft_delete;
+	uint64_t next_length;
+};
+
+static uint64_t pick(struct bench *b, uint64_t bound)
+{
+	return rng_below(&b->rng, bound);
+}
+
+static struct slice name_of(size_t i)
+{
+	return i ? SLICE("two") : SLICE("one");
+}
+
+static struct blob_target target_of(const struct bench *b, const struct side *s, size_t name)
+{
+	return (struct blob_target){ .name = name_of(name),
+				     .rules = { .versioning = b->versioning,
+						.soft_delete = b->soft_delete,
+						.retention_days = 3,
+						.rows_at_once = s->rows_at_once } };
+}
+
+static enum err run(struct side *s, apply_fn *apply, void *call)
+{
+	return background_write(s->store, s->partition, apply, call, &s->arena);
+}
+
+/* ---- what it looks like ---- */
+
+static size_t list(struct side *s, struct seen *seen)
+{
+	size_t count = 0;
+	struct blob_list_call c = {
+		.limit = 7, .snapshots = true, .versions = true, .deleted = true, .base_too = true
+	};
+	c.prefix = c.delimiter = SLICE("");
+	do {
+		c.from = c.more ? arena_dup(&s->arena, c.next) : SLICE_NONE;
+		c.from_ticks = c.more ? c.next_ticks : 0;
+		assert_int_equal(store_read(s->store, s->partition, blob_apply_list, &c, &s->arena), ERR_OK);
+		for (size_t i = 0; i < c.count; i++) {
+			const struct blob *v = &c.item[i].blob;
+			assert_true(count < LIST_MAX);
+			seen[count++] = (struct seen){ .name = slice_eq(v->name, name_of(1)),
+						       .length = v->length_bytes,
+						       .ticks = v->history_ticks,
+						       .is_snapshot = v->is_snapshot,
+						       .is_current = c.item[i].is_current,
+						       .is_deleted = v->deleted_ticks != 0,
+						       .is_version = v->version_ticks != 0 };
+		}
+	} while (c.more);
+	return count;
+}
+
+static enum err read_one(struct bench *b, struct side *s, const struct seen *v)
+{
+	struct blob_get_call g = { .target = target_of(b, s, v->name), .want_bytes = true, .on_snapshot = true };
+	*(v->is_snapshot ? &g.target.snapshot_ticks : &g.target.version_ticks) = v->ticks;
+	uint64_t pin = extent_pin(s->store);
+	enum err e = store_read(s->store, s->partition, blob_apply_get, &g, &s->arena);
+	if (e == ERR_OK) {
+		static char bytes[LIST_MAX * 64];
+		assert_int_equal(g.blob.length_bytes, v->length);
+		assert_int_equal(g.piece_count, 1);
+		assert_int_equal(extent_read(s->store, &g.piece[0].extent, 0, (uint32_t)v->length, bytes), ERR_OK);
+	}
+	extent_unpin(s->store, pin);
+	return e;
+}
+
+static void check(struct bench *b)
+{
+	static struct seen a[LIST_MAX], m[LIST_MAX];
+	size_t count = list(&b->plain, a);
+	assert_int_equal(list(&b->marked, m), count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(a[i].name, m[i].name);
+		assert_int_equal(a[i].length, m[i].length);
+		assert_int_equal(a[i].is_snapshot, m[i].is_snapshot);
+		assert_int_equal(a[i].is_current, m[i].is_current);
+		assert_int_equal(a[i].is_deleted, m[i].is_deleted);
+		assert_int_equal(a[i].is_version, m[i].is_version);
+		if (!a[i].is_current && (a[i].is_snapshot || a[i].is_version)) {
+			enum err wanted = a[i].is_deleted ? ERR_BLOB_NOT_FOUND : ERR_OK;
+			assert_int_equal(read_one(b, &b->plain, &a[i]), wanted);
+			assert_int_equal(read_one(b, &b->marked, &m[i]), wanted);
+		}
+	}
+	arena_reset(&b->plain.arena);
+	arena_reset(&b->marked.arena);
+}
+
+/* ---- the same on both sides ---- */
+
+static enum err put(struct bench *b, struct side *s, size_t name)
+{
+	static const char bytes[LIST_MAX * 64] = "bytes";
+	struct payload_writer *w;
+	struct payload p;
+	assert_true(b->next_length < sizeof bytes);
+	assert_int_equal(payload_writer_new(s->store, b->next_length, &w), ERR_OK);
+	payload_writer_only_extents(w);
+	assert_int_equal(payload_append(w, slice_make(bytes, b->next_length)), ERR_OK);
+	assert_int_equal(payload_finish(w, &p), ERR_OK);
+	struct blob_put_call c = { .target = target_of(b, s, name),
+				   .type = BLOB_BLOCK,
+				   .payload = &p,
+				   .content_id = b->next_length,
+				   .may_overwrite = true };
+	enum err e = run(s, blob_apply_put, &c);
+	payload_fini(&p);
+	return e;
+}
+
+static enum err snapshot(struct bench *b, struct side *s, size_t name)
+{
+	struct blob_snapshot_call c = { .target = target_of(b, s, name) };
+	return run(s, blob_apply_snapshot, &c);
+}
+
+static enum err delete (struct bench *b, struct side *s, size_t name, enum delete_snapshots how) {
+	struct blob_delete_call c = { .target = target_of(b, s, name), .snapshots = how }; enum err e; size_t times = 0;
+	do e = run(s, blob_apply_delete, &c);
+	while (e == ERR_OK && c.again && ++times < 1000);
+	assert_true(times < 1000);
+	return e;
+}
+
+static enum err undelete(struct side *s, size_t name)
+{
+	struct blob_undelete_call c = { .name = name_of(name), .rows_at_once = s->rows_at_once };
+	enum err e;
+	size_t times = 0;
+	do
+		e = run(s, blob_apply_undelete, &c);
+	while (e == ERR_OK && c.again && ++times < 1000);
+	assert_true(times < 1000);
+	return e;
+}
+
+/* The n-th row of history of the name, whatever it is: it goes, or its tier changes. */
+static enum err touch_one(struct bench *b, struct side *s, size_t name, uint64_t which, bool set_tier)
+{
+	static struct seen v[LIST_MAX];
+	size_t count = list(s, v), of_name = 0;
+	for (size_t i = 0; i < count; i++)
+		if (v[i].name == name && !v[i].is_current)
+			v[of_name++] = v[i];
+	if (!of_name)
+		return ERR_OK;
+	const struct seen *one = &v[which % of_name];
+	struct blob_target t = target_of(b, s, name);
+	*(one->is_snapshot ? &t.snapshot_ticks : &t.version_ticks) = one->ticks;
+	if (set_tier) {
+		struct blob_state_call c = { .target = t, .tier = TIER_COOL };
+		return run(s, blob_apply_set_tier, &c);
+	}
+	struct blob_delete_call c = { .target = t };
+	return run(s, blob_apply_delete, &c);
+}
+
+static void sweep(struct side *s, size_t rounds)
+{
+	bool more = true;
+	for (size_t i = 0; more && i < rounds; i++)
+		assert_int_equal(retire_round(s->store, s->partition, &more), ERR_OK);
+}
+
+static void expire(struct side *s)
+{
+	struct buf from;
+	bool more = true;
+	buf_init(&from, 2 * LIMIT_KEY_BYTES);
+	while (more)
+		assert_int_equal(blob_expire_round(s->store, s->partition, &from, &more), ERR_OK);
+	buf_fini(&from);
+}
+
+static void step(struct bench *b)
+{
+	size_t name = pick(b, 4) == 0;
+	uint64_t dice = pick(b, 100), which = pick(b, 1000);
+	enum delete_snapshots how = (enum delete_snapshots)pick(b, 3);
+	enum err a = ERR_OK, m = ERR_OK;
+	struct side *side[2] = { &b->plain, &b->marked };
+	enum err *result[2] = { &a, &m };
+	b->next_length++;
+	for (int i = 0; i < 2; i++) {
+		struct side *s = side[i];
+		*result[i] = dice < 20	 ? put(b, s, name)
+			     : dice < 60 ? snapshot(b, s, name)
+			     : dice < 70 ? delete (b, s, name, how)
+			     : dice < 80 ? undelete(s, name)
+			     : dice < 88 ? touch_one(b, s, name, which, false)
+			     : dice < 92 ? touch_one(b, s, name, which, true)
+					 : ERR_OK;
+	}
+	if (a != m)
+		fail_msg("row by row %s, by a mark %s (step %llu)", err_name(a), err_name(m), (unsigned long long)dice);
+	/* Never on the edge of a day: a sweep in the way takes ticks of its own. */
+	uint64_t ahead = TICKS_PER_SECOND + (pick(b, 12) == 0 ? DAY * (1 + pick(b, 2)) : 0);
+	for (int i = 0; i < 2; i++)
+		clock_fake_advance(&side[i]->clock, ahead);
+	if (dice >= 92 && which % 3 == 0)
+		for (int i = 0; i < 2; i++)
+			expire(side[i]);
+	if (pick(b, 3) == 0)
+		sweep(&b->marked, 1 + pick(b, 2));
+	if (pick(b, 20) == 0)
+		sweep(&b->marked, 1000);
+	check(b);
+}
+
+/* ---- runs ---- */
+
+static enum err open_generation(struct txn *txn, void *call)
+{
+	return generation_open(txn);
+}
+
+static enum err close_generation(struct txn *txn, void *call)
+{
+	return generation_close(txn);
+}
+
+static void side_open(struct side *s, uint64_t seed, uint32_t rows_at_once)
+{
+	struct key k;
+	struct mem_options options = { .seed = seed };
+	memset(s, 0, sizeof *s);
+	s->rows_at_once = rows_at_once;
+	clock_init_fake(&s->clock, NOON);
+	arena_init(&s->arena, 256 * MIB);
+	assert_int_equal(engine_mem_open(&options, &s->engine), ERR_OK);
+	struct store_options so = { .clock = &s->clock };
+	assert_int_equal(store_open(s->engine, &so, &s->store), ERR_OK);
+	key_partition(&k, SLICE("acc"), 'c', 7);
+	memcpy(s->partition_bytes, k.bytes, k.len);
+	s->partition = slice_make(s->partition_bytes, k.len);
+	assert_int_equal(run(s, open_generation, NULL), ERR_OK);
+}
+
+static void side_close(struct side *s)
+{
+	bool more = true;
+	struct mem_counts counts;
+	assert_int_equal(run(s, close_generation, NULL), ERR_OK);
+	while (more)
+		assert_int_equal(retire_container(s->store, s->partition, &more), ERR_OK);
+	for (more = true; more;)
+		assert_int_equal(s->engine->ops->reclaim(s->engine, &more), ERR_OK);
+	engine_mem_counts(s->engine, &counts);
+	assert_int_equal(counts.extents, 0);
+	store_close(s->store);
+	arena_fini(&s->arena);
+}
+
+static void run_pairs(uint64_t first_seed, bool versioning, bool soft_delete)
+{
+	enum { SEEDS = 10, STEPS = 250 };
+	const char *more = getenv("ZAFFRE_MODEL_SEEDS"); /* the long form */
+	uint64_t seeds = more ? strtoull(more, NULL, 10) : SEEDS;
+	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+		static struct bench b;
+		b = (struct bench){ .versioning = versioning, .soft_delete = soft_delete, .next_length = 40 };
+		rng_init_seed(&b.rng, seed);
+		side_open(&b.plain, seed, 0);
+		side_open(&b.marked, seed, 1 + (uint32_t)(seed % 3));
+		for (unsigned i = 0; i < STEPS; i++)
+			step(&b);
+		side_close(&b.plain);
+		side_close(&b.marked);
+	}
+}
+
+static void test_for_good(void **state)
+{
+	run_pairs(1, false, false);
+}
+
+static void test_soft(void **state)
+{
+	run_pairs(1001, false, true);
+}
+
+static void test_versions(void **state)
+{
+	run_pairs(2001, true, false);
+}
+
+static void test_soft_versions(void **state)
+{
+	run_pairs(3001, true, true);
+}
+
+/* What came back stays, whatever the days of its old deletion; also where only the mark says so. */
+static void test_back_in_time(void **state)
+{
+	static struct bench b;
+	b = (struct bench){ .soft_delete = true, .next_length = 40 };
+	side_open(&b.plain, 1, 0);
+	side_open(&b.marked, 1, 2);
+	struct side *side[2] = { &b.plain, &b.marked };
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(put(&b, side[i], 0), ERR_OK);
+		for (int k = 0; k < 9; k++)
+			assert_int_equal(snapshot(&b, side[i], 0), ERR_OK);
+		assert_int_equal(delete (&b, side[i], 0, DELETE_SNAPSHOTS_INCLUDE), ERR_OK);
+		sweep(side[i], 1000);
+		assert_int_equal(undelete(side[i], 0), ERR_OK);
+		clock_fake_advance(&side[i]->clock, 10 * DAY);
+		expire(side[i]);
+	}
+	check(&b);
+	sweep(&b.marked, 2);
+	expire(&b.marked);
+	check(&b);
+	sweep(&b.marked, 1000);
+	expire(&b.marked);
+	check(&b);
+	static struct seen v[LIST_MAX];
+	assert_int_equal(list(&b.marked, v), 10);
+	side_close(&b.plain);
+	side_close(&b.marked);
+}
+
+/* A mark is one more row to read: damage shows. */
+static void test_record(void **state)
+{
+	static const char good[] = { 1, 'D', 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1 };
+	struct history_mark m;
+	char bad[sizeof good];
+	assert_int_equal(history_mark_decode(slice_make(good, sizeof good), &m), ERR_OK);
+	assert_int_equal(m.kind, MARK_DELETED);
+	memcpy(bad, good, sizeof good);
+	bad[1] = 'X';
+	assert_int_equal(history_mark_decode(slice_make(bad, sizeof bad), &m), ERR_CORRUPT);
+	assert_int_equal(history_mark_decode(slice_make(good, sizeof good - 1), &m), ERR_CORRUPT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_for_good),     cmocka_unit_test(test_soft),
+		cmocka_unit_test(test_versions),     cmocka_unit_test(test_soft_versions),
+		cmocka_unit_test(test_back_in_time), cmocka_unit_test(test_record),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
