@@ -12,6 +12,7 @@ enum {
 	CACHE_BUCKETS = 4096,  /* per shard: 40 MiB of 700-byte records are 3,700 a shard */
 	CACHE_FLUX_MAX = 64,   /* more keys of one group in one shard: the whole shard counts as in flux */
 	CACHE_ENTRY_SHARE = 8, /* an entry is at most this part of its shard */
+	CACHE_ASKED = 8192,    /* per shard: what was asked for lately and is not here */
 };
 
 struct entry {
@@ -37,6 +38,7 @@ struct shard {
 		bool was_hot;
 	} flux[CACHE_FLUX_MAX];
 	uint64_t hits, misses;
+	uint16_t asked[CACHE_ASKED]; /* part of a hash each */
 };
 
 struct cache {
@@ -212,12 +214,24 @@ static bool in_flux(const struct shard *s, uint64_t hash)
 	return s->flux_overflow || flux_find(s, hash) < s->flux_listed;
 }
 
+/* A full cache takes in what is asked for a second time: what is read once would only push out what is read often, and
+ * cost more than the read it might save. */
+static bool worth_a_place(struct shard *s, uint64_t hash, size_t bytes)
+{
+	uint16_t *asked = &s->asked[(hash >> 8) % CACHE_ASKED], mark = (uint16_t)(hash >> 48);
+	if (s->bytes + bytes <= s->limit_bytes || *asked == mark)
+		return true;
+	*asked = mark;
+	return false;
+}
+
 void cache_fill(struct cache *c, uint64_t hash, struct slice partition, struct slice key, struct slice value,
 		uint64_t ticket)
 {
 	struct shard *s = shard_of(c, hash);
 	pthread_mutex_lock(&s->lock);
-	if (s->ends == ticket && !in_flux(s, hash) && !entry_find(s, hash, partition, key))
+	if (s->ends == ticket && !in_flux(s, hash) && !entry_find(s, hash, partition, key) &&
+	    worth_a_place(s, hash, sizeof(struct entry) + partition.len + key.len + value.len))
 		entry_insert(s, hash, partition, key, value);
 	pthread_mutex_unlock(&s->lock);
 }

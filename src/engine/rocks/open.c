@@ -27,8 +27,8 @@ enum { FORMAT_VERSION = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
 #define BUFFER_FILTER_PART     0.005 /* a read that is not in a buffer need not search its list */
 #define LEVEL0_FILES	       6
 #define BLOCK_CACHE_BYTES      (16 * MIB)
-#define BLOCK_BYTES	       (8 * KIB)
-#define CONTENT_BLOCK_BYTES    (4 * KIB) /* a read wants one row, and most rows are larger than half of it */
+#define BLOCK_BYTES	       (4 * KIB) /* a read wants one row of it */
+#define BLOCK_HASH_LOAD	       0.75	 /* in each block a hash beside the binary search */
 #define INDEX_RESTART	       8	 /* keys share long prefixes: a third of the memory, the same speed */
 #define TABLE_FILE_BYTES       (32 * MIB)
 #define LEVEL_BASE_BYTES       (32 * MIB) /* what every compaction of level 0 may have to rewrite */
@@ -183,15 +183,22 @@ static int open_tables(void)
 	return part < OPEN_TABLES_MIN ? OPEN_TABLES_MIN : part > OPEN_TABLES_MAX ? OPEN_TABLES_MAX : (int)part;
 }
 
-static rocksdb_block_based_table_options_t *table_options(struct rocks *r, size_t block_bytes)
+static rocksdb_block_based_table_options_t *table_options(struct rocks *r, enum family family)
 {
 	rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
-	rocksdb_block_based_options_set_block_cache(t, r->cache);
+	/* Contents are read by their key, one at a time: what is read again is in the store's cache of hot records. */
+	if (family == FAMILY_CONTENTS)
+		rocksdb_block_based_options_set_no_block_cache(t, 1);
+	else
+		rocksdb_block_based_options_set_block_cache(t, r->cache);
 	rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
 	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
 	rocksdb_block_based_options_set_format_version(t, 5);
-	rocksdb_block_based_options_set_block_size(t, block_bytes);
+	rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
 	rocksdb_block_based_options_set_index_block_restart_interval(t, INDEX_RESTART);
+	rocksdb_block_based_options_set_data_block_index_type(
+		t, rocksdb_block_based_table_data_block_index_type_binary_search_and_hash);
+	rocksdb_block_based_options_set_data_block_hash_ratio(t, BLOCK_HASH_LOAD);
 	return t;
 }
 
@@ -200,7 +207,7 @@ static rocksdb_options_t *family_options(struct opening *o, enum family family)
 {
 	struct rocks *r = o->r;
 	rocksdb_options_t *p = rocksdb_options_create();
-	r->table[family] = table_options(r, family == FAMILY_CONTENTS ? CONTENT_BLOCK_BYTES : BLOCK_BYTES);
+	r->table[family] = table_options(r, family);
 	rocksdb_options_set_block_based_table_factory(p, r->table[family]);
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
 	rocksdb_options_set_write_buffer_size(p, o->journal_file_bytes * BUFFER_PER_JOURNAL);
@@ -244,6 +251,9 @@ static void set_options(struct opening *o)
 	database_options(o, r->options[FAMILY_ROWS]);
 
 	r->read = rocksdb_readoptions_create();
+	/* For one row at a time. Its block is not kept: the row itself is, in the store's cache, if it is read again.
+	 */
+	rocksdb_readoptions_set_fill_cache(r->read, 0);
 	r->write_memory = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_disable_WAL(r->write_memory, 1);
 }

@@ -247,6 +247,7 @@ static enum err op_snapshot_take(struct engine *e, struct engine_snapshot **ret)
 	s->snapshot = rocksdb_create_snapshot(r->db);
 	s->read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_snapshot(s->read, s->snapshot);
+	rocksdb_readoptions_set_fill_cache(s->read, 0);
 	*ret = s;
 	return ERR_OK;
 }

@@ -45,6 +45,7 @@ static uint64_t ticket_for(struct fixture *f, struct slice key)
 	struct slice value;
 	enum err err;
 	uint64_t ticket = UINT64_MAX;
+	arena_reset(&f->arena);
 	cache_find(f->cache, h(key), P, key, &f->arena, &value, &err, &ticket);
 	return ticket;
 }
@@ -158,6 +159,7 @@ static void the_limit_holds(void **state)
 	for (int i = 0; i < 5000; i++) {
 		struct slice k = slice_make(name, (size_t)snprintf(name, sizeof name, "k%d", i));
 		fill(f, k, slice_make(value, sizeof value));
+		fill(f, k, slice_make(value, sizeof value)); /* asked for twice: it gets a place */
 		fill(f, SLICE("hot"), SLICE("v"));
 		assert_non_null(find(f, SLICE("hot"))); /* asked for all the time: it stays */
 		cache_stats(f->cache, &hits, &misses, &bytes);
@@ -165,6 +167,22 @@ static void the_limit_holds(void **state)
 	}
 	assert_true(bytes > MIB / 2);
 	assert_null(find(f, SLICE("k0")));
+}
+
+static void what_is_asked_for_once_pushes_nothing_out(void **state)
+{
+	struct fixture *f = *state;
+	char name[16], value[1000] = { 0 };
+	size_t kept = 0;
+	for (int i = 0; i < 5000; i++)
+		fill(f, slice_make(name, (size_t)snprintf(name, sizeof name, "k%d", i)),
+		     slice_make(value, sizeof value));
+	for (int i = 0; i < 100; i++)
+		kept += find(f, slice_make(name, (size_t)snprintf(name, sizeof name, "k%d", i))) != NULL;
+	assert_true(kept > 95); /* two keys may look alike */
+	fill(f, SLICE("late"), SLICE("v"));
+	fill(f, SLICE("late"), SLICE("v"));
+	assert_string_equal(find(f, SLICE("late")), "v");
 }
 
 int main(void)
@@ -177,6 +195,7 @@ int main(void)
 		T(a_reader_that_read_before_cannot_fill),
 		T(a_group_larger_than_the_list),
 		T(the_limit_holds),
+		T(what_is_asked_for_once_pushes_nothing_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
