@@ -9,7 +9,8 @@
 
 enum {
 	CACHE_SHARDS = 16,
-	CACHE_BUCKETS = 4096,  /* per shard: 40 MiB of 700-byte records are 3,700 a shard */
+	CACHE_BUCKETS = 16384, /* per shard: 40 MiB of 300-byte records are 9,000 a shard; one that is not there costs
+				  no walk */
 	CACHE_FLUX_MAX = 64,   /* more keys of one group in one shard: the whole shard counts as in flux */
 	CACHE_ENTRY_SHARE = 8, /* an entry is at most this part of its shard */
 	CACHE_ASKED = 8192,    /* per shard: what was asked for lately and is not here */
