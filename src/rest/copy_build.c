@@ -105,7 +105,7 @@ static enum err add_block(struct copy_build *b, const struct block *source)
 			       .extents = payload.extents };
 	bool full =
 		b->count && (b->extents + block.extent_count > BUILD_STEP_EXTENTS || b->count == BUILD_STEP_EXTENTS ||
-			     b->bytes + build_block_bytes(&block) > BLOB_MANIFEST_PART_BYTES - 16);
+			     b->bytes + block_encoded_bytes(&block) > BLOB_MANIFEST_PART_BYTES - 16);
 	if (full)
 		e = flush(b);
 	if (e != ERR_OK) {
@@ -116,7 +116,7 @@ static enum err add_block(struct copy_build *b, const struct block *source)
 	b->block[b->count] = block;
 	b->payload[b->count++] = payload;
 	b->extents += block.extent_count;
-	b->bytes += build_block_bytes(&block);
+	b->bytes += block_encoded_bytes(&block);
 	b->built.length_bytes += block.length_bytes;
 	b->built.block_count++;
 	return ERR_OK;

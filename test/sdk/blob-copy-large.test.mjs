@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { runProgram, scale, scaled, startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
-import { expectStatus, uniqueName } from '../lib/assert.mjs';
+import { expectError, expectStatus } from '../lib/assert.mjs';
 import { Blobs, random, range } from '../lib/blob.mjs';
 
 const MIB = 1024 * 1024, GIB = 1024 * MIB;
@@ -101,6 +101,15 @@ describe('195 GiB', () => {
 		expectStatus(await b.delete(path), 202);
 		await comesTo(0);
 	});
+});
+
+test('a block list longer than a commit is refused, and nothing has happened', async () => {
+	const path = '/home/endless', size = 100 * MIB;
+	expectStatus(await b.block(path, '0', random(size)), 201);
+	expectError(await b.blockList(path, Array.from({ length: 14_000 }, () => '0')), 400, 'BlockListTooLong');
+	expectStatus(await b.blockList(path, Array.from({ length: 10_000 }, () => '0')), 201);
+	assert.equal((await b.head(path)).headers['content-length'], String(10_000 * size));
+	expectStatus(await b.delete(path), 202);
 });
 
 describe('50,000 blocks into another container', () => {

@@ -487,6 +487,51 @@ test('copies under racing overwrites of the source are of one version', async ()
 	}
 });
 
+// A source that is written whole each time: any mixture is torn. Copies into another container, which take their time.
+for (const kind of ['short block list', 'long block list', 'page', 'append'])
+	test(`copies under racing writes of the source: ${kind}`, async () => {
+		const from = fresh();
+		const size = kind === 'long block list' ? 5 * MIB : kind === 'short block list' ? 3000 : 64 * 1024;
+		let value = 0, stop = false;
+		const next = () => Buffer.alloc(size, (value = (value % 250) + 1));
+		const write = {
+			'short block list': async () => {
+				const bytes = next();
+				for (const id of ['a', 'b', 'c']) expectStatus(await b.block(from, id, bytes.subarray(0, size / 3)), 201);
+				return b.blockList(from, ['a', 'b', 'c']);
+			},
+			'long block list': async () => {
+				const bytes = next();
+				for (const id of ['a', 'b', 'c', 'd', 'e']) expectStatus(await b.block(from, id, bytes.subarray(0, MIB)), 201);
+				return b.blockList(from, ['a', 'b', 'c', 'd', 'e']);
+			},
+			page: () => b.pages(from, 0, next()),
+			append: () => b.append(from, next()),
+		}[kind];
+		if (kind === 'page') expectStatus(await b.pageBlob(from, size), 201);
+		if (kind === 'append') expectStatus(await b.appendBlob(from), 201);
+		expectStatus(await write(), 201);
+		const writing = (async () => {
+			while (!stop) expectStatus(await write(), 201);
+		})();
+		try {
+			for (let i = 0; i < scaled(24, 6); i++) {
+				const to = fresh(away);
+				const r = await b.copy(to, b.url(from), kind.endsWith('list') && size < MIB && i % 2 ? SYNC : {});
+				expectStatus(r, 202);
+				await settled(to);
+				const bytes = (await b.get(to)).body;
+				if (kind === 'append') assert.equal(bytes.length % size, 0);
+				else assert.equal(bytes.length, size);
+				for (let at = 0; at < bytes.length; at += size) assert.ok(bytes.subarray(at, at + size).every((x) => x === bytes[at]), 'torn');
+				if (kind.endsWith('list')) assert.equal((await b.blocks(to)).committed.length, kind === 'short block list' ? 3 : 5);
+			}
+		} finally {
+			stop = true;
+			await writing;
+		}
+	});
+
 describe('from URL', () => {
 	test('Put Block From URL', async () => {
 		const bytes = random(3000);

@@ -61,11 +61,6 @@ static struct content content_of(const struct build *b, uint64_t id)
 	return (struct content){ .kind = CONTENT_MANIFEST, .id = id, .part_count = b->part_count };
 }
 
-size_t build_block_bytes(const struct block *b)
-{
-	return 16 + b->id.len + (size_t)b->extent_count * EXTENT_REF_BYTES;
-}
-
 static enum err add_rows(struct txn *txn, const struct build_add_call *c)
 {
 	uint64_t at = c->offset;

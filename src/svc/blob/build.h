@@ -23,9 +23,6 @@ struct build_add_call {
 };
 enum err build_apply_add(struct txn *, void *call); /* ERR_NOT_FOUND: it was given back meanwhile */
 
-/* How much of a part a block takes. */
-size_t build_block_bytes(const struct block *);
-
 /* A record put in this transaction names it from now on. ERR_NOT_FOUND as above. */
 enum err build_take(struct txn *, uint64_t content_id, struct content *ret) MUST_CHECK;
 

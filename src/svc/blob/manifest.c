@@ -58,6 +58,19 @@ static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, ui
 	return e;
 }
 
+size_t block_encoded_bytes(const struct block *k)
+{
+	return 16 + k->id.len + (size_t)k->extent_count * EXTENT_REF_BYTES;
+}
+
+size_t manifest_bytes(const struct manifest *m)
+{
+	size_t bytes = 0;
+	for (size_t i = 0; i < m->count; i++)
+		bytes += block_encoded_bytes(&m->block[i]);
+	return bytes;
+}
+
 enum err manifest_put_part(struct txn *txn, uint64_t content_id, uint32_t part, const struct manifest *m)
 {
 	struct buf entries;
@@ -78,7 +91,7 @@ enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifes
 	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
 	for (size_t i = 0; i < m->count && e == ERR_OK; i++) {
 		const struct block *k = &m->block[i];
-		size_t bytes = 16 + k->id.len + (size_t)k->extent_count * EXTENT_REF_BYTES;
+		size_t bytes = block_encoded_bytes(k);
 		bool full = in_part && (entries.len + bytes > BLOB_MANIFEST_PART_BYTES - 16 ||
 					extents + k->extent_count > MANIFEST_PART_EXTENTS);
 		if (full) {

@@ -13,7 +13,9 @@ enum {
 	BLOCK_ID_MAX_BYTES = 64,
 	MANIFEST_PART_EXTENTS = 1000,
 	BLOCKS_COMMITTED_MAX = 50000,
-	BLOCKS_STAGED_MAX = 100000
+	BLOCKS_STAGED_MAX = 100000,
+	/* A list is written by one commit, with a record and a few rows of its own: 1.1 TiB in large blocks. */
+	MANIFEST_MAX_BYTES = LIMIT_COMMIT_BYTES - 512 * 1024
 };
 
 struct block {
@@ -25,6 +27,7 @@ struct block {
 };
 
 void block_encode(struct buf *, const struct block *);
+size_t block_encoded_bytes(const struct block *); /* at most */
 enum err block_decode(struct cursor *, struct arena *, struct block *ret) MUST_CHECK;
 
 struct manifest {
@@ -32,6 +35,8 @@ struct manifest {
 	size_t count;
 };
 
+/* How long all of it is, encoded. */
+size_t manifest_bytes(const struct manifest *);
 /* Writes the parts of a new content and publishes nothing (the staging did). */
 enum err manifest_put(struct txn *, uint64_t content_id, const struct manifest *, uint32_t *ret_parts) MUST_CHECK;
 /* One part of a content that grows part by part: the next one, of blocks that fit it. */

@@ -332,6 +332,8 @@ static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c,
 		TRY(read_committed(txn, old, &m.committed));
 	TRY(sort_committed(arena, &m));
 	TRY(choose_blocks(arena, c, &m));
+	if (manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
+		return ERR_BLOCK_LIST_TOO_LONG;
 	b->length_bytes = m.length_bytes;
 	b->block_count = (uint32_t)m.result.count;
 	b->content =
