@@ -74,6 +74,33 @@ static void md5(void)
 	sink += digest[0];
 }
 
+/* Bodies of 4 KiB, the first `count` of sixteen, side by side. */
+static void md5_many(size_t count)
+{
+	struct hash_md5 state[16];
+	struct hash_md5_piece piece[16];
+	unsigned char digest[HASH_MD5_BYTES];
+	for (size_t i = 0; i < count; i++) {
+		hash_md5_init(&state[i]);
+		piece[i] = (struct hash_md5_piece){ &state[i], slice_make(payload + i * 4096, 4096) };
+	}
+	hash_md5_update_many(piece, count);
+	for (size_t i = 0; i < count; i++) {
+		hash_md5_final(&state[i], digest);
+		sink += digest[0];
+	}
+}
+
+static void md5_of_4(void)
+{
+	md5_many(4);
+}
+
+static void md5_of_16(void)
+{
+	md5_many(16);
+}
+
 static void crc64(void)
 {
 	sink += hash_crc64(0, slice_make(payload, sizeof payload));
@@ -160,6 +187,8 @@ int main(void)
 	run("query of 5 parameters", 4000, query);
 	run("HMAC of 600 bytes", 4000, hmac);
 	run("MD5 of 4 KiB", 300, md5);
+	run("MD5 of 4 KiB, 4 of them", 100, md5_of_4);
+	run("MD5 of 4 KiB, 16 of them", 100, md5_of_16);
 	run("CRC-64 of 1 MiB", 20, crc64);
 	run("CRC-64 of 1 MiB, portable", 4, crc64_portable);
 	run("date, format and parse", 4000, date);
