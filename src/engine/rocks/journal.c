@@ -28,7 +28,7 @@ int journal_file_open(struct journal *j, size_t i, int flags)
 	return fd >= 0 ? fd : openat(j->dir_fd, name, flags | O_RDWR | O_CLOEXEC, 0600);
 }
 
-static bool write_at(int fd, uint64_t at, const char *bytes, size_t count)
+static enum err write_at(int fd, uint64_t at, const char *bytes, size_t count)
 {
 	while (count) {
 		ssize_t n = pwrite(fd, bytes, count, (off_t)at);
@@ -39,19 +39,19 @@ static bool write_at(int fd, uint64_t at, const char *bytes, size_t count)
 		    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_DIRECT) == 0)
 			continue;
 		if (n <= 0)
-			return false;
+			return n < 0 && (errno == ENOSPC || errno == EDQUOT) ? ERR_NO_SPACE : ERR_IO;
 		bytes += n;
 		at += (uint64_t)n;
 		count -= (size_t)n;
 	}
-	return true;
+	return ERR_OK;
 }
 
 static bool write_header(const struct journal_file *f, const struct journal_header *h)
 {
 	_Alignas(JOURNAL_BLOCK_BYTES) char block[JOURNAL_BLOCK_BYTES];
 	journal_header_encode(block, h);
-	return write_at(f->fd, 0, block, sizeof block);
+	return write_at(f->fd, 0, block, sizeof block) == ERR_OK;
 }
 
 static bool mark_free(struct journal_file *f, uint64_t flushed)
@@ -234,18 +234,23 @@ enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_num
 	if (!buffer_reserve(j, bytes))
 		return ERR_NO_SPACE; /* as little happened, and it may be tried again */
 	if (!j->current || j->current->state != JOURNAL_USED || j->current->end_bytes >= j->options.file_bytes) {
-		enum err err = next_file(j);
-		if (err != ERR_OK)
-			return err == ERR_NO_SPACE ? err : fail(j);
+		enum err no_file = next_file(j);
+		if (no_file != ERR_OK)
+			return no_file == ERR_NO_SPACE ? no_file : fail(j);
 	}
 	struct journal_file *f = j->current;
 	char *body = j->buffer + JOURNAL_RECORD_HEAD_BYTES;
 	memcpy(body, batch.ptr, batch.len);
 	memset(body + batch.len, 0, bytes - JOURNAL_RECORD_HEAD_BYTES - batch.len);
 	journal_record_encode(j->buffer, j->last + 1, j->epoch, slice_make(body, batch.len));
-	if (!write_at(f->fd, f->end_bytes, j->buffer, bytes) || fdatasync(f->fd) != 0)
-		return fail(j);
+	enum err err = write_at(f->fd, f->end_bytes, j->buffer, bytes);
+	/* Only a record that reaches beyond the space taken for the file can meet a full disk. What is there of it does
+	 * not verify, and the next one is written over it. */
+	if (err == ERR_OK && fdatasync(f->fd) != 0)
+		err = ERR_IO;
 	buffer_trim(j);
+	if (err != ERR_OK)
+		return err == ERR_NO_SPACE ? err : fail(j);
 	f->end_bytes += bytes;
 	pthread_mutex_lock(&j->lock);
 	f->last = ++j->last;
