@@ -58,7 +58,8 @@ void io_loop_remove(struct io_loop *, int fd);
 
 /* From any thread: the task runs on the loop, in the order of posting per thread. */
 void io_loop_post(struct io_loop *, struct io_task *);
-/* From a thread that is about to post many tasks: between the two, loops that sleep are not woken; then each is, once. */
+/* From a thread that is about to post many tasks: between the two, loops that sleep are not woken; then each is, once.
+ */
 void io_posts_hold(void);
 void io_posts_release(void);
 /* From the loop's own thread: the task runs before the loop sleeps, after the events at hand. */
