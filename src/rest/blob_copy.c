@@ -171,9 +171,15 @@ static enum err start_job(struct request *r)
 				      .piece_count = append ? 0 : c->found->piece_count,
 				      .blocks = c->with_blocks ? &c->found->blocks : NULL,
 				      .source_content_id = c->found->blob.content.id };
-	if (append)
+	if (append || c->found->too_many)
 		TRY(blob_find(c->source.part, &spec.source_partition));
-	return copy_jobs_start(r->server->copies, &spec);
+	if (c->found->too_many) {
+		spec.source = (struct blob_target){ .name = c->found->target.name,
+						    .snapshot_ticks = c->found->target.snapshot_ticks,
+						    .version_ticks = c->found->target.version_ticks };
+		spec.source_etag = c->found->blob.etag;
+	}
+	return copy_jobs_start(r->server->copies, &spec, &c->source.part->response.pin);
 }
 
 /* A block blob of the very container cannot change under its content id: the destination shares it. */

@@ -11,7 +11,7 @@
 #include "svc/blob/append.h"
 #include "svc/common/background.h"
 
-enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024 };
+enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024, COPY_STRETCH_BYTES = 32 * 1024 * 1024 };
 #define COPY_SAY_EVERY_BYTES (32 * MIB)
 #define COPY_SAY_EVERY_NS    UINT64_C(2000000000)
 
@@ -166,11 +166,38 @@ static void run_blocks(struct copy_job *j)
 	copy_build_drop(j->jobs->store, j->spec.partition, j->spec.content_id);
 }
 
-/* Page blobs: written range by range; holes of the source stay holes. */
-static enum err copy_pages(struct copy_job *j, uint64_t offset, size_t bytes, bool *ret_gone)
+/* Page blobs: written range by range, some of them in a commit; holes of the source stay holes. */
+struct page_run {
+	uint64_t at;
+	enum err error;
+	bool gone;
+	struct copy_pages page[COPY_STEP_PAGES]; /* brought, not yet committed */
+	size_t count;
+	uint64_t bytes;
+};
+
+static void flush_pages(struct copy_job *j, struct page_run *run)
+{
+	struct blob_copy_step_call c = { .status = COPY_PENDING, .pages = run->page, .page_count = run->count };
+	enum err e = run->error;
+	bool wanted = run->count && e == ERR_OK && !run->gone;
+	if (wanted) {
+		e = run->error = step(j, &c);
+		run->gone = c.gone;
+	}
+	for (size_t i = 0; i < run->count; i++) {
+		if (e != ERR_UNKNOWN && (!wanted || e != ERR_OK || c.gone))
+			payload_abandon(j->jobs->store, &run->page[i].payload);
+		payload_fini(&run->page[i].payload);
+	}
+	run->count = 0;
+	run->bytes = 0;
+}
+
+static enum err add_pages(struct copy_job *j, struct page_run *run, uint64_t offset, size_t bytes)
 {
 	struct payload_writer *w;
-	struct payload payload;
+	struct copy_pages *p = &run->page[run->count];
 	TRY(payload_writer_new(j->jobs->store, bytes, &w));
 	payload_writer_only_extents(w);
 	enum err e = payload_append(w, slice_make(j->buffer, bytes));
@@ -178,41 +205,65 @@ static enum err copy_pages(struct copy_job *j, uint64_t offset, size_t bytes, bo
 		payload_writer_free(w);
 		return e;
 	}
-	TRY(payload_finish(w, &payload));
-	struct blob_copy_step_call c = {
-		.status = COPY_PENDING, .has_pages = true, .page_offset = offset, .payload = &payload
-	};
-	e = step(j, &c);
-	if (e != ERR_UNKNOWN && (e != ERR_OK || c.gone))
-		payload_abandon(j->jobs->store, &payload);
-	payload_fini(&payload);
-	*ret_gone = c.gone;
-	return e;
+	TRY(payload_finish(w, &p->payload));
+	p->offset = offset;
+	run->count++;
+	run->bytes += bytes;
+	return ERR_OK;
+}
+
+static void run_piece(struct copy_job *j, const struct blob_piece *p, struct page_run *run)
+{
+	struct piece_reader reader = { .store = j->jobs->store, .piece = p, .count = 1 };
+	bool hole = !slice_is_set(p->bytes) && p->extent.length_bytes == 0;
+	for (uint64_t done = 0; done < p->length_bytes && run->error == ERR_OK && !run->gone && !hole;) {
+		size_t n = 0;
+		run->error = piece_read(&reader, j->buffer, COPY_PAGES_BYTES, &n);
+		if (run->error == ERR_OK)
+			run->error = add_pages(j, run, run->at + done, n);
+		done += n;
+		j->copied = run->at + done;
+		if (run->count == COPY_STEP_PAGES || run->bytes >= COPY_PAGES_BYTES)
+			flush_pages(j, run);
+		run->gone = run->gone || atomic_load(&j->jobs->stop);
+	}
+	run->at += p->length_bytes;
+	j->copied = run->at;
+}
+
+/* The pieces of the next stretch of the source, which must be what it was. */
+static enum err find_stretch(struct copy_job *j, uint64_t at, struct arena *arena, struct blob_get_call *g)
+{
+	*g = (struct blob_get_call){ .target = j->spec.source,
+				     .want_bytes = true,
+				     .on_snapshot = true,
+				     .has_range = true,
+				     .range_first = at,
+				     .range_last = at + COPY_STRETCH_BYTES - 1 };
+	TRY(store_read(j->jobs->store, j->spec.source_partition, blob_apply_get, g, arena));
+	return g->blob.etag == j->spec.source_etag ? ERR_OK : ERR_SOURCE_CONDITION_NOT_MET;
 }
 
 static void run_pages(struct copy_job *j)
 {
-	enum err e = ERR_OK;
-	bool gone = false;
-	uint64_t at = 0;
-	for (size_t i = 0; i < j->spec.piece_count && e == ERR_OK && !gone; i++) {
-		const struct blob_piece *p = &j->spec.piece[i];
-		struct piece_reader reader = { .store = j->jobs->store, .piece = p, .count = 1 };
-		bool hole = !slice_is_set(p->bytes) && p->extent.length_bytes == 0;
-		for (uint64_t done = 0; done < p->length_bytes && e == ERR_OK && !gone && !hole;) {
-			size_t n = 0;
-			e = piece_read(&reader, j->buffer, COPY_PAGES_BYTES, &n);
-			j->copied = at + done + n;
-			if (e == ERR_OK)
-				e = copy_pages(j, at + done, n, &gone);
-			gone = gone || atomic_load(&j->jobs->stop);
-			done += n;
-		}
-		at += p->length_bytes;
-		j->copied = at;
+	struct page_run run = { .at = 0 };
+	for (size_t i = 0; i < j->spec.piece_count && run.error == ERR_OK && !run.gone; i++)
+		run_piece(j, &j->spec.piece[i], &run);
+	while (slice_is_set(j->spec.source_partition) && run.at < j->spec.total_bytes && run.error == ERR_OK &&
+	       !run.gone) {
+		struct arena arena;
+		struct blob_get_call g;
+		arena_init(&arena, 64 * MIB);
+		run.error = find_stretch(j, run.at, &arena, &g);
+		for (size_t i = 0; run.error == ERR_OK && i < g.piece_count && !run.gone; i++)
+			run_piece(j, &g.piece[i], &run);
+		arena_fini(&arena);
+		/* Holes take no commits: say that somebody is at work. */
+		run.gone = run.gone || (run.error == ERR_OK && !say_progress(j));
 	}
-	if (!gone)
-		say_end(j, e, NULL, NULL);
+	flush_pages(j, &run);
+	if (!run.gone)
+		say_end(j, run.error, NULL, NULL);
 }
 
 static void *job_main(void *arg)
@@ -226,7 +277,8 @@ static void *job_main(void *arg)
 		run_blocks(j);
 	else
 		run_payload(j, &reader);
-	extent_unpin(j->jobs->store, j->pin);
+	if (j->pin)
+		extent_unpin(j->jobs->store, j->pin);
 	free(j->buffer);
 	arena_fini(&j->arena);
 	atomic_store(&j->ended, true);
@@ -305,10 +357,12 @@ static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 	j->spec.partition = arena_dup(&j->arena, spec->partition);
 	j->spec.name = arena_dup(&j->arena, spec->name);
 	j->spec.source_partition = arena_dup(&j->arena, spec->source_partition);
+	j->spec.source.name = arena_dup(&j->arena, spec->source.name);
 	struct blob_piece *piece =
 		ARENA_NEW_ARRAY(&j->arena, struct blob_piece, spec->piece_count ? spec->piece_count : 1);
 	if (!piece || !slice_is_set(j->spec.partition) || !slice_is_set(j->spec.name) ||
-	    slice_is_set(j->spec.source_partition) != slice_is_set(spec->source_partition))
+	    slice_is_set(j->spec.source_partition) != slice_is_set(spec->source_partition) ||
+	    slice_is_set(j->spec.source.name) != slice_is_set(spec->source.name))
 		return ERR_NO_MEMORY;
 	if (spec->blocks)
 		return own_blocks(j, spec->blocks);
@@ -324,7 +378,7 @@ static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 	return ERR_OK;
 }
 
-enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spec)
+enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spec, uint64_t *pin)
 {
 	pthread_mutex_lock(&jobs->lock);
 	struct copy_job *j = atomic_load(&jobs->stop) ? NULL : free_slot(jobs);
@@ -337,12 +391,12 @@ enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spe
 		if (e == ERR_OK && !j->buffer)
 			e = ERR_NO_MEMORY;
 		if (e == ERR_OK) {
-			j->pin = extent_pin(jobs->store);
+			j->pin = *pin;
 			j->running = pthread_create(&j->thread, NULL, job_main, j) == 0;
-			if (!j->running) {
-				extent_unpin(jobs->store, j->pin);
+			if (j->running)
+				*pin = 0;
+			else
 				e = ERR_BUSY;
-			}
 		}
 		if (e != ERR_OK) {
 			free(j->buffer);

@@ -24,10 +24,13 @@ struct copy_job_spec {
 	const struct blob_piece *piece;
 	size_t piece_count;
 	const struct manifest *blocks; /* block blobs with a block list: instead of pieces */
-	struct slice source_partition; /* append blobs: where their rows are, instead of pieces */
-	uint64_t source_content_id;
+	struct slice source_partition; /* append blobs, and pages in very many pieces: where their rows are, instead */
+	uint64_t source_content_id;    /* append blobs */
+	struct blob_target source;     /* pages: which blob, and its ETag; a source that changes ends the copy */
+	uint64_t source_etag;
 };
-/* Copies the spec. Takes a pin itself: call while the request still holds its own. ERR_BUSY if too many run. */
-enum err copy_jobs_start(struct copy_jobs *, const struct copy_job_spec *) MUST_CHECK;
+/* Copies the spec. Takes over the pin under which the source's record was read (*pin is 0 then): a new one would not
+ * hold what was replaced in between. ERR_BUSY if too many run. */
+enum err copy_jobs_start(struct copy_jobs *, const struct copy_job_spec *, uint64_t *pin) MUST_CHECK;
 
 #endif

@@ -157,7 +157,11 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 {
 	enum err e = exchange_of(s->part)->error;
 	if (e == ERR_OK) {
-		*ret = s->part->call;
+		const struct blob_get_call *found = s->part->call;
+		/* Only a job goes through a source in pieces of its own. */
+		if (found->too_many && !s->asynchronous)
+			return ERR_CANNOT_VERIFY_COPY_SOURCE;
+		*ret = found;
 		return ERR_OK;
 	}
 	if (s->asynchronous && is_condition_failure(e))

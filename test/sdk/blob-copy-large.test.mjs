@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { runProgram, scale, scaled, startServer } from '../lib/server.mjs';
-import { Client } from '../lib/http.mjs';
+import { Client, RawConnection } from '../lib/http.mjs';
 import { expectError, expectStatus } from '../lib/assert.mjs';
 import { Blobs, random, range } from '../lib/blob.mjs';
 
@@ -153,6 +153,46 @@ describe('50,000 blocks into another container', () => {
 			expectStatus(await b.delete(to), 202);
 			await comesTo(COUNT);
 		});
+});
+
+// Every second page: more pieces than a copy keeps in memory, so it goes through the source stretch by stretch.
+test('pages in very many pieces', async () => {
+	const PAGES = 10_500, from = '/home/pages';
+	const bytes = random(512);
+	expectStatus(await b.pageBlob(from, PAGES * 1024), 201);
+	const connections = await Promise.all(Array.from({ length: 8 }, () => RawConnection.open(server.ports.blob)));
+	let next = 0;
+	await Promise.all(
+		connections.flatMap((c) =>
+			Array.from({ length: 16 }, async () => {
+				while (next < PAGES) {
+					const o = { query: { comp: 'page' }, headers: { 'x-ms-page-write': 'update', 'x-ms-range': range(next++ * 1024, 512) }, body: bytes };
+					assert.equal((await c.exchange(b.client.bytes('PUT', from, o), 'PUT')).status, 201);
+				}
+			}),
+		),
+	);
+	await Promise.all(connections.map((c) => c.end()));
+	const whole = expectStatus(await b.get(from), 200).body;
+	const snapshot = await b.snapshot(from);
+	for (const url of [b.url(from), b.url(from, { snapshot })]) {
+		const to = `/away/pages${url.length}`;
+		assert.equal(expectStatus(await b.copy(to, url), 202).headers['x-ms-copy-status'], 'pending');
+		await settled(to);
+		assert.ok((await b.get(to)).body.equals(whole));
+		const ranges = [...expectStatus(await b.get(to, {}, { comp: 'pagelist', maxresults: 5000 }), 200).text.matchAll(/<PageRange>/g)];
+		assert.equal(ranges.length, 5000, 'holes stay holes');
+	}
+	// A source that changes ends such a copy; a snapshot does not change.
+	const r = expectStatus(await b.copy('/away/changed', b.url(from)), 202);
+	expectStatus(await b.pages(from, 0, random(512)), 201);
+	const until = Date.now() + 60_000;
+	let now;
+	do now = expectStatus(await b.head('/away/changed'), 200);
+	while (now.headers['x-ms-copy-status'] === 'pending' && Date.now() < until);
+	assert.equal(now.headers['x-ms-copy-id'], r.headers['x-ms-copy-id']);
+	if (now.headers['x-ms-copy-status'] === 'success') assert.ok((await b.get('/away/changed')).body.equals(whole));
+	else assert.match(now.headers['x-ms-copy-status-description'], /^412 SourceConditionNotMet/);
 });
 
 test('6 GiB of blocks and of appends from container to container', { skip: !LONG && 'ZAFFRE_TEST_LARGE=1' }, async (t) => {

@@ -103,7 +103,9 @@ struct blob_get_call {
 	struct blob_piece *piece;
 	size_t piece_count;
 	struct manifest blocks; /* for_copy: the block list, if the content has one */
+	bool too_many;		/* for_copy: the pages lie in more than COPY_PIECES_MAX pieces, which are not given */
 };
+enum { COPY_PIECES_MAX = 20000 };	   /* a megabyte of them: some 10 GiB written in large pieces */
 #define COPY_PIECES_MAX_BYTES (5000 * MIB) /* the longest that one request brings: Put Blob From URL */
 /* Without want_bytes only txn_get: fit for the cache of hot records. With it too, unless the content lies in rows. */
 enum err blob_apply_get(struct txn *, void *call);

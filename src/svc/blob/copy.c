@@ -201,8 +201,8 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 		return ERR_OK;
 	}
 	TRY(e);
-	if (c->has_pages)
-		TRY(page_write_payload(txn, &b.content, c->page_offset, c->payload));
+	for (size_t i = 0; i < c->page_count; i++)
+		TRY(page_write_payload(txn, &b.content, c->pages[i].offset, &c->pages[i].payload));
 	b.copy.copied_bytes = c->copied_bytes;
 	b.copy.heartbeat_ticks = txn_now(txn);
 	if (c->status == COPY_PENDING)
@@ -212,7 +212,7 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 	b.copy.description = c->description;
 	if (c->status == COPY_SUCCESS && c->built.content_id)
 		TRY(take_built(txn, &b, &c->built));
-	else if (c->status == COPY_SUCCESS && c->payload && !c->has_pages)
+	else if (c->status == COPY_SUCCESS && c->payload)
 		TRY(put_content(txn, &b, c->payload, c->content_id));
 	uint64_t version = b.version_ticks;
 	blob_touch(txn, &b, &target, b.etag);

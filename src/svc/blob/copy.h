@@ -39,6 +39,13 @@ struct blob_copy_call {
 };
 enum err blob_apply_copy(struct txn *, void *call);
 
+/* Pages that came. */
+struct copy_pages {
+	uint64_t offset;
+	struct payload payload;
+};
+enum { COPY_STEP_PAGES = 64 }; /* runs of pages in a step: each may rewrite a chunk's row */
+
 struct blob_copy_step_call {
 	struct slice name;
 	struct uuid id;
@@ -48,8 +55,8 @@ struct blob_copy_step_call {
 	const struct payload *payload; /* SUCCESS of block blobs without a block list */
 	struct copy_built built;       /* SUCCESS of those with one, and of append blobs */
 	uint64_t content_id;
-	bool has_pages; /* progress of a page blob: these pages came */
-	uint64_t page_offset;
+	const struct copy_pages *pages; /* progress of a page blob */
+	size_t page_count;
 	/* out */
 	bool gone; /* no longer the pending copy: stop */
 };

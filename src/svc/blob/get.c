@@ -78,6 +78,7 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 {
 	c->piece_count = 0;
 	c->blocks = (struct manifest){ NULL, 0 };
+	c->too_many = false;
 	if (c->length == 0)
 		return ERR_OK;
 	switch (c->blob.content.kind) {

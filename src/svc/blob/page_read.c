@@ -74,6 +74,8 @@ struct gather {
 static enum err add_piece(struct gather *g, struct blob_piece p)
 {
 	struct blob_get_call *c = g->call;
+	if (c->for_copy && c->piece_count == COPY_PIECES_MAX)
+		return ERR_LIMIT;
 	if (c->piece_count == g->cap) {
 		size_t cap = g->cap ? g->cap * 2 : 64;
 		struct blob_piece *more = ARENA_NEW_ARRAY(g->arena, struct blob_piece, cap);
@@ -123,7 +125,13 @@ enum err page_pieces(struct txn *txn, struct blob_get_call *c)
 		if (e == ERR_NOT_FOUND)
 			break;
 		TRY(e);
-		TRY(add_chunk(&g, &at));
+		e = add_chunk(&g, &at);
+		c->too_many = e == ERR_LIMIT;
+		if (c->too_many) {
+			c->piece_count = 0;
+			return ERR_OK;
+		}
+		TRY(e);
 	}
 	return add_zeros_to(&g, g.end);
 }

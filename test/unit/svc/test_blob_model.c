@@ -511,17 +511,16 @@ static void copy_pages(struct bench *b, struct name *to, const struct state *fro
 		static const unsigned char zeros[8 * PAGE_BYTES];
 		if (memcmp(from->bytes + at, zeros, part) == 0)
 			continue;
-		struct payload p = payload_of(b, from->bytes + at, part, true);
+		struct copy_pages pages = { at, payload_of(b, from->bytes + at, part, true) };
 		struct blob_copy_step_call s = { .name = slice_str(to->text),
 						 .id = c->copy.id,
 						 .status = COPY_PENDING,
 						 .copied_bytes = at,
-						 .payload = &p,
-						 .has_pages = true,
-						 .page_offset = at };
+						 .pages = &pages,
+						 .page_count = 1 };
 		expect(b, blob_apply_copy_step, &s, ERR_OK);
 		assert_false(s.gone);
-		payload_fini(&p);
+		payload_fini(&pages.payload);
 		memcpy(fresh.bytes + at, from->bytes + at, part);
 		steps++;
 	}
