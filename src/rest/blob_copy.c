@@ -200,6 +200,8 @@ static enum err bring_bytes(struct request *r, struct copy_call *c)
 		     (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
 	c->copy.copy.copied_bytes = later ? 0 : length;
 	c->with_blocks = c->form != FORM_PUT && c->copy.put.type == BLOB_BLOCK && c->found->blocks.count;
+	if (later && !copy_jobs_have_room(r->server->copies))
+		return ERR_BUSY;
 	if (later) {
 		c->copy.copy.status = COPY_PENDING;
 		request_step_write(r, c->partition, blob_apply_copy);

@@ -350,6 +350,14 @@ static enum err own_blocks(struct copy_job *j, const struct manifest *from)
 	return m->block ? ERR_OK : ERR_NO_MEMORY;
 }
 
+bool copy_jobs_have_room(struct copy_jobs *jobs)
+{
+	pthread_mutex_lock(&jobs->lock);
+	bool room = free_slot(jobs) != NULL;
+	pthread_mutex_unlock(&jobs->lock);
+	return room;
+}
+
 /* The pieces that lie in memory belong to the request: they are copied too. */
 static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 {

@@ -14,6 +14,9 @@ enum err copy_jobs_new(struct store *, struct copy_jobs **ret) MUST_CHECK;
 /* Stops what runs (its blobs stay pending and turn failed) and joins. Accepts NULL. */
 void copy_jobs_free(struct copy_jobs *);
 
+/* Would a job find a place? Asked before the destination is touched; others may be faster. */
+bool copy_jobs_have_room(struct copy_jobs *);
+
 struct copy_job_spec {
 	struct slice partition; /* of the destination */
 	struct slice name;
