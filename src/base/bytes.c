@@ -10,13 +10,22 @@ void bytes_put_u8(struct buf *b, uint8_t v)
 	buf_put_byte(b, v);
 }
 
-static void put_le(struct buf *b, uint64_t v, size_t n)
+/* The value whose first bytes in memory are those of v, lowest first; and back. */
+static uint64_t as_le(uint64_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+static inline void put_le(struct buf *b, uint64_t v, size_t n)
 {
 	char *p = buf_reserve(b, n);
 	if (!p)
 		return;
-	for (size_t i = 0; i < n; i++)
-		p[i] = (char)(v >> (8 * i));
+	v = as_le(v);
+	memcpy(p, &v, n);
 	b->len += n;
 }
 
@@ -47,17 +56,16 @@ void bytes_put_str(struct buf *b, struct slice s)
 	buf_put(b, s);
 }
 
-static uint64_t get_le(struct cursor *c, size_t n)
+static inline uint64_t get_le(struct cursor *c, size_t n)
 {
 	uint64_t v = 0;
 	if (c->failed || cursor_left(c) < n) {
 		c->failed = true;
 		return 0;
 	}
-	for (size_t i = 0; i < n; i++)
-		v |= (uint64_t)c->at[i] << (8 * i);
+	memcpy(&v, c->at, n);
 	c->at += n;
-	return v;
+	return as_le(v);
 }
 
 uint8_t cursor_u8(struct cursor *c)

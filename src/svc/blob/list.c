@@ -165,15 +165,15 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 {
 	struct slice value = s->rows.row[s->at].value;
 	*ret_wanted = true;
-	*item = (struct blob_list_item){ .is_prefix = false };
 	if (s->tag == 'U') {
 		struct stage stage;
 		TRY(stage_decode(value, &stage));
-		item->is_uncommitted = true;
+		*item = (struct blob_list_item){ .is_uncommitted = true };
 		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
+		item->is_prefix = item->is_uncommitted = false;
 		item->is_current = s->tag == 'b';
 		if (s->tag == 'h') {
 			struct history_mark mark;
@@ -234,25 +234,27 @@ enum err blob_apply_list(struct txn *txn, void *call)
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(merge_begin(&m));
 	for (struct stream *s = merge_least(&m); s; s = merge_least(&m)) {
-		struct blob_list_item item;
-		bool wanted;
+		/* Made where it will stay; behind a full page there is only the one that says where to go on. */
+		bool full = page_is_full(&m), wanted;
+		struct blob_list_item behind, *item = full ? &behind : &c->item[c->count];
 		struct slice prefix = folded(c, s->name);
 		if (slice_is_set(prefix)) {
-			item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
+			*item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
 			wanted = true;
 		} else {
-			TRY(make_item(&m, s, &item, &wanted));
+			TRY(make_item(&m, s, item, &wanted));
 			wanted = wanted && !shadowed(&m, s);
 		}
-		if (wanted && page_is_full(&m)) {
+		if (wanted && full) {
 			c->more = true;
-			c->next = item.blob.name;
-			c->next_ticks = item.is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
+			c->next = item->blob.name;
+			c->next_ticks = item->is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
 			return ERR_OK;
 		}
+		bool is_prefix = item->is_prefix;
 		if (wanted)
-			c->item[c->count++] = item;
-		if (item.is_prefix) {
+			c->count++;
+		if (is_prefix) {
 			TRY(skip_prefix(&m, prefix));
 			continue;
 		}
