@@ -61,6 +61,8 @@ static bool is_own(const struct request *r, struct slice authority)
 static bool same_account(const struct request *r, struct slice url)
 {
 	struct slice authority = authority_of(url);
+	if (!slice_is_set(authority))
+		return false;
 	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
 	if (slice_eq(label, r->account))
 		return true;

@@ -236,7 +236,9 @@ enum err blob_apply_list(struct txn *txn, void *call)
 	for (struct stream *s = merge_least(&m); s; s = merge_least(&m)) {
 		/* Made where it will stay; behind a full page there is only the one that says where to go on. */
 		bool full = page_is_full(&m), wanted;
-		struct blob_list_item behind, *item = full ? &behind : &c->item[c->count];
+		struct blob_list_item behind;
+		/* cppcheck-suppress uninitvar ; its address, to be filled */
+		struct blob_list_item *item = full ? &behind : &c->item[c->count];
 		struct slice prefix = folded(c, s->name);
 		if (slice_is_set(prefix)) {
 			*item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };

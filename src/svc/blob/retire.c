@@ -393,8 +393,8 @@ enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count && !*ret; i++) {
 			struct cursor c = cursor_make(rows.row[i].value);
-			*ret = cursor_u8(&c) == RETIRE_RECORD_VERSION && cursor_u8(&c) == 'M' &&
-			       cursor_u64(&c) == content;
+			uint8_t version = cursor_u8(&c), kind = cursor_u8(&c);
+			*ret = version == RETIRE_RECORD_VERSION && kind == 'M' && cursor_u64(&c) == content;
 		}
 		if (rows.more)
 			key_after(&from, rows.row[rows.count - 1].key);
