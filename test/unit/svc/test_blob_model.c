@@ -19,7 +19,7 @@
 #include "svc/blob/blob.h"
 #include "svc/blob/build.h"
 #include "svc/blob/copy.h"
-#include "svc/blob/page.h"
+#include "svc/blob/page_int.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/stage.h"
 #include "svc/blob/state.h"
@@ -828,12 +828,62 @@ static void test_pages(void **state)
 	run_model(5000001, true, true, true);
 }
 
+static enum err clear_chunk(struct bench *b, uint64_t chunk)
+{
+	struct blob_put_page_call c = { .target = target_of(b, &b->name[0]),
+					.clear = true,
+					.offset = chunk * PAGE_CHUNK_BYTES,
+					.length = PAGE_CHUNK_BYTES };
+	return run(b, blob_apply_put_page, &c);
+}
+
+/* Clears that wait for the sweep are counted; one that covers others takes their place. */
+static void test_clears_waiting(void **state)
+{
+	enum { CHUNKS = PAGE_CLEARS_MAX + 2 };
+	static struct bench b;
+	bench_open(&b, 2, false);
+	struct blob_put_call put = { .target = target_of(&b, &b.name[0]),
+				     .type = BLOB_PAGE,
+				     .page_length_bytes = (uint64_t)CHUNKS * PAGE_CHUNK_BYTES,
+				     .content_id = 77,
+				     .may_overwrite = true };
+	assert_true(b.few_at_once);
+	expect(&b, blob_apply_put, &put, ERR_OK);
+	for (uint64_t i = 0; i < CHUNKS; i++) {
+		static const unsigned char bytes[PAGE_BYTES] = "page";
+		struct payload p = payload_of(&b, bytes, sizeof bytes, true);
+		struct blob_put_page_call c = { .target = target_of(&b, &b.name[0]),
+						.offset = i * PAGE_CHUNK_BYTES,
+						.length = PAGE_BYTES,
+						.payload = &p };
+		expect_with(&b, blob_apply_put_page, &c, &p, ERR_OK);
+	}
+	for (uint64_t i = 0; i < PAGE_CLEARS_MAX; i++)
+		assert_int_equal(clear_chunk(&b, i), ERR_OK);
+	assert_int_equal(clear_chunk(&b, PAGE_CLEARS_MAX), ERR_BUSY);
+	struct blob_put_page_call all = { .target = target_of(&b, &b.name[0]),
+					  .clear = true,
+					  .length = put.page_length_bytes - PAGE_CHUNK_BYTES };
+	expect(&b, blob_apply_put_page, &all, ERR_OK);
+	assert_int_equal(clear_chunk(&b, CHUNKS - 1), ERR_OK);
+	struct blob_page_ranges_call ranges = { .target = target_of(&b, &b.name[0]), .limit = 10 };
+	for (int swept = 0; swept < 2; swept++) {
+		assert_int_equal(store_read(b.store, b.partition, blob_apply_page_ranges, &ranges, &b.arena), ERR_OK);
+		assert_int_equal(ranges.count, 0);
+		housekeep(&b, 1000);
+	}
+	struct blob_delete_call del = { .target = target_of(&b, &b.name[0]) };
+	expect(&b, blob_apply_delete, &del, ERR_OK);
+	bench_end(&b, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_versions), cmocka_unit_test(test_versions_dropped),
-		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_pages),	 cmocka_unit_test(test_clears_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
