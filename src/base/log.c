@@ -2,22 +2,23 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-static enum log_level threshold = LOG_INFO;
+static atomic_int threshold = LOG_INFO; /* raised while threads run */
 
 void log_set_level(enum log_level level)
 {
-	threshold = level;
+	atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
 }
 
 void log_write(enum log_level level, const char *format, ...)
 {
 	static const char *const names[] = { "error", "warn", "info", "debug" };
 	char line[1024];
-	if (level > threshold)
+	if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed))
 		return;
 	struct timespec t;
 	struct tm tm;
