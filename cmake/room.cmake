@@ -22,6 +22,10 @@ endfunction()
 
 # zaffre_unit_tests(ROOM DIR LIBS...): each DIR/test_*.c is one cmocka program, named <ROOM>.<file>.
 function(zaffre_unit_tests room dir)
+  set(patience 300)
+  if(ZAFFRE_SANITIZE) # ten times slower, and more on a busy machine
+    set(patience 1800)
+  endif()
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/test_*.c)
   foreach(source ${tests})
     get_filename_component(stem ${source} NAME_WE)
@@ -29,6 +33,6 @@ function(zaffre_unit_tests room dir)
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE ${ARGN} cmocka)
     add_test(NAME unit.${room}.${stem} COMMAND ${target})
-    set_tests_properties(unit.${room}.${stem} PROPERTIES TIMEOUT 300 LABELS unit)
+    set_tests_properties(unit.${room}.${stem} PROPERTIES TIMEOUT ${patience} LABELS unit)
   endforeach()
 endfunction()
