@@ -6,6 +6,7 @@
  * Where the engine lets groups overlap, a second thread commits: while it waits for the disk, this one applies the next
  * group over what is being written. The next group is handed over when the one before has ended, and takes new jobs
  * until then; if that one did not happen, neither did what was built on it, and all of it runs again. */
+#include "base/thread.h"
 #include "store/store_int.h"
 
 #include <linux/futex.h>
@@ -247,6 +248,7 @@ static void *writer_main(void *arg)
 {
 	struct store *s = arg;
 	pthread_setname_np(pthread_self(), "writer");
+	thread_step_back(THREAD_COMMITS);
 	for (;;) {
 		while (sem_wait(&s->writer_wake) != 0)
 			;
@@ -345,6 +347,7 @@ static void *committer_main(void *arg)
 {
 	struct store *s = arg;
 	pthread_setname_np(pthread_self(), "committer");
+	thread_step_back(THREAD_COMMITS);
 	if (s->writer_runs)
 		overlap_until_closed(s);
 	else

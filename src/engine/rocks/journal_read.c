@@ -49,7 +49,7 @@ static bool header_decode(const char block[JOURNAL_BLOCK_BYTES], struct journal_
 					.epoch = get_le(block + 20, 8),
 					.first = get_le(block + 28, 8),
 					.flushed = get_le(block + 36, 8) };
-	return true;
+	return ret->free || ret->first > 0; /* numbers begin with 1 */
 }
 
 void journal_record_encode(char *head, uint64_t number, uint64_t epoch, struct slice batch)

@@ -4,6 +4,7 @@
 #include "engine/rocks/segment.h"
 
 #include "base/bytes.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -258,19 +259,41 @@ static void set_options(struct opening *o)
 	rocksdb_writeoptions_disable_WAL(r->write_memory, 1);
 }
 
+struct database_opening {
+	struct rocks *r;
+	const char *path;
+	char *error;
+};
+
+static void *database_open(void *arg)
+{
+	static const char *const names[FAMILIES] = { "default", "contents" };
+	struct database_opening *d = arg;
+	struct rocks *r = d->r;
+	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS] };
+	thread_step_back(THREAD_TIDIES);
+	r->db = rocksdb_open_column_families(options[FAMILY_ROWS], d->path, FAMILIES, names, options, r->family,
+					     &d->error);
+	return NULL;
+}
+
+/* In a thread of its own, which RocksDB's flushes and compactions take after. */
 static enum err open_db(struct opening *o)
 {
-	char *error = NULL;
+	pthread_t thread;
 	size_t len = strlen(o->options->dir) + sizeof "/db";
 	char *path = malloc(len);
 	if (!path)
 		return ERR_NO_MEMORY;
 	snprintf(path, len, "%s/db", o->options->dir);
-	static const char *const names[FAMILIES] = { "default", "contents" };
-	const rocksdb_options_t *options[FAMILIES] = { o->r->options[FAMILY_ROWS], o->r->options[FAMILY_CONTENTS] };
-	o->r->db = rocksdb_open_column_families(options[FAMILY_ROWS], path, FAMILIES, names, options, o->r->family,
-						&error);
+	struct database_opening d = { .r = o->r, .path = path };
+	if (pthread_create(&thread, NULL, database_open, &d) != 0) {
+		free(path);
+		return ERR_NO_MEMORY;
+	}
+	pthread_join(thread, NULL);
 	free(path);
+	char *error = d.error;
 	if (!error)
 		return ERR_OK;
 	buf_printf(o->message, "cannot open the database in '%s': %s", o->options->dir, error);

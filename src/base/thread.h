@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which threads go first where cores are scarce: those that answer; then those that commit, so that reads do not slow
+ * down while writes run at full rate; then those that only tidy up. Where a core is free it makes no difference. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+enum { THREAD_COMMITS = 7, THREAD_TIDIES = 10 };
+
+/* The calling thread, and those it will start, step back by so much (as nice(1) counts). */
+void thread_step_back(int by);
+
+#endif
