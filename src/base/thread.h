@@ -4,7 +4,7 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
-enum { THREAD_COMMITS = 7, THREAD_TIDIES = 10 };
+enum { THREAD_COMMITS = 9, THREAD_TIDIES = 12 };
 
 /* The calling thread, and those it will start, step back by so much (as nice(1) counts). */
 void thread_step_back(int by);
