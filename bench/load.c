@@ -394,7 +394,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < opt.connections; i++) {
 		struct conn *c = &conns[i];
 		c->index = i;
-		rng_init_seed(&c->rng, 1000 + i + opt.base);
+		/* Another sequence each time: what an earlier run left in a cache must not help. */
+		rng_init_seed(&c->rng, 1000 + i + opt.base + ((uint64_t)getpid() << 20));
 		buf_init(&c->head, 1 << 24);
 		buf_init(&c->in, (size_t)1 << 30);
 		buf_init(&c->note, 1 << 24);
