@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { runProgram, scale, scaled, startServer } from '../lib/server.mjs';
+import { extentsComeTo } from '../lib/scrub.mjs';
 import { Client, RawConnection } from '../lib/http.mjs';
 import { expectError, expectStatus } from '../lib/assert.mjs';
 import { Blobs, random, range } from '../lib/blob.mjs';
@@ -39,24 +40,7 @@ async function repeated(path, size, count) {
 	expectStatus(await b.blockList(path, Array.from({ length: count }, (_, i) => `${i % 2}`)), 201);
 	return bytes;
 }
-// What scrub counts when the server is down: extents, each time one is named, and no damage.
-async function extents() {
-	await server.stop();
-	const r = await runProgram(['scrub', '--location', server.dataDir]);
-	assert.equal(r.code, 0, r.stdout + r.stderr);
-	await server.restart();
-	return Number(/(\d+) extents/.exec(r.stdout)[1]);
-}
-// The background gives back bit by bit.
-async function comesTo(count) {
-	let now;
-	for (let i = 0; i < 12; i++) {
-		now = await extents();
-		if (now === count) return;
-		await later(2500); // its first round comes after a second
-	}
-	assert.equal(now, count, 'extents are left');
-}
+const comesTo = (count) => extentsComeTo(server, count);
 
 describe('195 GiB', () => {
 	const COUNT = 50_000, SIZE = 4 * MIB, path = '/home/long';

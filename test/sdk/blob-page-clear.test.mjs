@@ -3,7 +3,8 @@
 // hold stays; what is written afterwards wins; and the space comes back.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { runProgram, scaled, startServer } from '../lib/server.mjs';
+import { scaled, startServer } from '../lib/server.mjs';
+import { extentsComeTo } from '../lib/scrub.mjs';
 import { Client, RawConnection } from '../lib/http.mjs';
 import { expectStatus } from '../lib/assert.mjs';
 import { Blobs, random, range } from '../lib/blob.mjs';
@@ -58,22 +59,7 @@ async function filled() {
 	await fill(path, bytes);
 	return [path, bytes];
 }
-async function extents() {
-	await server.stop();
-	const r = await runProgram(['scrub', '--location', server.dataDir]);
-	assert.equal(r.code, 0, r.stdout + r.stderr);
-	await server.restart();
-	return Number(/(\d+) extents/.exec(r.stdout)[1]);
-}
-async function comesTo(count) {
-	let now;
-	for (let i = 0; i < 20; i++) {
-		now = await extents();
-		if (now === count) return;
-		await later(2500); // the first round of the background comes after a second
-	}
-	assert.equal(now, count, 'extents are left');
-}
+const comesTo = (count) => extentsComeTo(server, count);
 
 describe('nobody else holds the pages', () => {
 	test('a whole clear is seen at once and lasts; later pages win; the space comes back', async () => {
