@@ -10,6 +10,19 @@ void bytes_put_u8(struct buf *, uint8_t);
 void bytes_put_u16(struct buf *, uint16_t);
 void bytes_put_u32(struct buf *, uint32_t);
 void bytes_put_u64(struct buf *, uint64_t);
+/* Fixed little-endian fields in place, where there is no buf. */
+static inline void bytes_store(char *dst, uint64_t v, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		dst[i] = (char)(v >> (8 * i));
+}
+static inline uint64_t bytes_load(const char *src, int bytes)
+{
+	uint64_t v = 0;
+	for (int i = bytes; i-- > 0;)
+		v = v << 8 | (unsigned char)src[i];
+	return v;
+}
 /* u32 length + bytes. An absent slice is written as length 2^32-1 and read back absent. */
 void bytes_put_str(struct buf *, struct slice);
 

@@ -267,24 +267,15 @@ static void pen_date(struct pen *p, uint64_t ticks)
 	pen_bytes(p, p->date, sizeof p->date);
 }
 
-#define PEN_DATE(p, name, ticks)                                                                                       \
+#define PEN_ELEMENT(p, name, inside)                                                                                   \
 	do {                                                                                                           \
 		PEN(p, "<" name ">");                                                                                  \
-		pen_date(p, ticks);                                                                                    \
+		inside;                                                                                                \
 		PEN(p, "</" name ">");                                                                                 \
 	} while (0)
-#define PEN_U64(p, name, v)                                                                                            \
-	do {                                                                                                           \
-		PEN(p, "<" name ">");                                                                                  \
-		pen_u64(p, v);                                                                                         \
-		PEN(p, "</" name ">");                                                                                 \
-	} while (0)
-#define PEN_WORD(p, name, word)                                                                                        \
-	do {                                                                                                           \
-		PEN(p, "<" name ">");                                                                                  \
-		pen_word(p, word);                                                                                     \
-		PEN(p, "</" name ">");                                                                                 \
-	} while (0)
+#define PEN_DATE(p, name, ticks) PEN_ELEMENT(p, name, pen_date(p, ticks))
+#define PEN_U64(p, name, v)	 PEN_ELEMENT(p, name, pen_u64(p, v))
+#define PEN_WORD(p, name, word)	 PEN_ELEMENT(p, name, pen_word(p, word))
 /* <Name>text</Name>, <Name /> if it is empty or absent. */
 #define PEN_TEXT(p, name, text)                                                                                        \
 	do {                                                                                                           \

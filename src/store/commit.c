@@ -10,6 +10,7 @@
  *   FAILED    nothing is acknowledged any more: every job from now on gets ERR_STOPPED
  *
  * Where outcomes can be unknown a group holds jobs of one partition only, so that one stamp answers for all of it. */
+#include "base/bytes.h"
 #include "store/store_int.h"
 
 uint64_t store_next_ticks(struct store *s, uint64_t ticks)
@@ -94,8 +95,7 @@ static enum err accept_clock(struct store *s, struct run *r)
 {
 	uint64_t ticks = atomic_load_explicit(&s->last_ticks, memory_order_relaxed);
 	char payload[8];
-	for (int i = 0; i < 8; i++)
-		payload[i] = (char)(ticks >> (8 * i));
+	bytes_store(payload, ticks, 8);
 	record_wrap(KEY_PARTITION_STORE, STORE_CLOCK_KEY, slice_make(payload, sizeof payload), r->clock_record);
 	struct write w = { .kind = WRITE_PUT,
 			   .key = STORE_CLOCK_KEY,

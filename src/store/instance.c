@@ -42,8 +42,7 @@ static enum err take_instance(struct store *s, struct arena *arena, enum outcome
 	}
 	char bytes[8 + RECORD_OVERHEAD_BYTES], number[8];
 	opens++;
-	for (int i = 0; i < 8; i++)
-		number[i] = (char)(opens >> (8 * i));
+	bytes_store(number, opens, 8);
 	record_wrap(KEY_PARTITION_STORE, STORE_OPENS_KEY, slice_make(number, sizeof number), bytes);
 	struct write w = { .kind = WRITE_PUT, .key = STORE_OPENS_KEY, .value = slice_make(bytes, sizeof bytes) };
 	if (err == ERR_OK)

@@ -15,49 +15,35 @@ enum { READ_BYTES = 1024 * 1024 };
 
 /* ---- what lies in a block ---- */
 
-static void put_le(char *p, uint64_t v, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		p[i] = (char)(v >> (8 * i));
-}
-
-static uint64_t get_le(const char *p, int bytes)
-{
-	uint64_t v = 0;
-	for (int i = bytes; i-- > 0;)
-		v = v << 8 | (unsigned char)p[i];
-	return v;
-}
-
 void journal_header_encode(char block[JOURNAL_BLOCK_BYTES], const struct journal_header *h)
 {
 	memset(block, 0, JOURNAL_BLOCK_BYTES);
 	memcpy(block + 4, JOURNAL_MAGIC.ptr, JOURNAL_MAGIC.len);
-	put_le(block + 12, h->free, 8);
-	put_le(block + 20, h->epoch, 8);
-	put_le(block + 28, h->first, 8);
-	put_le(block + 36, h->flushed, 8);
-	put_le(block, crc32c(0, slice_make(block + 4, JOURNAL_HEADER_BYTES - 4)), 4);
+	bytes_store(block + 12, h->free, 8);
+	bytes_store(block + 20, h->epoch, 8);
+	bytes_store(block + 28, h->first, 8);
+	bytes_store(block + 36, h->flushed, 8);
+	bytes_store(block, crc32c(0, slice_make(block + 4, JOURNAL_HEADER_BYTES - 4)), 4);
 }
 
 static bool header_decode(const char block[JOURNAL_BLOCK_BYTES], struct journal_header *ret)
 {
 	if (!slice_eq(slice_make(block + 4, JOURNAL_MAGIC.len), JOURNAL_MAGIC) ||
-	    get_le(block, 4) != crc32c(0, slice_make(block + 4, JOURNAL_HEADER_BYTES - 4)))
+	    bytes_load(block, 4) != crc32c(0, slice_make(block + 4, JOURNAL_HEADER_BYTES - 4)))
 		return false;
-	*ret = (struct journal_header){ .free = get_le(block + 12, 8) != 0,
-					.epoch = get_le(block + 20, 8),
-					.first = get_le(block + 28, 8),
-					.flushed = get_le(block + 36, 8) };
+	*ret = (struct journal_header){ .free = bytes_load(block + 12, 8) != 0,
+					.epoch = bytes_load(block + 20, 8),
+					.first = bytes_load(block + 28, 8),
+					.flushed = bytes_load(block + 36, 8) };
 	return ret->free || ret->first > 0; /* numbers begin with 1 */
 }
 
 void journal_record_encode(char *head, uint64_t number, uint64_t epoch, struct slice batch)
 {
-	put_le(head + 4, batch.len, 4);
-	put_le(head + 8, number, 8);
-	put_le(head + 16, epoch, 8);
-	put_le(head, crc32c(crc32c(0, slice_make(head + 4, JOURNAL_RECORD_HEAD_BYTES - 4)), batch), 4);
+	bytes_store(head + 4, batch.len, 4);
+	bytes_store(head + 8, number, 8);
+	bytes_store(head + 16, epoch, 8);
+	bytes_store(head, crc32c(crc32c(0, slice_make(head + 4, JOURNAL_RECORD_HEAD_BYTES - 4)), batch), 4);
 }
 
 /* ---- reading a file ---- */
@@ -108,14 +94,14 @@ static enum err reader_next(struct reader *r, struct slice *ret_batch)
 		return ERR_NOT_FOUND;
 	TRY(reader_room(r, READ_BYTES));
 	TRY(read_at(r->fd, r->at, r->bytes, JOURNAL_RECORD_HEAD_BYTES));
-	size_t length = get_le(r->bytes + 4, 4);
-	if (get_le(r->bytes + 8, 8) != r->number || get_le(r->bytes + 16, 8) != r->epoch ||
+	size_t length = bytes_load(r->bytes + 4, 4);
+	if (bytes_load(r->bytes + 8, 8) != r->number || bytes_load(r->bytes + 16, 8) != r->epoch ||
 	    length > r->file_bytes - r->at - JOURNAL_RECORD_HEAD_BYTES)
 		return ERR_NOT_FOUND;
 	TRY(reader_room(r, JOURNAL_RECORD_HEAD_BYTES + length));
 	TRY(read_at(r->fd, r->at + JOURNAL_RECORD_HEAD_BYTES, r->bytes + JOURNAL_RECORD_HEAD_BYTES, length));
 	struct slice body = slice_make(r->bytes + 4, JOURNAL_RECORD_HEAD_BYTES - 4 + length);
-	if (get_le(r->bytes, 4) != crc32c(0, body))
+	if (bytes_load(r->bytes, 4) != crc32c(0, body))
 		return ERR_NOT_FOUND;
 	r->at += journal_record_bytes(length);
 	r->number++;

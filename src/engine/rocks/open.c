@@ -353,8 +353,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	}
 	char number[8];
 	opens++;
-	for (int i = 0; i < 8; i++)
-		number[i] = (char)(opens >> (8 * i));
+	bytes_store(number, opens, 8);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	rocksdb_writebatch_put(batch, key.ptr, key.len, number, sizeof number);
 	err = rocks_write(r, batch);

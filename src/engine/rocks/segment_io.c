@@ -55,8 +55,7 @@ static void buffer_give(struct segments *s, void *b)
 static uint32_t chunk_seed(uint64_t id, uint32_t chunk)
 {
 	char seed[12];
-	for (int i = 0; i < 8; i++)
-		seed[i] = (char)(id >> (8 * i));
+	bytes_store(seed, id, 8);
 	for (int i = 0; i < 4; i++)
 		seed[8 + i] = (char)(chunk >> (8 * i));
 	return crc32c(0, slice_make(seed, sizeof seed));
