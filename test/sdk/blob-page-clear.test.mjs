@@ -158,9 +158,10 @@ test('readers beside a clear see all of it or nothing', async () => {
 			else behind++;
 		}
 	});
-	await later(100);
+	while (!before) await later(20); // somebody has seen it full
 	expectStatus(await b.clear(path, 0, SIZE), 201);
-	await later(1500);
+	await later(1500); // the sweep runs meanwhile
+	while (!behind) await later(20);
 	stop = true;
 	await Promise.all(reading);
 	assert.ok(before && behind, `${before} before, ${behind} behind`);
