@@ -222,6 +222,8 @@ enum err blob_refuse_encryption(struct request *r)
 		if (slice_is_set(v)) /* the value may be a key: only the name is told */
 			return fault_header(r, ERR_UNSUPPORTED_HEADER, names[i], SLICE_NONE);
 	}
+	if (slice_is_set(r->identity.encryption_scope))
+		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "ses", r->identity.encryption_scope, NULL);
 	return ERR_OK;
 }
 

@@ -9,6 +9,8 @@
 #include "rest/names.h"
 #include "rest/server.h"
 
+#define ACCOUNT_SCOPE "$account-encryption-key"
+
 static enum err parse_public_access(struct request *r, enum public_access *ret)
 {
 	struct slice v = request_header(r, "x-ms-blob-public-access");
@@ -34,6 +36,18 @@ static void put_public_access(struct request *r, enum public_access access)
 /* --- create
  * -------------------------------------------------------------------------------------------------------------- */
 
+/* The account's own key is the only scope there is. */
+static enum err refuse_scope(struct request *r)
+{
+	struct slice scope = request_header(r, "x-ms-default-encryption-scope");
+	struct slice deny = request_header(r, "x-ms-deny-encryption-scope-override");
+	if (slice_is_set(scope) && !slice_eq(scope, SLICE(ACCOUNT_SCOPE)))
+		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-default-encryption-scope", scope);
+	if (slice_is_set(deny) && !slice_eq_nocase(deny, SLICE("false")))
+		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-deny-encryption-scope-override", deny);
+	return blob_refuse_encryption(r);
+}
+
 static enum err parse_create(struct request *r)
 {
 	struct resource_create *c = ARENA_NEW(r->arena, struct resource_create);
@@ -41,7 +55,7 @@ static enum err parse_create(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(name_check_container(r->container, true));
-	TRY(blob_refuse_encryption(r));
+	TRY(refuse_scope(r));
 	c->exists_error = ERR_CONTAINER_ALREADY_EXISTS;
 	c->resource.kind = RESOURCE_CONTAINER;
 	c->resource.name = r->container;
@@ -109,7 +123,7 @@ static enum err format_get(struct request *r)
 		response_header(r, "x-ms-immutable-storage-with-versioning-enabled",
 				v->immutable_versions ? SLICE("true") : SLICE("false"));
 	if (r->version >= VERSION(2019, 2, 2)) {
-		response_header(r, "x-ms-default-encryption-scope", SLICE("$account-encryption-key"));
+		response_header(r, "x-ms-default-encryption-scope", SLICE(ACCOUNT_SCOPE));
 		response_header(r, "x-ms-deny-encryption-scope-override", SLICE("false"));
 	}
 	return ERR_OK;

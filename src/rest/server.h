@@ -58,7 +58,7 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
-enum { REST_CORS_ACCOUNTS = 64 };
+enum { REST_CORS_ACCOUNTS = 64, REST_CORS_SERVICES = 4 };
 
 struct rest_server {
 	struct rest_config config;
@@ -76,7 +76,7 @@ struct rest_server {
 	size_t listener_count;
 	int access_log_fd;
 	atomic_uint_least64_t
-		cors_state[REST_CORS_ACCOUNTS * 4]; /* rest/cors.c: what is remembered per account and service */
+		cors_state[REST_CORS_ACCOUNTS * REST_CORS_SERVICES]; /* rest/cors.c: what is remembered per account and service */
 	atomic_uint_least64_t accepted;		    /* written by loop 0 */
 };
 

@@ -272,6 +272,17 @@ describe('special containers', () => {
 		await service.setProperties({ staticWebsite: { enabled: false } });
 		expectStatus(await get('/'), 404);
 	});
+	test('$web: a CORS rule of Blob holds from the next request on, as it does for the service itself', async () => {
+		const staticWebsite = { enabled: true, indexDocument: 'index.html' };
+		const rule = { allowedOrigins: 'https://a.example', allowedMethods: 'GET', allowedHeaders: '*', exposedHeaders: '*', maxAgeInSeconds: 1 };
+		const allowed = async () => (await send('GET', new URL(`http://127.0.0.1:${webPort}/index.html`), { origin: 'https://a.example' })).headers['access-control-allow-origin'];
+		await service.getContainerClient('$web').createIfNotExists();
+		for (const cors of [[], [rule], [], [rule], []]) {
+			await service.setProperties({ staticWebsite, cors });
+			assert.equal(await allowed(), cors.length ? 'https://a.example' : undefined);
+			assert.equal(await allowed(), cors.length ? 'https://a.example' : undefined);
+		}
+	});
 });
 
 describe('not built, and says so', () => {
@@ -289,5 +300,11 @@ describe('not built, and says so', () => {
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-encryption-key': key, 'x-ms-encryption-key-sha256': key, 'x-ms-encryption-algorithm': 'AES256' }), 400);
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-encryption-scope': 'scope' }), 400);
 		await rejectsWith(container.getBlockBlobClient('cpk').upload('x', 1, { encryptionScope: 's' }), 400);
+		const create = (headers) => client.put(`/${uniqueName('scope')}`, { query: { restype: 'container' }, headers });
+		expectError(await create({ 'x-ms-default-encryption-scope': 'scope' }), 400, 'UnsupportedHeader');
+		expectError(await create({ 'x-ms-deny-encryption-scope-override': 'true' }), 400, 'UnsupportedHeader');
+		expectStatus(await create({ 'x-ms-default-encryption-scope': '$account-encryption-key', 'x-ms-deny-encryption-scope-override': 'false' }), 201);
+		const bound = accountSas(server.account, server.key, { ses: 'scope' });
+		expectError(await client.put(fresh(), { sas: bound, body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 400, 'UnsupportedQueryParameter');
 	});
 });
