@@ -76,8 +76,9 @@ struct rest_server {
 	size_t listener_count;
 	int access_log_fd;
 	atomic_uint_least64_t
-		cors_state[REST_CORS_ACCOUNTS * REST_CORS_SERVICES]; /* rest/cors.c: what is remembered per account and service */
-	atomic_uint_least64_t accepted;		    /* written by loop 0 */
+		cors_state[REST_CORS_ACCOUNTS *
+			   REST_CORS_SERVICES]; /* rest/cors.c: what is remembered per account and service */
+	atomic_uint_least64_t accepted;		/* written by loop 0 */
 };
 
 /* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad
