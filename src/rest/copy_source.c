@@ -57,19 +57,13 @@ static bool is_own(const struct request *r, struct slice authority)
 	return rest_server_account(r->server, slice_first(authority, slice_find_byte(authority, '.'))) != NULL;
 }
 
-/* The first path segment of a path-style URL, or the first label of the host. */
-static bool same_account(const struct request *r, struct slice url)
+static bool has_signature(struct slice url)
 {
-	struct slice authority = authority_of(url);
-	if (!slice_is_set(authority))
-		return false;
-	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
-	if (slice_eq(label, r->account))
-		return true;
-	struct slice path =
-		slice_make(authority.ptr + authority.len, (size_t)(url.ptr + url.len - authority.ptr - authority.len));
-	path = slice_from(path, 1);
-	return slice_eq(slice_first(path, slice_find_byte(path, '/')), r->account);
+	struct slice query = slice_from(url, slice_find_byte(url, '?') + 1);
+	while (query.len)
+		if (slice_has_prefix_nocase(slice_cut(&query, '&'), SLICE("sig=")))
+			return true;
+	return false;
 }
 
 /* --- head
@@ -129,15 +123,12 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 			h[count++] = (struct http_header){ slice_str(names[i].to), v };
 	}
 	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
-	bool carries_proof = slice_is_set(request_header(r, "x-ms-copy-source-authorization")) ||
-			     slice_find_byte(s->url, '?') + 5 < s->url.len;
-	bool owner =
-		(r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER) && same_account(r, s->url);
+	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
 	struct child_part part = {
 		.method = SLICE("GET"), .target = s->url, .headers = h, .header_count = count, .allowed = only_get
 	};
-	/* A snapshot's URL has a query but no signature. */
-	if (owner && (!carries_proof || !memmem(s->url.ptr, s->url.len, "sig=", 4)))
+	/* Holds if the source turns out to be in the same account. */
+	if (owner && !has_signature(s->url))
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
 	return s->part ? ERR_OK : ERR_NO_MEMORY;

@@ -15,8 +15,8 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 	const struct http_header *headers;
 	size_t header_count;
 	struct slice body; /* absent = none */
-	const struct auth_identity
-		*trusted; /* proved already: the part is made as this identity; NULL = proves itself */
+	const struct auth_identity *
+		trusted; /* proved already: in the same account the part is made as this identity; NULL = proves itself */
 	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all. Others answer InvalidInput */
 };
 

@@ -250,6 +250,23 @@ describe('who may read the source', () => {
 			assert.equal(refused.code, 'CannotVerifyCopySource');
 		}
 	});
+	for (const [form, headers] of Object.entries(FORMS))
+		test(`${form}: a container named like one's own account opens no other account, however it is addressed`, async () => {
+			const port = new URL(b.url('/')).port, named = `/${WELL_KNOWN_ACCOUNT}/secret`;
+			await ob.container(WELL_KNOWN_ACCOUNT);
+			expectStatus(await ob.put(named, 'of another account'), 201);
+			for (const host of [`${OTHER}.localhost:${port}`, `${OTHER}.blob.core.windows.net:${port}`, `127.0.0.1:${port}/${OTHER}`]) {
+				const r = await b.copy(fresh(), `http://${host}${named}`, headers);
+				assert.ok([401, 403, 404].includes(r.status), `${host}: ${r.status}`);
+			}
+		});
+	test('the owner copies from the secondary address, and from a blob whose name looks like a signature', async () => {
+		const from = await source('mine'), odd = `${fresh()}sig=1`;
+		expectStatus(await b.copy(fresh(), String(b.url(from)).replace(`/${WELL_KNOWN_ACCOUNT}/`, `/${WELL_KNOWN_ACCOUNT}-secondary/`)), 202);
+		expectStatus(await b.put(odd, 'odd'), 201);
+		const snapshot = expectStatus(await b.comp(odd, 'snapshot'), 201).headers['x-ms-snapshot'];
+		expectStatus(await b.copy(fresh(), b.url(odd, { snapshot })), 202);
+	});
 	test('another account without a SAS is refused, public blobs are not', async () => {
 		const from = await source('secret');
 		for (const form of Object.keys(FORMS)) {
