@@ -6,8 +6,8 @@
  *                            | break(n)        |
  *                            v                 +--(a write forgets the id)--> available
  *                         breaking --time--> broken --(a write forgets the id)--> available
- *   release with the id: from any state back to available. break(0) and break of an infinite lease without period:
- * broken.
+ *   release with the id: from any state back to available.
+ *   break(0) and break of an infinite lease without period: broken.
  *
  * Only {held, id, duration, end, breaking} are stored; leased/expired and breaking/broken follow from the clock. */
 #ifndef LOCK_LEASE_H

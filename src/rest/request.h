@@ -5,15 +5,15 @@
  *   1. head parsed; account, resource names, version, request id and client id found (rest/address.c)
  *   2. row of ops.def found (rest/route.c)
  *   3. authenticated and authorised (rest/access.c over src/auth)
- *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps
- * queued
+ *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps queued
  *   5. if there is a body: the first STEP_READ/WRITE step runs dry on a snapshot (req->precheck); an error is answered
  *      before "100 Continue" and before the body is read
  *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
  *      hashes into req->payload (workers do that for large bodies)
  *   7. the steps run in order; the first error ends them
  *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON) and drops
- * what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag, Last-Modified)
+ *      what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag,
+ *      Last-Modified)
  *   9. one access-log line; the arena is reset
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
  * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request

@@ -10,14 +10,15 @@
  *
  * Groups. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan
  * see the committed state plus every write set already accepted into this group (the overlay). group_accept adds one
- * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends the
- * group: DONE      all of it is durable and visible to every later read CONFLICT  nothing of it happened; what was read
- * through the group changed meanwhile: run the transactions again UNKNOWN   it may or may not have happened; the store
- * resolves it by reading the partitions' version stamps FAILED    the engine cannot go on (a sync failed): nothing more
- * may be acknowledged; the process says why and exits NO_SPACE  nothing of it happened, the disk is full; later groups
- * may work again The store builds one group at a time, from its committer thread (see groups_overlap). Optimistic
- * engines (mem, rados) record what group_get and group_scan read, and check it at commit; rocks has one writer and
- * never answers CONFLICT or UNKNOWN.
+ * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends it:
+ *   DONE      all of it is durable and visible to every later read
+ *   CONFLICT  nothing of it happened; what was read through the group changed meanwhile: run the transactions again
+ *   UNKNOWN   it may or may not have happened; the store resolves it by reading the partitions' version stamps
+ *   FAILED    the engine cannot go on (a sync failed): nothing more may be acknowledged; the process says why and exits
+ *   NO_SPACE  nothing of it happened, the disk is full; later groups may work again
+ * The store builds one group at a time, from its committer thread (see groups_overlap). Optimistic engines (mem) record
+ * what group_get and group_scan read, and check it at commit; rocks has one writer and never answers CONFLICT or
+ * UNKNOWN.
  *
  * Extents. An immutable run of 1..LIMIT_EXTENT_BYTES payload bytes. begin/append/seal write it: sealed bytes are
  * readable by their ref at once but survive a crash only after a group that published the ref answered DONE (which

@@ -18,15 +18,17 @@
  *   blob    put v=VALUE[,if=ETAG][,none=*][,lease=ID] -> ok,ETAG       get - -> ok,VALUE,ETAG
  *           del [if=ETAG][,lease=ID] -> ok    acquire id=ID -> ok    release id=ID -> ok
  *           leases without end; values unique per key. Refusals: 404 there is none (get, del, acquire, release), 409
- * exists already or leased by another, 412 the condition or the lease does not hold lease   a blob whose leases end:
- * put v=VALUE[,lease=ID] -> ok      get - -> ok,VALUE,#STATE (lock/lease.h's number) del [lease=ID] -> ok    acquire
- * id=ID,d=#SECONDS -> ok (-1: no end)    renew id=ID -> ok change id=ID,to=ID -> ok    release id=ID -> ok    break
- * [p=#SECONDS] -> ok,#SECONDS_LEFT refusals: 404 there is none, 409 of a lease operation, 412 of a write. Time comes
- * from at= entity  put v=VALUE -> ok,ETAG    insert v=VALUE -> ok,ETAG | 409    update v=VALUE,if=ETAG or any=* ->
- * ok,ETAG | 404 | 412 del if=ETAG or any=* -> ok | 404 | 412    get - -> ok,VALUE,ETAG | 404 pair    move d=AMOUNT ->
- * ok,A,B (d goes from A to B, both begin with 1000; 409 if A or B would fall below 0) read - -> ok,A,B    cas
- * a=A,b=B,d=AMOUNT -> ok | 412 (a move from what was read; both rows or none) queue   put m=ID -> ok    get - -> ok,ID
- * | ok (empty)    peek - -> as get    del m=ID -> ok | 404 (at most 63 messages; what was got stays hidden)
+ *           exists already or leased by another, 412 the condition or the lease does not hold
+ *   lease   a blob whose leases end: put v=VALUE[,lease=ID] -> ok    get - -> ok,VALUE,#STATE (lock/lease.h's number)
+ *           del [lease=ID] -> ok    acquire id=ID,d=#SECONDS -> ok (-1: no end)    renew id=ID -> ok
+ *           change id=ID,to=ID -> ok    release id=ID -> ok    break [p=#SECONDS] -> ok,#SECONDS_LEFT
+ *           Refusals: 404 there is none, 409 of a lease operation, 412 of a write. Time comes from at=
+ *   entity  put v=VALUE -> ok,ETAG    insert v=VALUE -> ok,ETAG | 409    get - -> ok,VALUE,ETAG | 404
+ *           update v=VALUE,if=ETAG or any=* -> ok,ETAG | 404 | 412    del if=ETAG or any=* -> ok | 404 | 412
+ *   pair    move d=AMOUNT -> ok,A,B (d goes from A to B, both begin with 1000; 409 if A or B would fall below 0)
+ *           read - -> ok,A,B    cas a=A,b=B,d=AMOUNT -> ok | 412 (a move from what was read; both rows or none)
+ *   queue   put m=ID -> ok    get - -> ok,ID | ok (empty)    peek - -> as get    del m=ID -> ok | 404
+ *           (at most 63 messages; what was got stays hidden)
  *
  * Threads: none; a history belongs to one. */
 #ifndef TEST_SIM_LINEAR_H

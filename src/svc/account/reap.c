@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The reaper: finishes what a crash or a delete left as intents in an account partition.
  *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop
- * the intent. 'C' a creation that did not finish: only at start (while serving, its request may still be running); if
- * no record names the generation it is dropped like a deleted one. Every step may be repeated: a crash in the middle
- * costs nothing but doing it again. */
+ *       the intent.
+ *   'C' a creation that did not finish: only at start (while serving, its request may still be running); if no record
+ *       names the generation it is dropped like a deleted one.
+ * Every step may be repeated: a crash in the middle costs nothing but doing it again. */
 #include "svc/account/resource_int.h"
 
 #include "svc/common/background.h"

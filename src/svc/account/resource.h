@@ -4,15 +4,17 @@
  * creation.
  *
  * Creating and deleting touch both partitions, one commit each, so that engines without cross-partition commits can do
- * it: create   1 account: name free? put an intent     2 generation: put meta (it is live)   3 account: put record,
- * drop intent delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find
- * none: 404) A crash between leaves an intent; resource_reap finishes it. The background reaper also empties dropped
- * generations. A write below carries no cache in its correctness: it asks for the generation's meta in its own
- * transaction.
+ * it:
+ *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop intent
+ *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
+ * A crash between leaves an intent; resource_reap finishes it. The background reaper also empties dropped generations.
+ * A write below carries no cache in its correctness: it asks for the generation's meta in its own transaction.
  *
- * Account partition rows:  <kind> string(key name)  record      'i' u64(generation)  intent      'p' service letter
- * properties 'r' string(name) u64(ticks)  a deleted container that can still be restored The key name is the name,
- * lower-cased for tables. */
+ * Rows of the account's partition:
+ *   <kind> string(key name)     record; the key name is the name, lower-cased for tables
+ *   'i' u64(generation)         intent
+ *   'p' service letter          properties
+ *   'r' string(name) u64(ticks) a deleted container that can still be restored */
 #ifndef SVC_ACCOUNT_RESOURCE_H
 #define SVC_ACCOUNT_RESOURCE_H
 

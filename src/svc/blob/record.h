@@ -4,21 +4,22 @@
  *   'b' string(name)                              the blob as it is now
  *   'h' string(name) u64(ticks)                   history: a snapshot or a version, at its time
  *   'g' string(name)                              what happened to many of its history rows at once (history.h)
- *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count,
- * time) 'u' string(name) u64(staging) string(id)      one uncommitted block 'd' u64(content) bytes of a small content
+ *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count, time)
+ *   'u' string(name) u64(staging) string(id)      one uncommitted block
+ *   'd' u64(content)                              bytes of a small content
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES
  *   'p' u64(content) u64(offset) ...              appended blocks and page chunks (append.c, page.c)
  *   'k' u64(content)                              a content that no blob names yet (build.h)
  *   'o' u64(content) u64(ticks)                   a range of page chunks that was cleared (page_clear.c)
  *   'c' u64(content)                              how many holders a content has, once it had more than one
  *   'x' u64(extent)                               how many 'p' rows name an extent, if more than one
- *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background
- * (retire.c) 't' string(key) string(value) string(name) u64(ticks)   tag index
+ *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background (retire.c)
+ *   'Z'                                           the next sequence of those
+ *   't' string(key) string(value) string(name) u64(ticks)   tag index
  *
  * A content is the bytes of a blob, apart from its properties. Small ones lie in the record. Others have an id that is
  * never reused; snapshots, versions and the base share it, so taking a snapshot is one small commit whatever the size.
- * Every record that names a content counts in its 'c' row; the last one to go queues the content for retirement.
- */
+ * Every record that names a content counts in its 'c' row; the last one to go queues the content for retirement. */
 #ifndef SVC_BLOB_RECORD_H
 #define SVC_BLOB_RECORD_H
 

@@ -2,8 +2,8 @@
  * Blob index tags: the expression language of x-ms-if-tags and Find Blobs by Tags, and the index.
  *
  *   expression := comparison { AND comparison }       (x-ms-if-tags also knows OR, which binds weaker)
- *   comparison := key op 'value'                      key: "quoted" or a bare word of letters, digits and _; or
- * @container op         := = > >= < <= (x-ms-if-tags also <>)
+ *   comparison := key op 'value'                      key: "quoted", or a bare word of letters, digits and _; or @container
+ *   op         := = > >= < <=                         (x-ms-if-tags also <>)
  *
  * At most TAG_OPERATORS_MAX logical operators. Keys and values compare by bytes. A missing tag satisfies no comparison
  * (also not <>). Index rows: 't' string(key) string(value) string(name), for base blobs, written with the record. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of a queue's rows. Values begin with a version; integers are little-endian.
  *   message  version u8, flags u8, change u32, dequeue count u32, text bytes u32, salt u64, inserted u64, expires u64,
- * text unless apart head     version u8, epoch u32, then seven u64 in the order of struct queue_head sweep    version
- * u8, clean epoch u32, then five u64 in the order of struct queue_sweep_row index    version u8, lane u8, visible u64
- * (0 in the ready lane) receipt  version u8, lane u8, change u32, epoch u32, visible u64, sequence u64, sum of all
- * before u8 */
+ *            text unless apart
+ *   head     version u8, epoch u32, then seven u64 in the order of struct queue_head
+ *   sweep    version u8, clean epoch u32, then five u64 in the order of struct queue_sweep_row
+ *   index    version u8, lane u8, visible u64 (0 in the ready lane)
+ *   receipt  version u8, lane u8, change u32, epoch u32, visible u64, sequence u64, sum of all before u8 */
 #include "svc/queue/rows.h"
 
 #include <assert.h>

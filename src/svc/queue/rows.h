@@ -13,17 +13,17 @@
  * anything that is due in the timed lane) it needs two point reads and no scan.
  *
  * Remembered positions. Rows before a position have been removed; seeking to it steps over no removed row. They are
- * lower bounds, so a stale one costs time, never a message: ready_head  sequences only grow, so no later row lies
- * before it due         the store's time never runs backwards and a row enters the timed lane with visible >= now; a
- * position moves at most to the `now` of a transaction that saw everything before it (that is what `touched` and `mark`
- * are for)
+ * lower bounds, so a stale one costs time, never a message:
+ *   ready_head  sequences only grow, so no later row lies before it
+ *   due         the store's time never runs backwards and a row enters the timed lane with visible >= now; a position
+ *               moves at most to the `now` of a transaction that saw everything before it (that is what `touched` and
+ *               `mark` are for)
  *
  * Expiry without an index row per message. Ready messages whose expiry is not before that of any ready message put
- * earlier
- * (`last_expiry`; always so while everybody uses one time to live) expire in order of sequence: the sweep looks at the
- * first one. Others are indexed when put. A timed message that would expire while hidden is indexed when it is hidden;
- * one that has been due for a while without being got is indexed by the sweep. Getting, updating or deleting takes the
- * index row along.
+ * earlier (`last_expiry`; always so while everybody uses one time to live) expire in order of sequence: the sweep looks
+ * at the first one. Others are indexed when put. A timed message that would expire while hidden is indexed when it is
+ * hidden; one that has been due for a while without being got is indexed by the sweep. Getting, updating or deleting
+ * takes the index row along.
  *
  * Clear begins a new epoch; rows of older epochs are unreachable and swept. */
 #ifndef SVC_QUEUE_ROWS_H
