@@ -70,7 +70,7 @@ install: release ## install to PREFIX (/usr/local), with a systemd unit
 	install -D -m 0644 dist/zaffre.conf $(DESTDIR)$(PREFIX)/share/zaffre/zaffre.conf
 	@test -e $(DESTDIR)$(SYSCONFDIR)/zaffre/zaffre.conf || install -D -m 0600 dist/zaffre.conf $(DESTDIR)$(SYSCONFDIR)/zaffre/zaffre.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|@PREFIX@|$(PREFIX)|g' dist/zaffre.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/zaffre.service
+	sed 's|@PREFIX@|$(PREFIX)|g; s|@SYSCONFDIR@|$(SYSCONFDIR)|g' dist/zaffre.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/zaffre.service
 	@echo "Start it with: systemctl daemon-reload && systemctl enable --now zaffre"
 
 uninstall:

@@ -2,7 +2,7 @@
  * Bearer tokens (JSON web tokens of an OAuth issuer).
  *
  * BEARER_BASIC is for development: the signature is not checked, only that the token is well formed, in its time, and
- * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 with a key of the set) and
+ * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 or ES256 with a key of the set) and
  * wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone,
  * unless plain HTTP is allowed for a server that listens on loopback only. */
 #ifndef AUTH_BEARER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * enum err: what can fail returns it and the caller must look. ERR_OK is zero. Internal errors come first and never
- * reach a client as they are (err_info maps them to InternalError or ServerBusy); the rest is errors.def. */
+ * reach a client as they are (err.c has what they become); the rest is errors.def. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 

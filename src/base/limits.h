@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every bound of the program, with its reason. Nothing grows without one of these. Add yours to its block. */
+ * The bounds that more than one file knows, each with its reason. Nothing in the program grows without a bound: others
+ * stand where they are used. */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 
@@ -22,7 +23,7 @@
 #define LIMIT_DRAIN_MS		   10000	      /* SIGTERM: in-flight requests may end within this */
 #define LIMIT_REQUEST_ARENA_BYTES  (32 * 1024 * 1024) /* largest XML answer and body of one request */
 #define LIMIT_WORK_QUEUE	   4096	 /* pieces of blocking work that wait for a worker; more answer ServerBusy */
-#define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 400 bytes each when idle */
+#define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 200 bytes each when idle, more with TLS */
 #define LIMIT_DRAIN_BODY_BYTES                                                                                         \
 	(64 * 1024)		   /* rest of a refused body that is read and thrown away to keep the connection */
 #define LIMIT_REQUESTS_PER_TURN 16 /* pipelined requests answered before other connections get their turn */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stored access policies on the wire: <SignedIdentifiers>, for containers, queues, tables and shares (auth.md, 7). */
+ * Stored access policies on the wire: <SignedIdentifiers>, for containers, queues, tables and shares. */
 #ifndef REST_ACL_H
 #define REST_ACL_H
 

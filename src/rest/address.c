@@ -7,7 +7,7 @@
 #include "rest/op.h"
 #include "rest/service_properties.h"
 
-/* Protocol versions before this one are not served (auth.md, 10). */
+/* Protocol versions before this one are not served. */
 #define VERSION_OLDEST VERSION(2012, 2, 12)
 
 static bool version_parse(struct slice s, uint32_t *ret)

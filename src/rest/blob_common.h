@@ -19,7 +19,7 @@ enum err blob_target_write(struct request *, struct blob_target *ret) MUST_CHECK
 /* Without conditional headers (Put Block, tiers, tags ...): those given are refused. */
 enum err blob_target_plain(struct request *, struct blob_target *ret) MUST_CHECK;
 
-/* The x-ms-blob-content-* headers; with standard_type Content-Type counts where x-ms-blob-content-type is missing. */
+/* The x-ms-blob-content-* headers; with standard_too Content-Type counts where x-ms-blob-content-type is missing. */
 enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;
 /* Content-MD5 and x-ms-content-crc64 of the request: what the body must hash to. */
 struct body_checks {

@@ -20,7 +20,7 @@ struct copy_source {
 	uint64_t crc64;
 };
 
-/* Head only. range_header: "x-ms-source-range" or NULL where none is taken. */
+/* Head only. takes_range: x-ms-source-range counts. */
 enum err copy_source_parse(struct request *, bool asynchronous, bool takes_range, struct copy_source *ret) MUST_CHECK;
 /* On the loop: starts the part; the next step finds it done. */
 enum err copy_source_start(struct request *, struct copy_source *) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cross-origin rules of a service (auth.md, 11): the preflight handler, and headers of actual answers. */
+ * Cross-origin rules of a service: the preflight handler, and headers of actual answers. */
 #ifndef REST_CORS_H
 #define REST_CORS_H
 

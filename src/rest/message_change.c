@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Update Message, Delete Message and Clear Messages (operations.md, Queue; concurrency.md, 7).
+ * Update Message, Delete Message and Clear Messages.
  *
  * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for
  * the message any more, is 404 MessageNotFound, and so is an id that names nothing. */

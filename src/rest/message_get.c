@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Get Messages and Peek Messages (operations.md, Queue; concurrency.md, 7). */
+ * Get Messages and Peek Messages. */
 #include "rest/message_list.h"
 #include "rest/queue_common.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put Message (operations.md, Queue; concurrency.md, 7). */
+ * Put Message. */
 #include "rest/message_list.h"
 #include "rest/message_text.h"
 #include "rest/queue_common.h"

@@ -43,7 +43,7 @@ static uint32_t next_code_point(struct slice s, size_t *at)
 	return v;
 }
 
-/* The list of limits.md: C1 controls but a few, and noncharacters. */
+/* As the service lists them: C1 controls but a few, and noncharacters. */
 static bool is_forbidden(uint32_t c)
 {
 	if (c < 0x20 || c == 0x7f)

@@ -50,7 +50,7 @@ struct op {
 	char resource_type;	 /* account SAS srt: s, c or o */
 	enum anon anon;
 	enum body_kind body;
-	const struct handler *handler; /* NULL: not built, answers FeatureNotSupported as documented */
+	const struct handler *handler; /* NULL: not built, answers op_not_built_error */
 	const char *title;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Create, delete and list queues; their metadata (operations.md, Queue). */
+ * Create, delete and list queues; their metadata. */
 #include "rest/metadata.h"
 #include "rest/queue_common.h"
 #include "wire/xml.h"

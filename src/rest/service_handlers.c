@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table (operations.md; rules of CORS: auth.md,
- * 11). */
+ * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table. */
 #include "rest/cors.h"
 #include "rest/fault_xml.h"
 #include "rest/server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One table (config.def) drives all three sources. A later source never overwrites an earlier one, and the sources are
- * read in order of precedence: flags, environment, file; then defaults fill what is left. */
+ * read in order of precedence: flags, environment, file. Defaults are there before all of them. */
 #include "server/config.h"
 
 #include "base/limits.h"
@@ -384,7 +384,7 @@ void config_help(struct buf *out)
 			buf_printf(out, " [%s]", s->fallback);
 		BUF_PUT(out, "\n");
 	}
-	BUF_PUT(out, "\nEach can stand in the configuration file as `name = value` or in the environment "
+	BUF_PUT(out, "\nMost can stand in the configuration file as `name = value` or in the environment "
 		     "(ZAFFRE_BLOB_PORT, ...).\n"
 		     "Accepted for Azurite's sake, without effect:");
 	for (size_t i = 0; i < SETTING_COUNT; i++)

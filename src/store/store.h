@@ -11,7 +11,7 @@
  *
  * store_read runs apply here and now on one snapshot; puts are accepted and thrown away (that is the dry run).
  * store_write queues; the committer runs apply over the overlay of its group, makes the group durable with one sync and
- * then calls done from the committer thread: never inside store_write. done must be quick and must not block.
+ * then calls done from a thread of its own: never inside store_write. done must be quick and must not block.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -46,8 +46,8 @@ struct store_options {
 	bool manual;	    /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
 };
 
-/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer, and a thread that
- * reclaims retired extents in bounded rounds. */
+/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer (and its writer, where groups overlap), and a
+ * thread that reclaims retired extents in bounded rounds. */
 enum err store_open(struct engine *, const struct store_options *, struct store **ret) MUST_CHECK;
 /* Finishes what is queued, then stops; done of everything queued was called. Accepts NULL. */
 void store_close(struct store *);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bearer tokens over the wire (auth.md 8), over HTTPS only: --oauth basic believes the claims of a well-formed token, --oauth full
+// Bearer tokens over the wire, over HTTPS only: --oauth basic believes the claims of a well-formed token, --oauth full
 // asks for the signature of a configured key.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

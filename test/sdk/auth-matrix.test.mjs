@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what, over the wire: every operation of Blob and Table against every permission letter, scope and credential
-// (auth.md 2, 3, 5, 6 and 9). The table is written from the documentation, not from the server's own.
+// Who may do what, over the wire: every operation of Blob and Table against every permission letter, scope and
+// credential. The table is written from the documentation, not from the server's own.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages and appended blocks change in place: a reader still sees the record and the bytes of one state (concurrency.md 8).
+// Pages and appended blocks change in place: a reader still sees the record and the bytes of one state.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';

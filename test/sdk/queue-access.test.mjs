@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what in the Queue service, stored policies, service properties, CORS and stats (auth.md 5 to 7 and 11, operations.md).
+// Who may do what in the Queue service, stored policies, service properties, CORS and stats.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { QueueClient, QueueServiceClient, AnonymousCredential } from '@azure/storage-queue';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and messages with the official SDK, raw where the bytes matter (concurrency.md 7, operations.md Queue, limits.md Queue).
+// Queues and messages with the official SDK, raw where the bytes matter.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 64 racing consumers on one queue: no message lost, none visible to two at once, none deleted by a stale receipt, while they
-// delete, update, forget and come late at random and the server is killed in between (issue 4; concurrency.md 7).
+// delete, update, forget and come late at random and the server is killed in between.
 //
 // Every observation is judged as it arrives, by what must hold whatever the order of commits within the calls' intervals:
 //   hidden    a get that began at b with timeout t hides the message until b + t at least: no answer before that may show it

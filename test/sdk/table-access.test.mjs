@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may reach a table: Shared Key and Lite, stored policies, account SAS; and the XML operations of the service
-// (auth.md sections 1.3, 2, 7, 12; operations.md, Table).
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AzureNamedKeyCredential, AzureSASCredential, TableClient, TableServiceClient, generateTableSas } from '@azure/data-tables';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entity group transactions: operations.md (Entity Group Transaction), concurrency.md section 6.
+// Entity group transactions.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';

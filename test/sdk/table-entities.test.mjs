@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and entities: operations.md (Table), concurrency.md section 6, limits.md (Table).
+// Tables and entities.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
@@ -135,7 +135,7 @@ describe('entities', () => {
 		assert.equal((await t.sdk.getEntity('c', 'x')).email, 'forced');
 	});
 
-	// concurrency.md section 6, row by row: operation, If-Match, entity there or not -> status and code.
+	// Row by row: operation, If-Match, entity there or not -> status and code.
 	const W = `W/"datetime'2012-06-15T22%3A51%3A44.9662825Z'"`;
 	const rows = [
 		['POST', undefined, false, 201],

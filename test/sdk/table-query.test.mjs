@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries: the $filter grammar, types, paging, key ranges of a SAS, plans in the access log (operations.md, Table).
+// Queries: the $filter grammar, types, paging, key ranges of a SAS, plans in the access log.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

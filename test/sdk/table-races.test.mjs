@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racing writers of entities on real sockets (concurrency.md section 6 and 8): one winner a round, transfers that keep
+// Racing writers of entities on real sockets: one winner a round, transfers that keep
 // their sum while the server is killed, readers that never see half a transaction.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

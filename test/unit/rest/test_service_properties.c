@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The record of service properties, and how CORS rules match (auth.md, 11). */
+ * The record of service properties, and how CORS rules match. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -127,7 +127,7 @@ static void test_grammar(void **state)
 
 static void test_syntax_errors(void **state)
 {
-	/* Positions are behind the token that did not fit (operations.md: position 7 in 'aaa bbb ccc'). */
+	/* Positions are behind the token that did not fit (the service says position 7 in 'aaa bbb ccc'). */
 	static const struct {
 		const char *text;
 		size_t position;
