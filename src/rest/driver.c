@@ -210,6 +210,18 @@ static enum err check_length(struct request *r)
 	return ERR_OK;
 }
 
+/* Getting a message is a write, whatever its method. */
+static enum err check_secondary(struct request *r)
+{
+	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS;
+	for (unsigned i = 0; i < r->step_count; i++)
+		writes |= r->steps[i].kind == STEP_WRITE;
+	if (!r->secondary || !writes)
+		return ERR_OK;
+	r->fault.message = SLICE("Write operations are not allowed.");
+	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;
+}
+
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
@@ -254,7 +266,9 @@ static enum err driver_prepare(struct exchange *ex)
 		return not_built(r);
 	r->body_limit_bytes = r->op->body == BODY_STREAM ? LIMIT_STREAM_BODY_BYTES : LIMIT_SMALL_BODY_BYTES;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
+	TRY(check_secondary(r)); /* by its method, before anything is looked up */
 	TRY(r->op->handler->parse(r));
+	TRY(check_secondary(r)); /* by its steps */
 	if (r->op->body == BODY_NONE)
 		return ERR_OK;
 	TRY(check_length(r));

@@ -203,6 +203,28 @@ describe('service properties', () => {
 	});
 });
 
+describe('the secondary endpoint', () => {
+	test('shows what there is and changes nothing', async () => {
+		const secondary = (name) => new Client(server, { service: name, endpoint: server.endpoints[name].replace(/\/([^/]+)$/, '/$1-secondary') });
+		const [q, b, t] = ['queue', 'blob', 'table'].map(secondary);
+		const name = uniqueName('second');
+		expectStatus(await raw.put(`/${name}`), 201);
+		expectStatus(await raw.post(`/${name}/messages`, { body: '<QueueMessage><MessageText>m</MessageText></QueueMessage>' }), 201);
+		expectStatus(await q.get(`/${name}/messages`, { query: { peekonly: 'true' } }), 200);
+		expectStatus(await b.get('/', { query: { comp: 'list' } }), 200);
+		for (const refused of [
+			q.get(`/${name}/messages`),
+			q.post(`/${name}/messages`, { body: '<QueueMessage><MessageText>m</MessageText></QueueMessage>' }),
+			q.delete(`/${name}`),
+			b.put(`/${name}`, { query: { restype: 'container' } }),
+			b.put(`/${name}/b`, { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }),
+			t.post('/Tables', { body: JSON.stringify({ TableName: 'second' }), headers: { 'content-type': 'application/json' } }),
+		])
+			expectError(await refused, 403, 'InsufficientAccountPermissions');
+		assert.equal((await raw.get(`/${name}/messages`)).text.split('<MessageText>').length, 2);
+	});
+});
+
 describe('CORS', () => {
 	const rules = (...list) => `<Cors>${list.map((c) => `<CorsRule><AllowedOrigins>${c.origins}</AllowedOrigins><AllowedMethods>${c.methods}</AllowedMethods><AllowedHeaders>${c.headers ?? ''}</AllowedHeaders><ExposedHeaders>${c.exposed ?? ''}</ExposedHeaders><MaxAgeInSeconds>${c.age ?? 60}</MaxAgeInSeconds></CorsRule>`).join('')}</Cors>`;
 	const preflight = (client, headers, path = '/anything') => send('OPTIONS', new URL(client.endpoint + path), headers);
