@@ -157,9 +157,8 @@ static enum err fetch_blocks(struct request *r)
 	return ERR_OK;
 }
 
-static enum err start_job(struct request *r)
+static enum err prepare_job(struct request *r, const struct copy_call *c)
 {
-	struct copy_call *c = r->call;
 	bool append = c->copy.put.type == BLOB_APPEND;
 	struct copy_job_spec spec = { .partition = c->partition,
 				      .name = r->object,
@@ -179,7 +178,14 @@ static enum err start_job(struct request *r)
 						    .version_ticks = c->found->target.version_ticks };
 		spec.source_etag = c->found->blob.etag;
 	}
-	return copy_jobs_start(r->server->copies, &spec, &c->source.part->response.pin);
+	return copy_job_prepare(r->server->copies, &spec, &c->source.part->response.pin, &r->job);
+}
+
+static enum err start_job(struct request *r)
+{
+	copy_job_go(r->job);
+	r->job = NULL;
+	return ERR_OK;
 }
 
 /* A block blob of the very container cannot change under its content id: the destination shares it. */
@@ -200,9 +206,8 @@ static enum err bring_bytes(struct request *r, struct copy_call *c)
 		     (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
 	c->copy.copy.copied_bytes = later ? 0 : length;
 	c->with_blocks = c->form != FORM_PUT && c->copy.put.type == BLOB_BLOCK && c->found->blocks.count;
-	if (later && !copy_jobs_have_room(r->server->copies))
-		return ERR_BUSY;
 	if (later) {
+		TRY(prepare_job(r, c));
 		c->copy.copy.status = COPY_PENDING;
 		request_step_write(r, c->partition, blob_apply_copy);
 		request_step_call(r, start_job);

@@ -2,6 +2,7 @@
 #include "rest/copy_job.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -19,6 +20,8 @@ struct copy_job {
 	struct copy_jobs *jobs;
 	pthread_t thread;
 	bool running;	    /* the slot is taken */
+	sem_t go;	    /* it waits for this, */
+	bool given_up;	    /* and then does its work or not */
 	atomic_bool ended;  /* its thread can be joined */
 	struct arena arena; /* names and pieces */
 	struct copy_job_spec spec;
@@ -266,9 +269,8 @@ static void run_pages(struct copy_job *j)
 		say_end(j, run.error, NULL, NULL);
 }
 
-static void *job_main(void *arg)
+static void run(struct copy_job *j)
 {
-	struct copy_job *j = arg;
 	struct piece_reader reader = { .store = j->jobs->store, .piece = j->spec.piece, .count = j->spec.piece_count };
 	j->said_ns = base_monotonic_ns();
 	if (j->spec.type == BLOB_PAGE)
@@ -277,6 +279,15 @@ static void *job_main(void *arg)
 		run_blocks(j);
 	else
 		run_payload(j, &reader);
+}
+
+static void *job_main(void *arg)
+{
+	struct copy_job *j = arg;
+	while (sem_wait(&j->go) != 0)
+		;
+	if (!j->given_up)
+		run(j);
 	if (j->pin)
 		extent_unpin(j->jobs->store, j->pin);
 	free(j->buffer);
@@ -303,6 +314,7 @@ enum err copy_jobs_new(struct store *store, struct copy_jobs **ret)
 static void join(struct copy_job *j)
 {
 	pthread_join(j->thread, NULL);
+	sem_destroy(&j->go);
 	j->running = false;
 }
 
@@ -350,14 +362,6 @@ static enum err own_blocks(struct copy_job *j, const struct manifest *from)
 	return m->block ? ERR_OK : ERR_NO_MEMORY;
 }
 
-bool copy_jobs_have_room(struct copy_jobs *jobs)
-{
-	pthread_mutex_lock(&jobs->lock);
-	bool room = free_slot(jobs) != NULL;
-	pthread_mutex_unlock(&jobs->lock);
-	return room;
-}
-
 /* The pieces that lie in memory belong to the request: they are copied too. */
 static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 {
@@ -386,7 +390,25 @@ static enum err own_spec(struct copy_job *j, const struct copy_job_spec *spec)
 	return ERR_OK;
 }
 
-enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spec, uint64_t *pin)
+static enum err prepare(struct copy_job *j, const struct copy_job_spec *spec, uint64_t *pin)
+{
+	TRY(own_spec(j, spec));
+	j->buffer = malloc(COPY_PAGES_BYTES);
+	if (!j->buffer)
+		return ERR_NO_MEMORY;
+	j->pin = *pin;
+	sem_init(&j->go, 0, 0);
+	j->running = pthread_create(&j->thread, NULL, job_main, j) == 0;
+	if (!j->running) {
+		sem_destroy(&j->go);
+		return ERR_BUSY;
+	}
+	*pin = 0;
+	return ERR_OK;
+}
+
+enum err copy_job_prepare(struct copy_jobs *jobs, const struct copy_job_spec *spec, uint64_t *pin,
+			  struct copy_job **ret)
 {
 	pthread_mutex_lock(&jobs->lock);
 	struct copy_job *j = atomic_load(&jobs->stop) ? NULL : free_slot(jobs);
@@ -394,23 +416,25 @@ enum err copy_jobs_start(struct copy_jobs *jobs, const struct copy_job_spec *spe
 	if (j) {
 		*j = (struct copy_job){ .jobs = jobs };
 		arena_init(&j->arena, 64 * MIB);
-		e = own_spec(j, spec);
-		j->buffer = malloc(COPY_PAGES_BYTES);
-		if (e == ERR_OK && !j->buffer)
-			e = ERR_NO_MEMORY;
-		if (e == ERR_OK) {
-			j->pin = *pin;
-			j->running = pthread_create(&j->thread, NULL, job_main, j) == 0;
-			if (j->running)
-				*pin = 0;
-			else
-				e = ERR_BUSY;
-		}
+		e = prepare(j, spec, pin);
 		if (e != ERR_OK) {
 			free(j->buffer);
 			arena_fini(&j->arena);
 		}
 	}
 	pthread_mutex_unlock(&jobs->lock);
+	if (e == ERR_OK)
+		*ret = j;
 	return e;
+}
+
+void copy_job_go(struct copy_job *j)
+{
+	sem_post(&j->go);
+}
+
+void copy_job_give_up(struct copy_job *j)
+{
+	j->given_up = true;
+	sem_post(&j->go);
 }

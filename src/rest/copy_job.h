@@ -9,13 +9,11 @@
 
 enum { COPY_JOBS_MAX = 8 };
 
+struct copy_job;
 struct copy_jobs;
 enum err copy_jobs_new(struct store *, struct copy_jobs **ret) MUST_CHECK;
 /* Stops what runs (its blobs stay pending and turn failed) and joins. Accepts NULL. */
 void copy_jobs_free(struct copy_jobs *);
-
-/* Would a job find a place? Asked before the destination is touched; others may be faster. */
-bool copy_jobs_have_room(struct copy_jobs *);
 
 struct copy_job_spec {
 	struct slice partition; /* of the destination */
@@ -32,8 +30,13 @@ struct copy_job_spec {
 	struct blob_target source;     /* pages: which blob, and its ETag; a source that changes ends the copy */
 	uint64_t source_etag;
 };
-/* Copies the spec. Takes over the pin under which the source's record was read (*pin is 0 then): a new one would not
- * hold what was replaced in between. ERR_BUSY if too many run. */
-enum err copy_jobs_start(struct copy_jobs *, const struct copy_job_spec *, uint64_t *pin) MUST_CHECK;
+/* A job with everything it needs, waiting. Made before the destination is touched: once it is, nothing may be missing.
+ * Copies the spec. Takes over the pin under which the source's record was read (*pin is 0 then): a new one would not
+ * hold what was replaced in between. ERR_BUSY if too many are there. */
+enum err copy_job_prepare(struct copy_jobs *, const struct copy_job_spec *, uint64_t *pin,
+			  struct copy_job **ret) MUST_CHECK;
+/* One of these ends the waiting; the job is not the caller's any more. */
+void copy_job_go(struct copy_job *);
+void copy_job_give_up(struct copy_job *);
 
 #endif

@@ -3,6 +3,8 @@
  * every connection. What grew large is given back. */
 #include "rest/exchange_int.h"
 
+#include "rest/copy_job.h"
+
 #include <assert.h>
 
 enum {
@@ -59,7 +61,10 @@ static void payload_end(struct exchange *ex)
 
 void request_own_payload(struct request *r)
 {
-	exchange_of(r)->sink.finished = true;
+	struct exchange *ex = exchange_of(r);
+	ex->sink.finished = true;
+	/* What was written before did not name it. */
+	ex->write_done = ex->write_uncertain = false;
 }
 
 static void exchange_end(struct exchange *ex)
@@ -73,6 +78,9 @@ static void exchange_end(struct exchange *ex)
 	}
 	payload_end(ex);
 	body_drop(ex);
+	if (r->job)
+		copy_job_give_up(r->job);
+	r->job = NULL;
 	if (r->response.pin)
 		extent_unpin(r->server->store, r->response.pin);
 	if (ex->piece)

@@ -141,6 +141,7 @@ struct request {
 	struct fault fault;
 	struct slice log_note; /* extra text for the access log ("plan") */
 
+	struct copy_job *job;		     /* prepared and not begun: given up at the end */
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
 	struct request *parent;		     /* of a part of a batch, else NULL */
 	unsigned children_pending;	     /* parts started and not yet done: the next step waits for them */

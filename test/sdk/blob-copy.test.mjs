@@ -373,6 +373,17 @@ describe('leases', () => {
 });
 
 describe('a copy that takes its time', () => {
+	test('one that finds no place leaves its destination as it was', async () => {
+		const from = await source(random(32 * MIB), {}, away);
+		const to = Array.from({ length: 24 }, () => fresh());
+		await Promise.all(to.map(async (path) => expectStatus(await b.put(path, `precious ${path}`), 201)));
+		const answers = await Promise.all(to.map((path) => b.copy(path, b.url(from))));
+		assert.ok(answers.some((r) => r.status === 202));
+		assert.ok(answers.some((r) => r.status === 503), 'more at a time than there are places');
+		for (const [i, r] of answers.entries())
+			if (r.status === 202) await settled(to[i]);
+			else assert.equal(expectStatus(await b.get(to[i]), 200).text, `precious ${to[i]}`, `${r.status} ${r.code}`);
+	});
 	let large;
 	const SIZE = scaled(48, 16) * MIB;
 	before(async () => {
