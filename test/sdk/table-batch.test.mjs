@@ -95,6 +95,21 @@ describe('transactions by the SDK', () => {
 		expectRefused(await post(t, changeset(many)), 100, 400, 'InvalidInput');
 		expectError(await post(t, changeset([['POST', `/${t.name}`, {}, { PartitionKey: 'p', RowKey: 'x' }]]) + 'x'.repeat(4 * 1024 * 1024)), 413, 'RequestBodyTooLarge');
 	});
+
+	test('small merges into large entities: as many as a commit holds, else 413', async () => {
+		for (const [kib, fits] of [[100, 55], [200, 27]]) {
+			const t = await newTable(server);
+			const texts = Object.fromEntries(Array.from({ length: kib / 25 }, (_, i) => [`t${i}`, 'x'.repeat(25 * 1024)]));
+			const rowKey = (i) => String(i).padStart(3, '0');
+			for (let i = 0; i < 100; i += 20)
+				await t.sdk.submitTransaction(Array.from({ length: 20 }, (_, j) => ['create', { partitionKey: 'p', rowKey: rowKey(i + j), ...texts }]));
+			const merges = (n) => post(t, changeset(Array.from({ length: n }, (_, i) => ['MERGE', keyPath(t.name, 'p', rowKey(i)), {}, { zz: n }])));
+			assert.deepEqual(new Set(expectStatus(await merges(fits), 202).parts.map((p) => p.status)), new Set([204]));
+			for (const n of [65, 80, 100]) expectError(await merges(n), 413, 'RequestBodyTooLarge');
+			const { entities } = await t.queryAll({ $select: 'zz' });
+			assert.deepEqual(entities.map((e) => e.zz), Array.from({ length: 100 }, (_, i) => (i < fits ? fits : null)));
+		}
+	});
 });
 
 describe('transactions on the wire', () => {
