@@ -81,7 +81,7 @@ enum err entity_change_parse(struct request *req, const struct entity_change *c,
 	struct table_match match = { 0 };
 	*w = (struct entity_write){ .partition_key = c->partition_key, .row_key = c->row_key, .properties = SLICE("") };
 	if (c->method != HTTP_POST)
-		TRY(table_match_parse(c->if_match, c->if_none_match, &match));
+		TRY(table_match_parse(c->head, &match));
 	TRY(find_action(c, &match, &w->action));
 	w->match_any = match.any;
 	w->match_ticks = match.ticks;
@@ -135,7 +135,7 @@ static enum err call_new(struct request *req, struct entity_call **ret)
 	req->call = c;
 	c->method = req->head->method;
 	*ret = c;
-	return table_writer_init(req, &c->writer);
+	return table_writer_init_level(req, &c->writer);
 }
 
 static enum err queue_change(struct request *req, struct slice body)
@@ -143,8 +143,7 @@ static enum err queue_change(struct request *req, struct slice body)
 	struct entity_call *c = req->call;
 	struct entity_change change = {
 		.method = c->method,
-		.if_match = request_header(req, "if-match"),
-		.if_none_match = request_header(req, "if-none-match"),
+		.head = req->head,
 		.partition_key = c->partition_key,
 		.row_key = c->row_key,
 		.body = body,

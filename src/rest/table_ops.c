@@ -51,7 +51,7 @@ static enum err call_new(struct request *req, struct tables_call **ret)
 		return ERR_NO_MEMORY;
 	req->call = c;
 	*ret = c;
-	return table_writer_init(req, &c->writer);
+	return table_writer_init_level(req, &c->writer);
 }
 
 /* ---- Create ---- */
