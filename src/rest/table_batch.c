@@ -74,16 +74,6 @@ static enum err open_part(struct request *req, const struct multipart_request *p
 
 /* ---- A change set ---- */
 
-static enum http_method method_of(const struct http_head *h)
-{
-	struct slice tunnelled = http_header(h, SLICE("x-http-method"));
-	if (h->method != HTTP_POST || !slice_is_set(tunnelled))
-		return h->method;
-	if (slice_eq(tunnelled, SLICE("MERGE")))
-		return HTTP_MERGE;
-	return slice_eq(tunnelled, SLICE("PATCH")) ? HTTP_PATCH : HTTP_OTHER;
-}
-
 static enum err parse_change(struct request *req, size_t i)
 {
 	struct batch_call *c = req->call;
@@ -91,13 +81,13 @@ static enum err parse_change(struct request *req, size_t i)
 	struct entity_write *w = &c->batch.write[i];
 	TRY(open_part(req, &c->parts.requests[i], op));
 	struct entity_change change = {
-		.method = method_of(c->head),
 		.head = c->head,
 		.partition_key = SLICE_NONE,
 		.body = op->part->body,
 	};
 	op->prefer = table_prefer_of(http_header(c->head, SLICE("prefer")));
 	TRY(table_level(req->version, &op->query, c->head, &op->level));
+	TRY(table_method(c->head, &change.method));
 	if ((change.method == HTTP_POST) == slice_is_set(op->keys))
 		return ERR_INVALID_INPUT;
 	if (slice_is_set(op->keys))

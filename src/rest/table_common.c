@@ -71,6 +71,30 @@ enum err table_writer_init_level(struct request *req, struct entity_writer *w)
 	return table_level(req->version, &req->query, req->head, &w->level);
 }
 
+enum err table_method(const struct http_head *head, enum http_method *ret)
+{
+	static const struct {
+		const char *text;
+		enum http_method method;
+	} methods[] = {
+		{ "MERGE", HTTP_MERGE }, { "PATCH", HTTP_PATCH }, { "PUT", HTTP_PUT }, { "DELETE", HTTP_DELETE }
+	};
+	struct slice tunnelled = http_header(head, SLICE("x-http-method"));
+	*ret = head->method;
+	if (!slice_is_set(tunnelled))
+		return ERR_OK;
+	if (head->method != HTTP_POST)
+		return ERR_X_METHOD_NOT_USING_POST;
+	if (http_header_count(head, SLICE("x-http-method")) > 1)
+		return ERR_X_METHOD_INCORRECT_COUNT;
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+		if (slice_eq(tunnelled, slice_str(methods[i].text))) {
+			*ret = methods[i].method;
+			return ERR_OK;
+		}
+	return ERR_X_METHOD_INCORRECT_VALUE;
+}
+
 enum table_prefer table_prefer_of(struct slice header)
 {
 	if (has_token(header, SLICE("return-no-content")))
@@ -181,6 +205,15 @@ enum err table_filter(struct request *req, struct filter **ret)
 						(int)(position - start), text.ptr + start, SLICE_FMT(text)));
 	}
 	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
+}
+
+enum err table_options_check(const struct request *req)
+{
+	static const char *const missing[] = { "$orderby", "$skip", "$inlinecount", "$expand" };
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		if (request_param(req, missing[i]).len)
+			return ERR_NOT_IMPLEMENTED;
+	return ERR_OK;
 }
 
 enum err table_top(struct request *req, size_t *ret)

@@ -18,6 +18,10 @@ struct slice table_service_root(struct request *);
 enum err table_writer_init(struct request *, struct entity_writer *) MUST_CHECK;
 enum err table_writer_init_level(struct request *, struct entity_writer *) MUST_CHECK;
 
+/* The verb, or what X-HTTP-Method of a POST says in its place (for proxies that would not let it through). Any other
+ * use of that header is refused: the verb alone would do something else than was asked for. */
+enum err table_method(const struct http_head *, enum http_method *ret) MUST_CHECK;
+
 enum table_prefer { PREFER_NOTHING, PREFER_CONTENT, PREFER_NO_CONTENT };
 enum table_prefer table_prefer_of(struct slice header);
 
@@ -36,6 +40,8 @@ enum err table_option(struct request *, const char *name, struct slice *ret) MUS
 struct filter;
 /* $filter, parsed; NULL if there is none. Errors tell where the text is wrong. */
 enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
+/* Options of OData that the service does not have, and that would change what is answered: ERR_NOT_IMPLEMENTED. */
+enum err table_options_check(const struct request *) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
 enum err table_name_check(struct slice name) MUST_CHECK;

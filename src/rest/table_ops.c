@@ -51,6 +51,10 @@ static enum err call_new(struct request *req, struct tables_call **ret)
 		return ERR_NO_MEMORY;
 	req->call = c;
 	*ret = c;
+	enum http_method method;
+	TRY(table_method(req->head, &method));
+	if (method != req->head->method) /* no operation on tables has a verb that a proxy does not know */
+		return ERR_UNSUPPORTED_HTTP_VERB;
 	return table_writer_init_level(req, &c->writer);
 }
 
@@ -230,6 +234,7 @@ static enum err query_parse(struct request *req)
 {
 	struct tables_call *c;
 	TRY(call_new(req, &c));
+	TRY(table_options_check(req));
 	TRY(table_top(req, &c->top));
 	struct slice next = request_param(req, "NextTableName");
 	TRY(table_filter(req, &c->filter));

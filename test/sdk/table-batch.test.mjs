@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+import { send } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
 import { accountSas, tableSas } from '../lib/sign.mjs';
 import { keyPath, newTable, tableRejects } from '../lib/table.mjs';
@@ -197,6 +198,8 @@ describe('transactions on the wire', () => {
 		expectRefused(await post(t, changeset([['POST', `/${uniqueName('none')}`, {}, { PartitionKey: 'p', RowKey: '2' }]])), 0, 404, 'TableNotFound');
 		expectRefused(await post(t, changeset([add('p', '1'), add('p', '2', { 'bad-name': 1 })])), 1, 400, 'PropertyNameInvalid');
 		expectRefused(await post(t, changeset([['DELETE', keyPath(t.name, 'p', 'x'), {}]])), 0, 400, 'InvalidInput');
+		for (const [method, tunnelled, code] of [['PUT', 'MERGE', 'XMethodNotUsingPost'], ['POST', 'TRACE', 'XMethodIncorrectValue']])
+			expectRefused(await post(t, changeset([[method, keyPath(t.name, 'p', 'x'), { 'X-HTTP-Method': tunnelled }, {}]])), 0, 400, code);
 		expectRefused(await post(t, changeset([['GET', keyPath(t.name, 'p', 'x'), {}]])), 0, 400, 'InvalidInput');
 		for (const text of ['', 'nonsense', '--batch_b\r\n', changeset([]), changeset([add('p', '1')]).slice(0, -20)]) expectError(await post(t, text), 400, 'InvalidInput');
 		expectError(await post(t, changeset([add('p', '1')]), { headers: { 'content-type': 'application/json' } }), 400, 'InvalidInput');
@@ -244,8 +247,8 @@ describe('transactions on the wire', () => {
 		const { etag } = await t.insert({ PartitionKey: 'p', RowKey: 'r' });
 		const text = changeset([['PUT', keyPath(t.name, 'p', 'r'), { 'If-Match': etag, 'if-match': '*' }, { v: 1 }]]);
 		expectRefused(await post(t, text), 0, 400, 'InvalidInput');
-		const sas = tableSas(server.account, server.key, t.name, {});
-		expectError(await t.put('p', 'r', { v: 1 }, { sas, headers: { 'If-Match': [etag, '*'] } }), 400, 'InvalidInput');
+		const { url, headers } = t.raw.prepare('DELETE', keyPath(t.name, 'p', 'r'), { sas: tableSas(server.account, server.key, t.name, {}) });
+		expectError(await send('DELETE', url, { ...headers, 'if-match': [etag, '*'] }), 400, 'InvalidInput');
 		assert.equal((await t.get('p', 'r')).etag, etag);
 	});
 
@@ -264,6 +267,7 @@ describe('transactions on the wire', () => {
 			[keyPath(t.name, 'p', 'zz'), 404, 'ResourceNotFound'],
 			[`/${t.name}()?$filter=v%20gt`, 400, 'InvalidInput'],
 			[`/${t.name}()?$top=9999`, 400, 'InvalidInput'],
+			[`/${t.name}()?$orderby=v`, 501, 'NotImplemented'],
 			[`/${uniqueName('none')}()`, 404, 'TableNotFound'],
 		]) {
 			const r = await post(t, single(path));

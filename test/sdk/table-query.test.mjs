@@ -122,6 +122,8 @@ describe('filters', () => {
 		expectError(await t.query({ $top: 'x' }), 400, 'InvalidInput');
 		expectError(await t.query({ NextPartitionKey: 'garbage' }), 400, 'InvalidInput');
 		assert.deepEqual((await t.query({ $top: 0 })).json.value, []);
+		for (const option of ['$orderby', '$skip', '$inlinecount', '$expand']) expectError(await t.query({ [option]: 'i' }), 501, 'NotImplemented');
+		expectStatus(await t.query({ $unknown: 'i', other: '1' }), 200);
 	});
 });
 
