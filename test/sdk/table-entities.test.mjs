@@ -78,6 +78,8 @@ describe('tables', () => {
 		} while (next);
 		assert.deepEqual(seen, names);
 		assert.equal(pages, 4);
+		const nothing = withJson(expectStatus(await raw.get('/Tables', { query: { $top: 0 } }), 200));
+		assert.deepEqual([nothing.json.value, nothing.headers['x-ms-continuation-nexttablename']], [[], undefined]);
 		for (const option of ['$orderby', '$skip', '$inlinecount', '$expand']) expectError(await raw.get('/Tables', { query: { [option]: '1' } }), 501, 'NotImplemented');
 	});
 
