@@ -142,9 +142,11 @@ static enum err value_of(const struct json_member *m, enum edm_type type, struct
 
 /* ---- The entity ---- */
 
+/* odata.x, name@odata.x or @odata.x. */
 static bool is_metadata(struct slice name)
 {
-	return slice_has_prefix(name, SLICE("odata.")) || slice_find_byte(name, '@') < name.len;
+	struct slice annotation = slice_from(name, slice_find_byte(name, '@'));
+	return slice_has_prefix(name, SLICE("odata.")) || slice_has_prefix(annotation, SLICE("@odata."));
 }
 
 static enum err read_key(const struct json_member *m, struct slice *ret)

@@ -81,7 +81,7 @@ enum err entity_change_parse(struct request *req, const struct entity_change *c,
 	struct table_match match = { 0 };
 	*w = (struct entity_write){ .partition_key = c->partition_key, .row_key = c->row_key, .properties = SLICE("") };
 	if (c->method != HTTP_POST)
-		TRY(table_match_parse(c->if_match, c->if_none_match, &match));
+		TRY(table_match_parse(c->head, &match));
 	TRY(find_action(c, &match, &w->action));
 	w->match_any = match.any;
 	w->match_ticks = match.ticks;
@@ -133,9 +133,9 @@ static enum err call_new(struct request *req, struct entity_call **ret)
 	if (!c)
 		return ERR_NO_MEMORY;
 	req->call = c;
-	c->method = req->head->method;
 	*ret = c;
-	return table_writer_init(req, &c->writer);
+	TRY(table_method(req->head, &c->method));
+	return table_writer_init_level(req, &c->writer);
 }
 
 static enum err queue_change(struct request *req, struct slice body)
@@ -143,8 +143,7 @@ static enum err queue_change(struct request *req, struct slice body)
 	struct entity_call *c = req->call;
 	struct entity_change change = {
 		.method = c->method,
-		.if_match = request_header(req, "if-match"),
-		.if_none_match = request_header(req, "if-none-match"),
+		.head = req->head,
 		.partition_key = c->partition_key,
 		.row_key = c->row_key,
 		.body = body,
@@ -161,6 +160,8 @@ static enum err insert_parse(struct request *req)
 	struct entity_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_check_content_type(req));
+	if (c->method != HTTP_POST)
+		return ERR_UNSUPPORTED_HTTP_VERB;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	c->prefer = table_prefer_of(request_header(req, "prefer"));
 	return table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition);
@@ -182,27 +183,7 @@ static enum err change_parse(struct request *req)
 	return table_find(req, req->container, matched ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND, &c->partition);
 }
 
-/* POST with X-HTTP-Method: MERGE (or another verb a proxy would not let through). */
-static enum err post_method_parse(struct request *req)
-{
-	struct slice method = request_header(req, "x-http-method");
-	TRY(change_parse(req));
-	struct entity_call *c = req->call;
-	if (http_header_count(req->head, SLICE("x-http-method")) > 1)
-		return ERR_X_METHOD_INCORRECT_COUNT;
-	if (slice_eq(method, SLICE("MERGE")))
-		c->method = HTTP_MERGE;
-	else if (slice_eq(method, SLICE("PATCH")))
-		c->method = HTTP_PATCH;
-	else if (slice_eq(method, SLICE("PUT")))
-		c->method = HTTP_PUT;
-	else if (slice_eq(method, SLICE("DELETE")))
-		c->method = HTTP_DELETE;
-	else
-		return ERR_X_METHOD_INCORRECT_VALUE;
-	return ERR_OK;
-}
-
+/* Which letters a SAS needs depends on X-HTTP-Method. */
 static enum err post_method_parse_body(struct request *req)
 {
 	TRY(queue_change(req, req->body));
@@ -261,7 +242,7 @@ static enum err change_format(struct request *req)
 const struct handler handler_entity_insert = { insert_parse, change_parse_body, insert_format };
 const struct handler handler_entity_update = { change_parse, change_parse_body, change_format };
 const struct handler handler_entity_merge = { change_parse, change_parse_body, change_format };
-const struct handler handler_entity_post_method = { post_method_parse, post_method_parse_body, change_format };
+const struct handler handler_entity_post_method = { change_parse, post_method_parse_body, change_format };
 const struct handler handler_entity_delete = { .parse = delete_parse, .format = change_format };
 
 /* ---- Get ---- */

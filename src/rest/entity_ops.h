@@ -8,8 +8,8 @@
 
 /* The words of one change. Which action it is: the method, and whether If-Match is there. */
 struct entity_change {
-	enum http_method method; /* POST (insert), PUT, MERGE, PATCH, DELETE */
-	struct slice if_match, if_none_match, prefer;
+	enum http_method method;	     /* POST (insert), PUT, MERGE, PATCH, DELETE */
+	const struct http_head *head;	     /* If-Match, If-None-Match */
 	struct slice partition_key, row_key; /* of the URL; absent for an insert */
 	struct slice body;		     /* absent for a delete */
 };

@@ -148,7 +148,10 @@ static enum err query_parse(struct request *req)
 	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
 	req->call = c;
-	TRY(table_writer_init(req, &c->writer));
+	TRY(table_writer_init_level(req, &c->writer));
+	enum http_method method;
+	TRY(table_method(req->head, &method));
+	TRY(table_options_check(req));
 	TRY(entity_select_parse(req, &c->writer));
 	TRY(table_top(req, &c->query.limit));
 	TRY(table_filter(req, &c->filter));

@@ -123,7 +123,8 @@ struct request {
 
 	struct auth_identity identity;
 
-	void *call; /* the handler's own */
+	void *call;	  /* the handler's own */
+	void *outer_call; /* of a batch: its handler's own, also while its only part has the request */
 	struct step steps[REQUEST_STEPS_MAX];
 	unsigned step_count, step_next;
 	bool precheck; /* set by parse: run the first step dry before the body */

@@ -15,6 +15,7 @@ struct batch_op {
 	const struct multipart_request *part;
 	struct slice table, keys; /* keys absent: the table itself */
 	struct query query;
+	enum odata_level level;
 	enum table_prefer prefer;
 };
 
@@ -65,23 +66,13 @@ static enum err open_part(struct request *req, const struct multipart_request *p
 	if (multipart_head(part, c->head) != ERR_OK)
 		return ERR_INVALID_INPUT;
 	TRY(parse_target(req, c->head, op));
-	/* A SAS speaks of one table. */
+	/* Every SAS but an account's speaks of one table. */
 	const struct auth_identity *id = &req->identity;
-	bool elsewhere = id->kind == AUTH_SERVICE_SAS && !slice_eq_nocase(id->scope_container, op->table);
-	return elsewhere ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
+	bool scoped = id->kind == AUTH_SERVICE_SAS || id->kind == AUTH_DELEGATION_SAS;
+	return scoped && !slice_eq_nocase(id->scope_container, op->table) ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
 }
 
 /* ---- A change set ---- */
-
-static enum http_method method_of(const struct http_head *h)
-{
-	struct slice tunnelled = http_header(h, SLICE("x-http-method"));
-	if (h->method != HTTP_POST || !slice_is_set(tunnelled))
-		return h->method;
-	if (slice_eq(tunnelled, SLICE("MERGE")))
-		return HTTP_MERGE;
-	return slice_eq(tunnelled, SLICE("PATCH")) ? HTTP_PATCH : HTTP_OTHER;
-}
 
 static enum err parse_change(struct request *req, size_t i)
 {
@@ -90,13 +81,13 @@ static enum err parse_change(struct request *req, size_t i)
 	struct entity_write *w = &c->batch.write[i];
 	TRY(open_part(req, &c->parts.requests[i], op));
 	struct entity_change change = {
-		.method = method_of(c->head),
-		.if_match = http_header(c->head, SLICE("if-match")),
-		.if_none_match = http_header(c->head, SLICE("if-none-match")),
+		.head = c->head,
 		.partition_key = SLICE_NONE,
 		.body = op->part->body,
 	};
 	op->prefer = table_prefer_of(http_header(c->head, SLICE("prefer")));
+	TRY(table_level(req->version, &op->query, c->head, &op->level));
+	TRY(table_method(c->head, &change.method));
 	if ((change.method == HTTP_POST) == slice_is_set(op->keys))
 		return ERR_INVALID_INPUT;
 	if (slice_is_set(op->keys))
@@ -114,7 +105,7 @@ static enum err parse_change(struct request *req, size_t i)
 /* Errors of the machine end the whole request; all others are an operation's. */
 static bool is_operations_own(enum err e)
 {
-	return e > ERR_SYNTAX && err_info(e)->http_status < 500;
+	return e > ERR_SYNTAX && (err_info(e)->http_status < 500 || e == ERR_NOT_IMPLEMENTED);
 }
 
 static enum err refuse(struct batch_call *c, size_t index, enum err e)
@@ -137,17 +128,24 @@ static enum err parse_changeset(struct request *req)
 			    SLICE("The batch request operation exceeds the maximum 100 changes per change set."));
 		return refuse(c, BATCH_OPS_MAX, ERR_INVALID_INPUT);
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !c->refused; i++) {
 		enum err e = parse_change(req, i);
 		if (e)
-			return refuse(c, i, e);
+			TRY(refuse(c, i, e));
+		else
+			c->batch.count = i + 1;
 	}
-	c->batch.count = count;
+	if (!c->batch.count)
+		return ERR_OK;
 	c->writer.table = c->op[0].table;
 	enum err e = table_find(req, c->op[0].table, ERR_TABLE_NOT_FOUND, &c->partition);
 	if (e)
-		return refuse(c, 0, e);
-	request_step_write(req, c->partition, entity_batch_apply);
+		return refuse(c, 0, table_fault(req, e, SLICE_NONE));
+	/* The first operation that fails is the one to name: those before one that cannot be read are asked too. */
+	if (c->refused)
+		request_step_read(req, c->partition, entity_batch_judge);
+	else
+		request_step_write(req, c->partition, entity_batch_apply);
 	return ERR_OK;
 }
 
@@ -181,11 +179,7 @@ static enum err parse_get(struct request *req)
 	req->level = slice_is_set(c->op->keys) ? LEVEL_ENTITY : LEVEL_TABLE;
 	e = get_handler(req)->parse(req);
 	req->head = outer_head;
-	if (!e)
-		return ERR_OK;
-	req->call = c;
-	req->level = LEVEL_BATCH;
-	return refuse(c, 0, e);
+	return e ? refuse(c, 0, e) : ERR_OK;
 }
 
 static enum err batch_parse_body(struct request *req)
@@ -237,7 +231,15 @@ static void put_header(struct buf *b, const char *name, struct slice value)
 	BUF_PUT(b, "\r\n");
 }
 
-static void put_error(struct request *req, struct buf *b, size_t index, enum err e, struct slice content_id)
+static void put_preference(struct buf *b, enum table_prefer prefer)
+{
+	if (prefer != PREFER_NOTHING)
+		put_header(b, "Preference-Applied",
+			   prefer == PREFER_NO_CONTENT ? SLICE("return-no-content") : SLICE("return-content"));
+}
+
+static void put_error(struct request *req, struct buf *b, size_t index, enum err e, struct slice content_id,
+		      enum table_prefer prefer)
 {
 	const struct err_info *info = err_info(e);
 	char id[UUID_TEXT_BYTES];
@@ -249,6 +251,7 @@ static void put_error(struct request *req, struct buf *b, size_t index, enum err
 					    (int)sizeof id, id, (int)sizeof time, time);
 	multipart_put_status(b, info->http_status);
 	put_content_id(b, content_id);
+	put_preference(b, prefer);
 	BUF_PUT(b, NO_BODY_HEADERS
 		"Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\r\n\r\n"
 		"{\"odata.error\":{\"code\":\"");
@@ -264,8 +267,7 @@ static void put_insert_answer(struct request *req, struct buf *b, const struct b
 	struct batch_call *c = req->call;
 	struct slice url = entity_url(req, &c->writer, w);
 	bool no_content = op->prefer == PREFER_NO_CONTENT;
-	if (op->prefer != PREFER_NOTHING)
-		put_header(b, "Preference-Applied", no_content ? SLICE("return-no-content") : SLICE("return-content"));
+	put_preference(b, op->prefer);
 	put_header(b, "Location", slice_is_set(url) ? url : SLICE(""));
 	if (no_content) {
 		put_header(b, "DataServiceId", slice_is_set(url) ? url : SLICE(""));
@@ -274,8 +276,7 @@ static void put_insert_answer(struct request *req, struct buf *b, const struct b
 	static const char *const types[] = {
 		[ODATA_NONE] = "nometadata", [ODATA_MINIMAL] = "minimalmetadata", [ODATA_FULL] = "fullmetadata"
 	};
-	buf_printf(b, "Content-Type: application/json;odata=%s;streaming=true;charset=utf-8\r\n",
-		   types[c->writer.level]);
+	buf_printf(b, "Content-Type: application/json;odata=%s;streaming=true;charset=utf-8\r\n", types[op->level]);
 }
 
 static void put_answer(struct request *req, struct buf *b, size_t i)
@@ -297,6 +298,7 @@ static void put_answer(struct request *req, struct buf *b, size_t i)
 	BUF_PUT(b, "\r\n");
 	if (content) {
 		struct entity e = { w->partition_key, w->row_key, w->ticks, w->properties };
+		c->writer.level = op->level;
 		entity_json_write(b, &c->writer, &e, true);
 	}
 }
@@ -304,15 +306,16 @@ static void put_answer(struct request *req, struct buf *b, size_t i)
 static void put_changeset(struct request *req, struct buf *b, struct slice outer, struct slice inner)
 {
 	struct batch_call *c = req->call;
-	enum err refused = c->refused ? c->refused : c->batch.refused;
+	/* What the store refused comes before what could not be read, and has no words of its own. */
+	enum err refused = c->batch.refused ? table_fault(req, c->batch.refused, SLICE_NONE) : c->refused;
 	struct slice type =
 		arena_printf(req->arena, "Content-Type: multipart/mixed; boundary=%.*s\r\n", SLICE_FMT(inner));
 	multipart_put_part(b, outer, slice_is_set(type) ? type : SLICE(""));
 	if (refused) {
-		size_t failed = c->refused ? c->failed : c->batch.failed;
+		size_t failed = c->batch.refused ? c->batch.failed : c->failed;
 		struct slice id = failed < c->parts.count ? c->parts.requests[failed].content_id : SLICE_NONE;
 		multipart_put_part(b, inner, slice_str(part_headers));
-		put_error(req, b, failed, refused, id);
+		put_error(req, b, failed, refused, id, c->batch.refused ? c->op[failed].prefer : PREFER_NOTHING);
 		multipart_put_part_end(b);
 	}
 	for (size_t i = 0; i < c->batch.count && !refused; i++) {
@@ -326,15 +329,18 @@ static void put_changeset(struct request *req, struct buf *b, struct slice outer
 /* The answer its own handler wrote becomes a part. */
 static enum err put_get(struct request *req, struct buf *b, struct slice outer)
 {
+	const struct batch_call *c = req->outer_call;
 	struct response *r = &req->response;
-	enum err e = get_handler(req)->format(req);
+	struct slice id = c->parts.requests[0].content_id;
+	enum err e = c->refused ? c->refused : get_handler(req)->format(req);
 	if (e && !is_operations_own(e))
 		return e;
 	multipart_put_part(b, outer, slice_str(part_headers));
 	if (e) {
-		put_error(req, b, 0, e, SLICE_NONE);
+		put_error(req, b, 0, e, id, PREFER_NOTHING);
 	} else {
 		multipart_put_status(b, r->status);
+		put_content_id(b, id);
 		buf_put(b, buf_slice(&r->headers));
 		BUF_PUT(b, "\r\n");
 		buf_put(b, buf_slice(&r->body));
@@ -352,7 +358,8 @@ static enum err batch_format(struct request *req)
 	struct buf b;
 	buf_init(&b, req->response.body.limit_bytes);
 	enum err e = ERR_OK;
-	if (req->level != LEVEL_BATCH)
+	const struct batch_call *c = req->outer_call;
+	if (!c->parts.requests[0].in_changeset)
 		e = put_get(req, &b, outer);
 	else
 		put_changeset(req, &b, outer, inner);
@@ -374,7 +381,7 @@ static enum err batch_parse(struct request *req)
 	struct batch_call *c = ARENA_NEW(req->arena, struct batch_call);
 	if (!c)
 		return ERR_NO_MEMORY;
-	req->call = c;
+	req->call = req->outer_call = c;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	TRY(table_writer_init(req, &c->writer));
 	return multipart_boundary(request_header(req, "content-type"), &c->boundary) == ERR_OK ? ERR_OK

@@ -22,13 +22,13 @@ static bool has_token(struct slice text, struct slice token)
 	return false;
 }
 
-enum err table_level(struct request *req, enum odata_level *ret)
+enum err table_level(uint32_t version, const struct query *query, const struct http_head *head, enum odata_level *ret)
 {
-	struct slice wanted = request_param(req, "$format");
+	struct slice wanted = query_get(query, SLICE("$format"));
 	if (!slice_is_set(wanted))
-		wanted = request_header(req, "accept");
+		wanted = http_header(head, SLICE("accept"));
 	*ret = ODATA_MINIMAL;
-	if (req->version < VERSION(2013, 8, 15)) /* these spoke Atom only */
+	if (version < VERSION(2013, 8, 15)) /* these spoke Atom only */
 		return has_token(wanted, SLICE("json")) ? ERR_JSON_FORMAT_NOT_SUPPORTED : ERR_ATOM_FORMAT_NOT_SUPPORTED;
 	if (!slice_is_set(wanted))
 		return ERR_OK;
@@ -58,10 +58,41 @@ struct slice table_service_root(struct request *req)
 
 enum err table_writer_init(struct request *req, struct entity_writer *w)
 {
-	*w = (struct entity_writer){ .account = req->account, .table = req->container, .select_all = true };
-	TRY(table_level(req, &w->level));
+	*w = (struct entity_writer){
+		.level = ODATA_MINIMAL, .account = req->account, .table = req->container, .select_all = true
+	};
 	w->root = table_service_root(req);
 	return slice_is_set(w->root) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err table_writer_init_level(struct request *req, struct entity_writer *w)
+{
+	TRY(table_writer_init(req, w));
+	return table_level(req->version, &req->query, req->head, &w->level);
+}
+
+enum err table_method(const struct http_head *head, enum http_method *ret)
+{
+	static const struct {
+		const char *text;
+		enum http_method method;
+	} methods[] = {
+		{ "MERGE", HTTP_MERGE }, { "PATCH", HTTP_PATCH }, { "PUT", HTTP_PUT }, { "DELETE", HTTP_DELETE }
+	};
+	struct slice tunnelled = http_header(head, SLICE("x-http-method"));
+	*ret = head->method;
+	if (!slice_is_set(tunnelled))
+		return ERR_OK;
+	if (head->method != HTTP_POST)
+		return ERR_X_METHOD_NOT_USING_POST;
+	if (http_header_count(head, SLICE("x-http-method")) > 1)
+		return ERR_X_METHOD_INCORRECT_COUNT;
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+		if (slice_eq(tunnelled, slice_str(methods[i].text))) {
+			*ret = methods[i].method;
+			return ERR_OK;
+		}
+	return ERR_X_METHOD_INCORRECT_VALUE;
 }
 
 enum table_prefer table_prefer_of(struct slice header)
@@ -176,6 +207,15 @@ enum err table_filter(struct request *req, struct filter **ret)
 	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
 }
 
+enum err table_options_check(const struct request *req)
+{
+	static const char *const missing[] = { "$orderby", "$skip", "$inlinecount", "$expand" };
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		if (request_param(req, missing[i]).len)
+			return ERR_NOT_IMPLEMENTED;
+	return ERR_OK;
+}
+
 enum err table_top(struct request *req, size_t *ret)
 {
 	struct slice text = request_param(req, "$top");
@@ -288,10 +328,11 @@ static bool is_etag(struct slice s)
 	return slice_find_byte(slice_make(s.ptr + 1, s.len - 2), '"') == s.len - 2;
 }
 
-enum err table_match_parse(struct slice if_match, struct slice if_none_match, struct table_match *ret)
+enum err table_match_parse(const struct http_head *head, struct table_match *ret)
 {
+	struct slice if_match = http_header(head, SLICE("if-match"));
 	*ret = (struct table_match){ .present = slice_is_set(if_match) };
-	if (slice_is_set(if_none_match))
+	if (slice_is_set(http_header(head, SLICE("if-none-match"))) || http_header_count(head, SLICE("if-match")) > 1)
 		return ERR_INVALID_INPUT;
 	if (!ret->present)
 		return ERR_OK;

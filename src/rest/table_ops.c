@@ -51,7 +51,11 @@ static enum err call_new(struct request *req, struct tables_call **ret)
 		return ERR_NO_MEMORY;
 	req->call = c;
 	*ret = c;
-	return table_writer_init(req, &c->writer);
+	enum http_method method;
+	TRY(table_method(req->head, &method));
+	if (method != req->head->method) /* no operation on tables has a verb that a proxy does not know */
+		return ERR_UNSUPPORTED_HTTP_VERB;
+	return table_writer_init_level(req, &c->writer);
 }
 
 /* ---- Create ---- */
@@ -187,6 +191,7 @@ static enum err query_apply(struct txn *t, void *call)
 	struct buf *b = &req->response.body;
 	struct slice from = c->from_name;
 	size_t count = 0;
+	bool more = c->top > 0; /* a page of none is no reason to come again */
 	enum { LIST_PAGE = 200 };
 	buf_clear(b);
 	buf_put_byte(b, '{');
@@ -197,7 +202,7 @@ static enum err query_apply(struct txn *t, void *call)
 	}
 	BUF_PUT(b, "\"value\":[");
 	c->next_name = SLICE_NONE;
-	do {
+	while (more) {
 		struct resource_page page;
 		TRY(resource_list(t, RESOURCE_TABLE, SLICE(""), from, LIST_PAGE, &page));
 		for (size_t i = 0; i < page.count; i++) {
@@ -213,7 +218,8 @@ static enum err query_apply(struct txn *t, void *call)
 			write_table(b, &c->writer, name, false);
 		}
 		from = page.next_name;
-	} while (slice_is_set(from) && !slice_is_set(c->next_name));
+		more = slice_is_set(from) && !slice_is_set(c->next_name);
+	}
 	BUF_PUT(b, "]}");
 	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -230,6 +236,7 @@ static enum err query_parse(struct request *req)
 {
 	struct tables_call *c;
 	TRY(call_new(req, &c));
+	TRY(table_options_check(req));
 	TRY(table_top(req, &c->top));
 	struct slice next = request_param(req, "NextTableName");
 	TRY(table_filter(req, &c->filter));

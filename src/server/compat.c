@@ -77,5 +77,9 @@ void compat_print(struct buf *out)
 		"- Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its "
 		"kin are "
 		"never answered.\n"
+		"- An entity group transaction is one commit: what its operations write (a merge writes the whole "
+		"entity) is at most 6 MiB together; more is refused with RequestBodyTooLarge.\n"
+		"- PartitionKey, RowKey and strings in a $filter compare by code point. Azure compares UTF-16 units, "
+		"which differs only between U+E000 to U+FFFF and what lies beyond them.\n"
 		"- A valid bearer token may do whatever its service allows: there are no roles.\n");
 }

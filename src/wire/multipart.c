@@ -231,6 +231,9 @@ static enum err add_request(struct reader *r, struct slice content, struct slice
 	if (!parse_request_line(line, &req))
 		return ERR_SYNTAX;
 	TRY(parse_request_headers(r, &content, &req));
+	for (size_t i = 0; i < req.header_count && !slice_is_set(req.content_id); i++)
+		if (slice_eq_nocase(req.headers[i].name, SLICE("Content-ID")))
+			req.content_id = req.headers[i].value;
 	req.body = slice_is_set(content) ? content : SLICE("");
 	if (!frame_body(&req))
 		return ERR_SYNTAX;

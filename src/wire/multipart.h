@@ -18,7 +18,7 @@ struct multipart_request {
 	struct http_header *headers;
 	size_t header_count;
 	struct slice body;
-	struct slice content_id; /* of the part, absent if it has none */
+	struct slice content_id; /* of the part, else among the request's own headers; absent if there is none */
 	bool in_changeset;
 };
 

@@ -78,6 +78,9 @@ describe('tables', () => {
 		} while (next);
 		assert.deepEqual(seen, names);
 		assert.equal(pages, 4);
+		const nothing = withJson(expectStatus(await raw.get('/Tables', { query: { $top: 0 } }), 200));
+		assert.deepEqual([nothing.json.value, nothing.headers['x-ms-continuation-nexttablename']], [[], undefined]);
+		for (const option of ['$orderby', '$skip', '$inlinecount', '$expand']) expectError(await raw.get('/Tables', { query: { [option]: '1' } }), 501, 'NotImplemented');
 	});
 
 	test('a deleted table is gone with its entities, and can be made again', async () => {
@@ -202,6 +205,14 @@ describe('entities', () => {
 		expectStatus(await t.request('POST', path, { json: { b: 2 }, headers: { 'x-http-method': 'MERGE', 'if-match': '*' } }), 204);
 		assert.deepEqual([(await t.get('p', 'r')).json.a, (await t.get('p', 'r')).json.b], [1, 2]);
 		expectError(await t.request('POST', path, { json: { b: 2 }, headers: { 'x-http-method': 'TRACE' } }), 400, 'XMethodIncorrectValue');
+		// It speaks for a POST on an entity only: whatever else stands there, the verb alone is not what was asked for.
+		const merge = { json: { c: 3 }, headers: { 'x-http-method': 'MERGE', 'if-match': '*' } };
+		for (const method of ['PUT', 'MERGE', 'PATCH', 'DELETE', 'GET']) expectError(await t.request(method, path, { ...merge, json: method === 'DELETE' || method === 'GET' ? undefined : merge.json }), 400, 'XMethodNotUsingPost');
+		expectError(await t.query({}, { headers: merge.headers }), 400, 'XMethodNotUsingPost');
+		expectError(await t.request('DELETE', `/Tables('${t.name}')`, { headers: merge.headers }), 400, 'XMethodNotUsingPost');
+		expectError(await t.insert({ PartitionKey: 'p', RowKey: 'other' }, { headers: { 'x-http-method': 'MERGE' } }), 405, 'UnsupportedHttpVerb');
+		expectError(await t.request('POST', '/Tables', { json: { TableName: uniqueName('x') }, headers: { 'x-http-method': 'DELETE' } }), 405, 'UnsupportedHttpVerb');
+		assert.deepEqual((await t.queryAll()).entities.map((e) => [e.RowKey, e.a, e.b, e.c]), [['r', 1, 2, undefined]]);
 	});
 
 	test('keys: quotes, blanks, unicode, empty; forbidden characters and lengths', async () => {
@@ -327,6 +338,9 @@ describe('entities', () => {
 		await bad('"a":[1]', 'InvalidInput');
 		await bad('"a":', 'InvalidInput');
 		await bad('"a-b":1', 'PropertyNameInvalid');
+		await bad('"a@b":1', 'PropertyNameInvalid');
+		await bad('"@":1', 'PropertyNameInvalid');
+		await bad('"a@odata":1', 'PropertyNameInvalid');
 		await bad('"1a":1', 'PropertyNameInvalid');
 		await bad('"":1', 'PropertyNameInvalid');
 		await bad(`"${'n'.repeat(256)}":1`, 'PropertyNameTooLong');

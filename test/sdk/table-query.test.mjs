@@ -121,7 +121,10 @@ describe('filters', () => {
 		expectError(await t.query({ $top: 1001 }), 400, 'InvalidInput');
 		expectError(await t.query({ $top: 'x' }), 400, 'InvalidInput');
 		expectError(await t.query({ NextPartitionKey: 'garbage' }), 400, 'InvalidInput');
-		assert.deepEqual((await t.query({ $top: 0 })).json.value, []);
+		const nothing = await t.query({ $top: 0 });
+		assert.deepEqual([nothing.json.value, nothing.headers['x-ms-continuation-nextpartitionkey']], [[], undefined]);
+		for (const option of ['$orderby', '$skip', '$inlinecount', '$expand']) expectError(await t.query({ [option]: 'i' }), 501, 'NotImplemented');
+		expectStatus(await t.query({ $unknown: 'i', other: '1' }), 200);
 	});
 });
 

@@ -114,17 +114,22 @@ static void part_key(struct key *k, struct slice entity_key_bytes, unsigned part
 	key_u64(k, part);
 }
 
-/* Joins the pieces of an entity of several rows, in the arena. */
-static enum err read_parts(struct txn *t, struct slice key, unsigned parts, uint64_t ticks, struct slice piece,
-			   struct slice *ret)
+static size_t joined_max(unsigned parts)
 {
-	char *all = arena_alloc(txn_arena(t), (parts + 1) * (size_t)ENTITY_PART_BYTES);
-	if (!all || piece.len > ENTITY_PART_BYTES)
-		return all ? ERR_CORRUPT : ERR_NO_MEMORY;
+	return (parts + 1) * (size_t)ENTITY_PART_BYTES;
+}
+
+/* Joins the pieces of an entity in `all`, which has room for joined_max(parts). */
+static enum err join_parts(struct txn *t, struct slice key, unsigned parts, uint64_t ticks, struct slice piece,
+			   char *all, struct slice *ret)
+{
+	if (piece.len > ENTITY_PART_BYTES)
+		return ERR_CORRUPT;
 	size_t len = piece.len;
 	memcpy(all, piece.ptr, piece.len);
 	struct key k;
 	for (unsigned i = 1; i <= parts; i++) {
+		struct arena_mark mark = arena_mark(txn_arena(t));
 		struct slice part;
 		part_key(&k, key, i);
 		enum err e = txn_get(t, key_slice(&k), &part);
@@ -135,6 +140,7 @@ static enum err read_parts(struct txn *t, struct slice key, unsigned parts, uint
 			return ERR_CORRUPT;
 		memcpy(all + len, part.ptr + PART_HEAD_BYTES, part.len - PART_HEAD_BYTES);
 		len += part.len - PART_HEAD_BYTES;
+		arena_rewind(txn_arena(t), mark);
 	}
 	*ret = slice_make(all, len);
 	return ERR_OK;
@@ -146,10 +152,12 @@ enum err entity_read_properties(struct txn *t, struct slice key, struct slice re
 	unsigned parts;
 	struct slice piece;
 	TRY(entity_head_decode(record, &parts, ret_ticks, &piece));
-	if (parts)
-		return read_parts(t, key, parts, *ret_ticks, piece, ret);
-	*ret = piece;
-	return ERR_OK;
+	if (!parts) {
+		*ret = piece;
+		return ERR_OK;
+	}
+	char *all = arena_alloc(txn_arena(t), joined_max(parts));
+	return all ? join_parts(t, key, parts, *ret_ticks, piece, all, ret) : ERR_NO_MEMORY;
 }
 
 enum err entity_get_point(struct txn *t, void *call)
@@ -197,7 +205,15 @@ static enum err merge(struct txn *t, struct slice old, struct slice change, stru
 		encoded[count] = p.encoded;
 		name_index_add(&index, names, count++);
 	}
-	char *all = arena_alloc(txn_arena(t), old.len + change.len + 1);
+	/* Exactly what it takes: a hundred of these lie in the arena at once. */
+	size_t room = change.len;
+	c = property_cursor_make(old);
+	while (property_next(&c, &p))
+		if (name_index_find(&index, names, p.name) < 0)
+			room += p.encoded.len;
+	if (c.failed)
+		return ERR_CORRUPT;
+	char *all = arena_alloc(txn_arena(t), room);
 	if (!all)
 		return ERR_NO_MEMORY;
 	c = property_cursor_make(old);
@@ -209,8 +225,6 @@ static enum err merge(struct txn *t, struct slice old, struct slice change, stru
 		if (at >= 0)
 			encoded[at].len = 0; /* it has its place */
 	}
-	if (c.failed)
-		return ERR_CORRUPT;
 	for (size_t i = 0; i < count; i++) {
 		memcpy(all + len, encoded[i].ptr, encoded[i].len);
 		len += encoded[i].len;
@@ -224,9 +238,34 @@ static bool needs_match(enum entity_action a)
 	return a == ENTITY_REPLACE || a == ENTITY_MERGE || a == ENTITY_DELETE;
 }
 
-/* Asks every question of one operation and prepares its result; puts nothing. */
-static enum err judge(struct txn *t, struct entity_write *w)
+static bool is_merge(enum entity_action a)
 {
+	return a == ENTITY_MERGE || a == ENTITY_INSERT_OR_MERGE;
+}
+
+/* Merges into the entity whose first row was read. In a batch the old properties lie in memory that the next merge
+ * takes over, and what reading took since `before` is given back: results alone can be all that a commit holds. */
+static enum err merge_into(struct txn *t, struct entity_batch *b, struct entity_write *w, struct slice record,
+			   struct arena_mark before)
+{
+	unsigned parts;
+	uint64_t ticks;
+	struct slice old;
+	if (b->old) {
+		TRY(entity_head_decode(record, &parts, &ticks, &old));
+		TRY(join_parts(t, w->key, parts, ticks, old, b->old, &old));
+		arena_rewind(txn_arena(t), before);
+	} else {
+		TRY(entity_read_properties(t, w->key, record, &ticks, &old));
+	}
+	TRY(merge(t, old, w->properties, &w->result));
+	return entity_size_check(w->partition_key, w->row_key, w->result);
+}
+
+/* Asks every question of one operation and prepares its result; puts nothing. */
+static enum err judge(struct txn *t, struct entity_batch *b, struct entity_write *w)
+{
+	struct arena_mark before = arena_mark(txn_arena(t));
 	struct slice record;
 	uint64_t old_ticks = 0;
 	w->result = w->properties;
@@ -245,15 +284,33 @@ static enum err judge(struct txn *t, struct entity_write *w)
 		TRY(entity_head_decode(record, &w->old_parts, &old_ticks, &piece));
 		if (needs_match(w->action) && !w->match_any && w->match_ticks != old_ticks)
 			return ERR_UPDATE_CONDITION_NOT_SATISFIED;
-		if (w->action == ENTITY_MERGE || w->action == ENTITY_INSERT_OR_MERGE) {
-			struct slice old = piece;
-			if (w->old_parts)
-				TRY(read_parts(t, w->key, w->old_parts, old_ticks, piece, &old));
-			TRY(merge(t, old, w->properties, &w->result));
-			TRY(entity_size_check(w->partition_key, w->row_key, w->result));
-		}
+		if (is_merge(w->action))
+			TRY(merge_into(t, b, w, record, before));
+		else
+			arena_rewind(txn_arena(t), before);
 	}
 	w->ticks = etag_next(txn_now(t), old_ticks);
+	return ERR_OK;
+}
+
+/* In order, up to the first refusal, whose position is in b->failed. Small merges into many large entities write all of
+ * those again; ERR_LIMIT as soon as that is more than a commit holds. */
+static enum err judge_all(struct txn *t, struct entity_batch *b)
+{
+	size_t bytes = 0;
+	b->old = NULL;
+	for (size_t i = 0; i < b->count; i++) {
+		b->failed = i;
+		if (!b->old && b->count > 1 && is_merge(b->write[i].action)) {
+			b->old = arena_alloc(txn_arena(t), joined_max(ENTITY_PARTS_MAX));
+			if (!b->old)
+				return ERR_NO_MEMORY;
+		}
+		TRY(judge(t, b, &b->write[i]));
+		bytes += b->write[i].result.len;
+		if (bytes > LIMIT_COMMIT_BYTES)
+			return ERR_LIMIT;
+	}
 	return ERR_OK;
 }
 
@@ -264,43 +321,45 @@ static size_t put_le64(char *dst, uint64_t v)
 	return 8;
 }
 
-static enum err put_rows(struct txn *t, const struct entity_write *w, unsigned *ret_parts)
+static size_t piece_bytes(struct slice rest)
+{
+	return rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
+}
+
+/* `row` has room for the head and the longest piece; txn_put copies it, so it serves for one row after the other. */
+static enum err put_rows(struct txn *t, const struct entity_write *w, char *row, unsigned *ret_parts)
 {
 	struct slice rest = w->result;
 	size_t extra = rest.len > ENTITY_PART_BYTES ? rest.len - ENTITY_PART_BYTES : 0;
 	unsigned parts = (unsigned)((extra + ENTITY_PART_BYTES - 1) / ENTITY_PART_BYTES);
 	assert(parts <= ENTITY_PARTS_MAX);
-	size_t piece = rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
-	char *record = arena_alloc(txn_arena(t), ENTITY_HEAD_BYTES + piece);
-	if (!record)
-		return ERR_NO_MEMORY;
-	record[0] = RECORD_VERSION;
-	record[1] = (char)parts;
-	put_le64(record + 2, w->ticks);
-	memcpy(record + ENTITY_HEAD_BYTES, rest.ptr, piece);
-	TRY(txn_put(t, w->key, slice_make(record, ENTITY_HEAD_BYTES + piece)));
+	size_t piece = piece_bytes(rest);
+	row[0] = RECORD_VERSION;
+	row[1] = (char)parts;
+	put_le64(row + 2, w->ticks);
+	memcpy(row + ENTITY_HEAD_BYTES, rest.ptr, piece);
+	TRY(txn_put(t, w->key, slice_make(row, ENTITY_HEAD_BYTES + piece)));
 	rest = slice_from(rest, piece);
 	struct key k;
 	for (unsigned i = 1; i <= parts; i++) {
-		/* txn_put has copied the piece before: the same memory serves again. */
-		piece = rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
-		put_le64(record + 1, w->ticks);
-		memcpy(record + PART_HEAD_BYTES, rest.ptr, piece);
+		piece = piece_bytes(rest);
+		put_le64(row + 1, w->ticks);
+		memcpy(row + PART_HEAD_BYTES, rest.ptr, piece);
 		part_key(&k, w->key, i);
-		TRY(txn_put(t, key_slice(&k), slice_make(record, PART_HEAD_BYTES + piece)));
+		TRY(txn_put(t, key_slice(&k), slice_make(row, PART_HEAD_BYTES + piece)));
 		rest = slice_from(rest, piece);
 	}
 	*ret_parts = parts;
 	return ERR_OK;
 }
 
-static enum err put_all(struct txn *t, const struct entity_write *w)
+static enum err put_all(struct txn *t, const struct entity_write *w, char *row)
 {
 	unsigned parts = 0;
 	if (w->action == ENTITY_DELETE)
 		TRY(txn_del(t, w->key));
 	else
-		TRY(put_rows(t, w, &parts));
+		TRY(put_rows(t, w, row, &parts));
 	struct key k;
 	for (unsigned i = parts + 1; i <= w->old_parts; i++) {
 		part_key(&k, w->key, i);
@@ -309,13 +368,23 @@ static enum err put_all(struct txn *t, const struct entity_write *w)
 	return ERR_OK;
 }
 
-/* Small merges into many large entities write all of those again: more than a commit holds. What was sent is not too
- * large then, but what it asks for is. */
 static enum err carry_out(struct txn *t, const struct entity_batch *b)
 {
-	enum err e = ERR_OK;
-	for (size_t i = 0; i < b->count && !e; i++)
-		e = put_all(t, &b->write[i]);
+	size_t longest = 0;
+	for (size_t i = 0; i < b->count; i++)
+		if (piece_bytes(b->write[i].result) > longest)
+			longest = piece_bytes(b->write[i].result);
+	char *row = arena_alloc(txn_arena(t), ENTITY_HEAD_BYTES + longest);
+	if (!row)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < b->count; i++)
+		TRY(put_all(t, &b->write[i], row));
+	return ERR_OK;
+}
+
+/* More than a commit holds: what was sent is not too large then, but what it asks for is. */
+static enum err limit_error(enum err e)
+{
 	return e == ERR_LIMIT ? ERR_REQUEST_BODY_TOO_LARGE : e;
 }
 
@@ -332,28 +401,29 @@ enum err entity_write_apply(struct txn *t, void *call)
 	b->failed = 0;
 	b->refused = ERR_OK;
 	TRY(generation_require(t, gone_error(&b->write[0])));
-	for (size_t i = 0; i < b->count; i++) {
-		b->failed = i;
-		TRY(judge(t, &b->write[i]));
-	}
-	return carry_out(t, b);
+	enum err e = judge_all(t, b);
+	return limit_error(e ? e : carry_out(t, b));
+}
+
+enum err entity_batch_judge(struct txn *t, void *call)
+{
+	struct entity_batch *b = call;
+	assert(b->count > 0 && b->count <= BATCH_OPS_MAX);
+	b->failed = 0;
+	b->refused = ERR_OK;
+	enum err e = generation_require(t, ERR_TABLE_NOT_FOUND);
+	if (!e)
+		e = judge_all(t, b);
+	/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole. */
+	if (e <= ERR_SYNTAX || err_info(e)->http_status >= 500)
+		return limit_error(e);
+	b->refused = e;
+	return ERR_OK;
 }
 
 enum err entity_batch_apply(struct txn *t, void *call)
 {
 	struct entity_batch *b = call;
-	assert(b->count > 0 && b->count <= BATCH_OPS_MAX);
-	b->failed = 0;
-	b->refused = generation_require(t, ERR_TABLE_NOT_FOUND);
-	for (size_t i = 0; i < b->count && !b->refused; i++) {
-		b->failed = i;
-		b->refused = judge(t, &b->write[i]);
-	}
-	if (b->refused) {
-		/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole.
-		 */
-		bool own = b->refused > ERR_SYNTAX && err_info(b->refused)->http_status < 500;
-		return own ? ERR_OK : b->refused;
-	}
-	return carry_out(t, b);
+	TRY(entity_batch_judge(t, call));
+	return b->refused ? ERR_OK : limit_error(carry_out(t, b));
 }

@@ -95,15 +95,20 @@ struct entity_write {
 
 /* A call that BEGINS with this struct runs entity_write_apply (the first refusal is the answer, with its position in
  * `failed`) or entity_batch_apply (the refusal is in `refused`, the transaction changes nothing and is itself ERR_OK,
- * so that the front end can answer in the operation's own words). Each entity stands at most once in a batch. */
+ * so that the front end can answer in the operation's own words). Each entity stands at most once in a batch. Results
+ * that do not fit a commit together are ERR_REQUEST_BODY_TOO_LARGE of the whole. */
 struct entity_batch {
 	struct entity_write *write;
 	size_t count;
 	/* out */
 	size_t failed;
 	enum err refused;
+	/* private to the apply */
+	char *old;
 };
 enum err entity_write_apply(struct txn *, void *entity_batch);
 enum err entity_batch_apply(struct txn *, void *entity_batch);
+/* What entity_batch_apply would refuse, and nothing else: for a snapshot. */
+enum err entity_batch_judge(struct txn *, void *entity_batch);
 
 #endif

@@ -105,7 +105,8 @@ enum err table_query_apply(struct txn *t, void *call)
 	q->matched = 0;
 	q->scanned = 0;
 	q->more = false;
-	for (size_t i = 0; i < q->plan->count && !q->more; i++) {
+	/* A page of none is no reason to come again. */
+	for (size_t i = 0; i < q->plan->count && q->limit && !q->more; i++) {
 		const struct plan_range *r = &q->plan->range[i];
 		struct slice from = r->from;
 		if (slice_is_set(q->from) && slice_cmp(q->from, from) > 0)

@@ -487,6 +487,48 @@ static void test_batch_past_a_commit(void **state)
 	assert_true(find(b, "p", rk[29], &g) && g.properties.len > large.len);
 }
 
+/* What a batch of all operations of one kind answers with the memory of a request. */
+static enum err judge_in_request(struct bench *b, struct entity_write *w, enum entity_action action, struct slice run)
+{
+	struct entity_batch batch = { .write = w, .count = BATCH_OPS_MAX };
+	struct arena arena;
+	for (size_t i = 0; i < BATCH_OPS_MAX; i++) {
+		w[i].action = action;
+		w[i].properties = run;
+		w[i].match_any = true;
+	}
+	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+	enum err e = store_read(b->store, b->partition, entity_batch_apply, &batch, &arena);
+	assert_int_equal(batch.refused, ERR_OK);
+	arena_fini(&arena);
+	return e;
+}
+
+/* The entities of a batch together are larger than a request's memory: only what is to be written counts. */
+static void test_batch_of_large_entities(void **state)
+{
+	enum { TEXT_BYTES = 480 * 1024 };
+	_Static_assert((uint64_t)BATCH_OPS_MAX * TEXT_BYTES > LIMIT_REQUEST_ARENA_BYTES, "they do not fit");
+	struct bench *b = *state;
+	static struct entity_write w[BATCH_OPS_MAX];
+	static char rk[BATCH_OPS_MAX][16];
+	char *text = arena_alloc(&b->arena, TEXT_BYTES + 1);
+	memset(text, 'z', TEXT_BYTES);
+	text[TEXT_BYTES] = 0;
+	struct slice large = run_of(b, "t", text, 1), add = run_of(b, "s", "x", 2), shrink = run_of(b, "t", "x", 2);
+	for (int i = 0; i < BATCH_OPS_MAX; i++) {
+		snprintf(rk[i], sizeof rk[i], "%03d", i);
+		w[i] = change(b, ENTITY_INSERT, "p", rk[i], large);
+		struct arena_mark mark = arena_mark(&b->arena);
+		assert_int_equal(apply_one(b, &w[i]), ERR_OK);
+		arena_rewind(&b->arena, mark);
+	}
+	assert_int_equal(judge_in_request(b, w, ENTITY_MERGE, add), ERR_REQUEST_BODY_TOO_LARGE);
+	assert_int_equal(judge_in_request(b, w, ENTITY_INSERT_OR_MERGE, shrink), ERR_OK);
+	assert_int_equal(judge_in_request(b, w, ENTITY_REPLACE, add), ERR_OK);
+	assert_int_equal(judge_in_request(b, w, ENTITY_DELETE, SLICE("")), ERR_OK);
+}
+
 /* Random operations, alone and in batches, against an array. */
 struct model_row {
 	bool exists;
@@ -584,6 +626,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_batch_refused_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch_of_the_largest, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch_past_a_commit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch_of_large_entities, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
