@@ -485,8 +485,10 @@ static void conn_run_request(struct conn *c, enum driver_state state)
 		}
 		c->window_bytes = 0;
 		conn_continue(c);
+		if (c->state != CONN_BODY) /* the exchange may be gone */
+			return;
 		bool more = ex->framing.chunked || ex->in.len - ex->framing.in_pos < ex->framing.left_bytes;
-		if (c->state == CONN_BODY && more)
+		if (more)
 			conn_deadline(c, timeout_or(timeouts(c)->body_idle_ms, LIMIT_BODY_IDLE_MS));
 		return;
 	}

@@ -160,8 +160,10 @@ static enum driver_state driver_steps(struct exchange *ex)
 			return DRIVER_PARKED;
 		case STEP_CALL:
 			e = s->call(r);
-			if (e == ERR_OK && r->children_pending)
+			if (r->children_pending) { /* also those that began before it failed */
+				ex->async_error = e;
 				return DRIVER_PARKED;
+			}
 			break;
 		case STEP_WORK:
 			e = step_work(ex);
@@ -177,7 +179,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 
 enum driver_state driver_continue(struct exchange *ex)
 {
-	return driver_steps(ex);
+	return ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error);
 }
 
 static enum err not_built(struct request *r)

@@ -2,7 +2,10 @@
  * What a committer needs before its first group: the time of the last one, or, where outcomes can be unknown, a number
  * of its own. */
 #include "base/bytes.h"
+#include "base/log.h"
 #include "store/store_int.h"
+
+#define CLOCK_AHEAD_TICKS (60 * TICKS_PER_SECOND)
 
 static enum err read_u64(struct store *s, struct slice key, struct arena *arena, uint64_t *ret)
 {
@@ -57,6 +60,16 @@ static enum err take_instance(struct store *s, struct arena *arena, enum outcome
 	return ERR_OK;
 }
 
+/* The time of a commit never runs backwards, so one that was made while the clock was wrong holds all later ones. */
+static void warn_of_time(struct store *s, uint64_t stored)
+{
+	uint64_t now = clock_now(s->clock);
+	if (stored > now + CLOCK_AHEAD_TICKS)
+		log_warn("the last commit was made %llu s ahead of the clock: leases, hidden messages and all that "
+			 "expires stand still until the clock has caught up; if the clock is wrong now, set it right",
+			 (unsigned long long)((stored - now) / TICKS_PER_SECOND));
+}
+
 enum err committer_prepare(struct store *s)
 {
 	struct arena scratch;
@@ -66,6 +79,8 @@ enum err committer_prepare(struct store *s)
 		uint64_t ticks = 0;
 		err = read_u64(s, STORE_CLOCK_KEY, &scratch, &ticks);
 		atomic_store(&s->last_ticks, ticks);
+		if (err == ERR_OK)
+			warn_of_time(s, ticks);
 	} else {
 		/* A try whose outcome is unknown burns a number; only one that is known to be ours is used. */
 		enum outcome o = OUTCOME_CONFLICT;
