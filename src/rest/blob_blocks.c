@@ -163,7 +163,7 @@ static enum err parse_get_list(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_plain(r, &c->target));
+	TRY(blob_target_plain_any(r, &c->target));
 	bool all = slice_eq_nocase(type, SLICE("all"));
 	c->uncommitted = all || slice_eq_nocase(type, SLICE("uncommitted"));
 	c->committed = all || !c->uncommitted;

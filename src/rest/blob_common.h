@@ -13,11 +13,14 @@ enum err blob_find_container(struct request *, struct resource *ret, struct slic
 /* As above for an object: checks the blob's name too. */
 enum err blob_find(struct request *, struct slice *ret_partition) MUST_CHECK;
 
-/* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. */
+/* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. What
+ * was never changes: a write that names a snapshot or version is refused, unless it is one of those that may (_any). */
 enum err blob_target_read(struct request *, struct blob_target *ret) MUST_CHECK;
 enum err blob_target_write(struct request *, struct blob_target *ret) MUST_CHECK;
+enum err blob_target_write_any(struct request *, struct blob_target *ret) MUST_CHECK;
 /* Without conditional headers (Put Block, tiers, tags ...): those given are refused. */
 enum err blob_target_plain(struct request *, struct blob_target *ret) MUST_CHECK;
+enum err blob_target_plain_any(struct request *, struct blob_target *ret) MUST_CHECK;
 
 /* The x-ms-blob-content-* headers; with standard_type Content-Type counts where x-ms-blob-content-type is missing. */
 enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;

@@ -42,8 +42,9 @@ static inline const struct uuid *target_lease_id(const struct blob_target *t)
 enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
 /* Lease, conditions and tags of a read of `b`. */
 enum err blob_check_read(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
-/* Lease, conditions, tags and immutability of a write that changes `b` (b exists). unmet: ERR_CONDITION_NOT_MET as a
- * rule. */
+/* Lease, conditions, tags and immutability of a write that removes `b`: the base, a snapshot or a version. */
+enum err blob_check_delete(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* The same for a write that changes `b`: only the base ever changes. */
 enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 /* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
  * service does. */

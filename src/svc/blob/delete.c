@@ -102,7 +102,7 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 	TRY(e);
 	if (b.deleted_ticks && !c->permanent)
 		return ERR_BLOB_NOT_FOUND;
-	TRY(blob_check_write(txn, &c->target, &b));
+	TRY(blob_check_delete(txn, &c->target, &b));
 	return drop_history(txn, c, &b);
 }
 
@@ -143,7 +143,7 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	if (c->target.snapshot_ticks || c->target.version_ticks)
 		return delete_history(txn, c);
 	TRY(blob_load(txn, &c->target, &b));
-	TRY(blob_check_write(txn, &c->target, &b));
+	TRY(blob_check_delete(txn, &c->target, &b));
 	/* Deleting the destination of a running copy ends the copy: its worker finds the blob gone. */
 	enum err e = history_mark_get(txn, c->target.name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
