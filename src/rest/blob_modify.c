@@ -175,6 +175,7 @@ static enum err parse_delete(struct request *r)
 	struct blob_delete_call *c = &d->del;
 	r->call = d;
 	TRY(blob_target_write_any(r, &c->target));
+	TRY(conditional_parse_tier(r, &c->tier_conditions));
 	TRY(parse_delete_snapshots(r, c));
 	if (slice_is_set(type)) {
 		if (!slice_eq_nocase(type, SLICE("permanent")) ||

@@ -226,6 +226,24 @@ describe('tiers', () => {
 		assert.equal((await b.head(path, {}, { snapshot })).headers['x-ms-access-tier'], 'Cool');
 		assert.equal((await b.head(path)).headers['x-ms-access-tier'], 'Hot');
 	});
+	test('a delete that asks when the tier changed', async () => {
+		const path = fresh();
+		expectStatus(await b.put(path, 'x'), 201);
+		const day = 86400_000, at = (ms) => new Date(server.now() + ms).toUTCString();
+		const since = (ms) => ({ 'x-ms-access-tier-if-modified-since': at(ms) });
+		const notSince = (ms) => ({ 'x-ms-access-tier-if-unmodified-since': at(ms) });
+		expectError(await b.delete(path, since(-day)), 412, 'ConditionNotMet'); // nobody ever set it
+		expectStatus(await tier(path, 'Cool'), 200);
+		expectError(await b.delete(path, since(day)), 412, 'ConditionNotMet');
+		expectError(await b.delete(path, notSince(-day)), 412, 'ConditionNotMet');
+		expectError(await b.delete(path, { ...since(-day), ...notSince(-day) }), 412, 'ConditionNotMet');
+		for (const name of Object.keys({ ...since(0), ...notSince(0) })) expectError(await b.delete(path, { [name]: 'then' }), 400, 'InvalidHeaderValue');
+		const snapshot = await b.snapshot(path);
+		expectStatus(await tier(path, 'Hot', {}, { snapshot }), 200);
+		expectError(await b.delete(path, notSince(-day), { snapshot }), 412, 'ConditionNotMet');
+		expectStatus(await b.delete(path, since(-day), { snapshot }), 202);
+		expectStatus(await b.delete(path, { ...since(-day), ...notSince(day) }), 202);
+	});
 	test('refusals', async () => {
 		const path = fresh(), page = fresh(), append = fresh();
 		expectError(await tier(path, 'Hot'), 404, 'BlobNotFound');

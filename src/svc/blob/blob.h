@@ -140,6 +140,7 @@ enum err blob_apply_lease(struct txn *, void *call);
 enum delete_snapshots { DELETE_SNAPSHOTS_NONE, DELETE_SNAPSHOTS_INCLUDE, DELETE_SNAPSHOTS_ONLY };
 struct blob_delete_call {
 	struct blob_target target;
+	struct conditions tier_conditions; /* times only: of the last change of the tier */
 	enum delete_snapshots snapshots;
 	bool permanent;
 	bool permanent_allowed;
