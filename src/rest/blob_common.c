@@ -148,8 +148,15 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 /* --- hashes of the body
  * ------------------------------------------------------------------------------------------------ */
 
+enum err body_refuse_structured(struct request *r)
+{
+	struct slice v = request_header(r, "x-ms-structured-body");
+	return slice_is_set(v) ? fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-structured-body", v) : ERR_OK;
+}
+
 enum err body_checks_parse(struct request *r, struct body_checks *ret)
 {
+	TRY(body_refuse_structured(r));
 	struct body_checks c = { .md5_text = request_header(r, "Content-MD5"),
 				 .crc64_text = request_header(r, "x-ms-content-crc64") };
 	c.has_md5 = slice_is_set(c.md5_text) && c.md5_text.len;

@@ -32,6 +32,8 @@ struct body_checks {
 	struct slice md5_text, crc64_text;
 };
 enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK;
+/* x-ms-structured-body frames a body and carries its checksums within: that is not built, and no frame is content. */
+enum err body_refuse_structured(struct request *) MUST_CHECK;
 /* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
 enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
 /* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */

@@ -313,6 +313,21 @@ describe('not built, and says so', () => {
 		assert.ok(rename.status >= 400 && rename.code, `${rename.status}`);
 		expectError(await b.comp(path, 'expiry', { 'x-ms-expiry-option': 'NeverExpire' }), 400, 'HierarchicalNamespaceNotEnabled');
 	});
+	test('structured bodies', async () => {
+		const framed = { 'x-ms-structured-body': 'XSM/1.0; properties=crc64', 'x-ms-structured-content-length': 1 };
+		const block = fresh(), page = fresh(), append = fresh();
+		expectStatus(await b.put(block, 'x'), 201);
+		expectStatus(await b.pageBlob(page, 512), 201);
+		expectStatus(await b.appendBlob(append), 201);
+		expectError(await b.put(block, 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.block(block, 'id', 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.blockList(block, [], framed), 400, 'UnsupportedHeader');
+		expectError(await b.pages(page, 0, Buffer.alloc(512), framed), 400, 'UnsupportedHeader');
+		expectError(await b.append(append, 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.get(block, { 'x-ms-structured-body': 'XSM/1.0; properties=crc64' }), 400, 'UnsupportedHeader');
+		assert.equal((await b.get(block)).text, 'x');
+		assert.equal((await b.get(append)).text, '');
+	});
 	test('customer keys and encryption scopes', async () => {
 		const key = random(32).toString('base64');
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-encryption-key': key, 'x-ms-encryption-key-sha256': key, 'x-ms-encryption-algorithm': 'AES256' }), 400);
