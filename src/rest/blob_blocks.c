@@ -4,6 +4,7 @@
 #include "rest/fault_xml.h"
 #include "rest/server.h"
 #include "svc/blob/stage.h"
+#include "svc/blob/state.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
 #include "wire/xml.h"
@@ -95,6 +96,7 @@ static enum err parse_list(struct request *r)
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(blob_http_parse(r, false, &c->list.put.http));
 	TRY(blob_put_headers_parse(r, &c->list.put));
+	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
 	TRY(blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_put_block_list);
 	return ERR_OK;

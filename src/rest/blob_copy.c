@@ -11,6 +11,7 @@
 #include "rest/copy_source.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
+#include "svc/blob/state.h"
 #include "wire/hash.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
@@ -233,6 +234,7 @@ static enum err decide(struct request *r)
 	struct copy_call *c = r->call;
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
+	TRY(blob_check_tier(c->copy.put.type, c->copy.put.tier));
 	uint64_t length = c->found->length;
 	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;

@@ -256,6 +256,27 @@ describe('tiers', () => {
 		for (const other of [page, append]) expectError(await tier(other, 'Cool'), 400, 'AccessTierNotSupportedForBlobType');
 		expectError(await tier(path, 'P10'), 400, 'AccessTierNotSupportedForBlobType');
 	});
+	test('given with the write: those the type has', async () => {
+		const none = 'AccessTierNotSupportedForBlobType';
+		const block = fresh(), page = fresh(), append = fresh(), to = fresh();
+		const cool = { 'x-ms-access-tier': 'Cool' }, archive = { 'x-ms-access-tier': 'Archive' }, premium = { 'x-ms-access-tier': 'P10' };
+		for (const headers of [cool, archive, premium]) expectError(await b.appendBlob(append, headers), 400, none);
+		for (const headers of [cool, archive]) expectError(await b.pageBlob(page, 512, headers), 400, none);
+		expectError(await b.put(block, 'x', premium), 400, none);
+		expectError(await b.blockList(block, [], premium), 400, none);
+		for (const path of [append, page, block]) expectError(await b.head(path), 404, 'BlobNotFound');
+		expectStatus(await b.appendBlob(append), 201);
+		expectStatus(await b.pageBlob(page, 512, premium), 201);
+		expectStatus(await b.put(block, 'x', cool), 201);
+		for (const [from, headers] of [[append, archive], [append, premium], [page, archive], [block, premium]]) {
+			expectError(await b.copy(to, b.url(from), headers), 400, none);
+			expectError(await b.head(to), 404, 'BlobNotFound');
+		}
+		expectError(await b.copy(to, b.url(block), { 'x-ms-requires-sync': 'true', ...premium }), 400, none);
+		expectError(await b.copy(to, b.url(append), { 'x-ms-blob-type': 'BlockBlob', ...premium }), 400, none);
+		expectStatus(await b.copy(to, b.url(block), archive), 202);
+		expectStatus(await b.copy(fresh(), b.url(page), premium), 202);
+	});
 });
 
 describe('special containers', () => {

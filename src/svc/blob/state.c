@@ -207,13 +207,17 @@ void blob_settle(struct blob *b, uint64_t now)
 	b->rehydrate = REHYDRATE_NONE;
 }
 
+enum err blob_check_tier(enum blob_type type, enum blob_tier tier)
+{
+	bool suits = tier == TIER_NONE || (type == BLOB_BLOCK && tier < TIER_PREMIUM_FIRST) ||
+		     (type == BLOB_PAGE && tier >= TIER_PREMIUM_FIRST);
+	return suits ? ERR_OK : ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+}
+
 static enum err set_tier(struct blob_state_call *c, uint64_t now)
 {
 	struct blob *b = &c->blob;
-	bool archive_tiers =
-		c->tier == TIER_HOT || c->tier == TIER_COOL || c->tier == TIER_COLD || c->tier == TIER_ARCHIVE;
-	if (b->type == BLOB_APPEND || (b->type == BLOB_BLOCK) != archive_tiers)
-		return ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+	TRY(blob_check_tier(b->type, c->tier));
 	enum blob_rehydrate goal = c->tier == TIER_HOT	  ? REHYDRATE_TO_HOT
 				   : c->tier == TIER_COOL ? REHYDRATE_TO_COOL
 							  : REHYDRATE_TO_COLD;
