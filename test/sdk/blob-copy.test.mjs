@@ -372,6 +372,20 @@ describe('leases', () => {
 	});
 });
 
+// What the destination of a copy refuses, of any type.
+const changes = (path) => ({
+	'Put Blob': () => b.put(path, 'x'),
+	'Put Block': () => b.block(path, 'id', 'x'),
+	'Set Blob Metadata': () => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' }),
+	'Set Blob Properties': () => b.comp(path, 'properties', { 'x-ms-blob-content-type': 'a/b' }),
+	'Set Blob Tags': () => b.comp(path, 'tags', {}, '<Tags><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tags>'),
+	'Set Blob Tier': () => b.comp(path, 'tier', { 'x-ms-access-tier': 'Cool' }),
+	'Set Blob Legal Hold': () => b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'true' }),
+	'Snapshot Blob': () => b.comp(path, 'snapshot'),
+	'Lease Blob': () => b.lease(path, 'acquire', { 'x-ms-lease-duration': 15 }),
+	'Lease Blob, break': () => b.lease(path, 'break'),
+});
+
 describe('a copy that takes its time', () => {
 	let large;
 	const SIZE = scaled(48, 16) * MIB;
@@ -398,13 +412,13 @@ describe('a copy that takes its time', () => {
 	test('while it is pending', async () => {
 		const to = fresh(away);
 		const r = await start(to);
-		const pending = async (answer) => {
-			const a = await answer;
+		const pending = async (name, call) => {
+			const a = await call();
 			// The machine may have been faster than the test: then there is nothing pending to run into.
-			if ((await b.head(to)).headers['x-ms-copy-status'] === 'pending' || a.status >= 400) expectError(a, 409, 'PendingCopyOperation');
+			if ((await b.head(to)).headers['x-ms-copy-status'] === 'pending') assert.deepEqual([a.status, a.code], [409, 'PendingCopyOperation'], name);
 		};
-		await pending(b.copy(to, large.url));
-		await pending(b.comp(to, 'snapshot'));
+		await pending('Copy Blob', () => b.copy(to, large.url));
+		await Promise.all(Object.entries(changes(to)).map(([name, call]) => pending(name, call)));
 		const abort = await b.comp(to, 'copy', { 'x-ms-copy-action': 'abort' }, undefined, { copyid: r.headers['x-ms-copy-id'] });
 		if (abort.status === 204) {
 			const p = expectStatus(await b.head(to), 200);
@@ -617,9 +631,31 @@ describe('incremental copy', () => {
 		const two = await b.snapshot(from);
 		expectStatus(await copy(b.url(from, { snapshot: two })), 202);
 		await settled(to);
-		assert.equal((await b.get(to)).body[512], 2);
+		const next = (await b.head(to)).headers['x-ms-copy-destination-snapshot'];
+		assert.equal((await b.get(to, {}, { snapshot: next })).body[512], 2);
 		assert.equal((await b.get(to, {}, { snapshot: kept })).body[512], 0);
+		assert.deepEqual(await b.ranges(to, { snapshot: next }), [[0, 1023]]);
 		expectStatus(await copy(b.url(from, { snapshot: one })), 409);
 		expectError(await copy(b.url(from)), 409, 'IncrementalCopySourceMustBeSnapshot');
+	});
+	test('the destination knows properties, the next copy and delete', async () => {
+		const from = fresh(), to = fresh();
+		expectStatus(await b.pageBlob(from, 512), 201);
+		const snapshot = await b.snapshot(from);
+		expectStatus(await b.comp(to, 'incrementalcopy', { 'x-ms-copy-source': b.url(from, { snapshot }) }), 202);
+		const p = await settled(to);
+		const refused = {
+			'Get Blob': () => b.get(to),
+			'Get Page Ranges': () => b.get(to, {}, { comp: 'pagelist' }),
+			'Put Page': () => b.pages(to, 0, Buffer.alloc(512)),
+			...changes(to),
+		};
+		for (const [name, call] of Object.entries(refused)) {
+			const r = await call();
+			assert.deepEqual([r.status, r.code], [409, 'OperationNotAllowedOnIncrementalCopyBlob'], name);
+		}
+		expectError(await b.copy(fresh(), b.url(to)), 409, 'OperationNotAllowedOnIncrementalCopyBlob');
+		assert.equal(expectStatus(await b.head(to), 200).etag, p.etag);
+		expectStatus(await b.delete(to, { 'x-ms-delete-snapshots': 'include' }), 202);
 	});
 });

@@ -20,8 +20,6 @@ static enum err load_append(struct txn *txn, struct blob_append_call *c)
 	TRY(blob_check_write(txn, &c->target, &c->blob));
 	if (c->blob.type != BLOB_APPEND)
 		return ERR_INVALID_BLOB_TYPE;
-	if (c->blob.copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
 	return c->has_position && c->position != c->blob.length_bytes ? ERR_APPEND_POSITION_CONDITION_NOT_MET : ERR_OK;
 }
 
