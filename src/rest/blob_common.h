@@ -41,6 +41,8 @@ void body_checks_put_headers(struct request *, bool md5, bool crc64);
 
 struct blob_put_page_call;
 struct blob_append_call;
+/* The longest block that Append Block takes, by version. */
+uint64_t blob_append_limit(uint32_t version);
 /* x-ms-blob-condition-appendpos, -maxsize. */
 enum err blob_append_conditions_parse(struct request *, struct blob_append_call *) MUST_CHECK;
 /* Range or x-ms-range of whole pages, at most 4 MiB unless the call clears. */

@@ -8,8 +8,8 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { scaled, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { blobSas } from '../lib/sign.mjs';
-import { elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
-import { Blobs, base64, crc64, random, uuid } from '../lib/blob.mjs';
+import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
+import { Blobs, base64, crc64, random, range, uuid } from '../lib/blob.mjs';
 
 const MIB = 1024 * 1024;
 const OTHER = 'otheraccount';
@@ -595,6 +595,39 @@ describe('from URL', () => {
 		expectError(await append({ 'x-ms-blob-condition-maxsize': 2011 }), 412, 'MaxBlobSizeConditionNotMet');
 		expectError(await append({ 'x-ms-source-content-md5': md5('x') }), 400, 'Md5Mismatch');
 		assert.ok((await b.get(to)).body.equals(Buffer.concat([bytes.subarray(10, 20), bytes])));
+	});
+	test('blocks as long as the plain operations take them', async () => {
+		const from = fresh(), to = fresh();
+		await container.getBlockBlobClient(from.split('/')[2]).uploadData(random(100 * MIB + 1024), { blockSize: 50 * MIB });
+		expectStatus(await b.appendBlob(to), 201);
+		const ask = (comp, version, headers = {}) =>
+			client.put(to, { version, query: { comp, blockid: comp === 'block' ? base64('a') : undefined }, headers: { 'x-ms-copy-source': b.url(from), ...headers } });
+		const tooLarge = (r, limit) => assert.equal(element(expectError(r, 413, 'RequestBodyTooLarge').text, 'MaxLimit'), String(limit));
+		tooLarge(await ask('appendblock', '2021-12-02', { 'x-ms-source-range': range(0, 4 * MIB + 1) }), 4 * MIB);
+		expectStatus(await ask('appendblock', '2021-12-02', { 'x-ms-source-range': range(0, 4 * MIB) }), 201);
+		tooLarge(await ask('appendblock', '2023-11-03'), 100 * MIB);
+		expectStatus(await ask('appendblock', '2023-11-03', { 'x-ms-source-range': range(0, 4 * MIB + 1) }), 201);
+		assert.equal((await b.head(to)).headers['content-length'], String(8 * MIB + 1));
+		expectStatus(await b.put(to, 'x'), 201);
+		tooLarge(await ask('block', '2018-11-09'), 100 * MIB);
+		expectStatus(await ask('block', '2018-11-09', { 'x-ms-source-range': range(0, 100 * MIB) }), 201);
+		expectStatus(await ask('block', '2020-04-08'), 201);
+	});
+	test('a source range is from here to there, or to the end', async () => {
+		const bytes = random(2048), from = await source(bytes), append = fresh(), page = fresh();
+		expectStatus(await b.appendBlob(append), 201);
+		expectStatus(await b.pageBlob(page, 2048), 201);
+		const url = { 'x-ms-copy-source': b.url(from) };
+		for (const bad of ['bytes=-5', 'bytes=5', 'bytes=9-5', 'bytes=a-b', 'bytes=0-1,3-4', 'items=0-5', '0-5', 'bytes=0-5x', '']) {
+			const headers = { ...url, 'x-ms-source-range': bad };
+			expectError(await b.comp(append, 'appendblock', headers), 400, 'InvalidHeaderValue');
+			expectError(await b.comp(fresh(), 'block', headers, undefined, { blockid: base64('a') }), 400, 'InvalidHeaderValue');
+			expectError(await b.comp(page, 'page', { ...headers, 'x-ms-page-write': 'update', 'x-ms-range': range(0, 2048) }), 400, 'InvalidHeaderValue');
+		}
+		assert.equal((await b.head(append)).headers['content-length'], '0');
+		assert.ok((await b.get(page)).body.equals(Buffer.alloc(2048)));
+		expectStatus(await b.comp(append, 'appendblock', { ...url, 'x-ms-source-range': 'bytes=2000-' }), 201);
+		assert.ok((await b.get(append)).body.equals(bytes.subarray(2000)));
 	});
 	test('Put Page From URL', async () => {
 		const bytes = random(2048);

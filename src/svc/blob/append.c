@@ -28,6 +28,8 @@ enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, c
 {
 	struct key k;
 	struct buf b;
+	if (count > UINT16_MAX || length_bytes > UINT32_MAX)
+		return ERR_LIMIT;
 	block_key(&k, content_id, offset);
 	buf_init(&b, LIMIT_VALUE_BYTES);
 	row_extents_encode(&b, extents, (uint16_t)count);
