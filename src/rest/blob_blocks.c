@@ -129,6 +129,8 @@ static enum err parse_list_body(struct request *r)
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "BlockList"))
 		return fault_xml_reason(r, "The root element must be BlockList.");
+	if (xml_has_text(root)) /* taken for an empty list it would make an empty blob */
+		return fault_xml_reason(r, "BlockList holds elements, not text.");
 	for (struct xml_node *n = root->child; n; n = n->next)
 		count++;
 	if (count > BLOCKS_COMMITTED_MAX)
