@@ -112,7 +112,12 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
 	if (e == ERR_BLOB_NOT_FOUND)
 		return ERR_OK;
 	TRY(blob_check_copy(&old));
-	return old.type != BLOB_BLOCK ? ERR_INVALID_BLOB_TYPE : ERR_OK;
+	if (old.type != BLOB_BLOCK)
+		return ERR_INVALID_BLOB_TYPE;
+	/* The blob is as it was, but a lease that is over forgets its id, as at every write. */
+	bool held = old.lease.held;
+	lease_note_write(&old.lease, txn_now(txn));
+	return held != old.lease.held ? blob_put(txn, &old) : ERR_OK;
 }
 
 static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
