@@ -132,6 +132,27 @@ static void test_pending(void **state)
 	}
 }
 
+/* A blob of no length, that can be written again. */
+static void test_aborted(void **state)
+{
+	for (int type = BLOB_BLOCK; type <= BLOB_APPEND; type++) {
+		struct bench b;
+		bench_open(&b, (enum blob_type)type);
+		assert_int_equal(look(&b).length_bytes, type == BLOB_PAGE ? LENGTH : 0);
+		struct blob_abort_copy_call abort = { .target = b.target, .id = b.copy.copy.id, .content_id = 5 };
+		assert_int_equal(run(&b, blob_apply_abort_copy, &abort), ERR_OK);
+		struct blob left = look(&b);
+		assert_int_equal(left.copy.status, COPY_ABORTED);
+		assert_int_equal(left.type, type);
+		assert_int_equal(left.length_bytes, 0);
+		struct blob_modify_call modify = { .target = b.target,
+						   .resize = type == BLOB_PAGE,
+						   .length_bytes = LENGTH };
+		assert_int_equal(run(&b, blob_apply_set_properties, &modify), ERR_OK);
+		bench_close(&b);
+	}
+}
+
 static void test_incremental(void **state)
 {
 	struct bench b;
@@ -163,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_aborted),
 		cmocka_unit_test(test_incremental),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
