@@ -209,6 +209,25 @@ describe('bytes', () => {
 		assert.ok((await b.get(copy, { 'x-ms-range': `bytes=${MIB - 512}-${MIB + 511}` })).body.equals(bytes));
 		for (const path of [append, page]) expectError(await b.copy(fresh(), b.url(path), SYNC), 409, 'InvalidBlobType');
 	});
+	test('x-ms-seal-blob decides over the seal', async () => {
+		const open = fresh(), sealed = fresh();
+		for (const path of [open, sealed]) {
+			expectStatus(await b.appendBlob(path), 201);
+			expectStatus(await b.append(path, 'line'), 201);
+		}
+		expectStatus(await b.comp(sealed, 'seal'), 200);
+		for (const [from, word, state] of [[open, undefined, undefined], [open, 'true', 'true'], [open, 'false', undefined], [sealed, undefined, 'true'], [sealed, 'false', undefined], [sealed, 'true', 'true']]) {
+			const to = fresh();
+			expectStatus(await b.copy(to, b.url(from), { 'x-ms-seal-blob': word }), 202);
+			const p = await settled(to);
+			assert.equal(p.headers['x-ms-blob-sealed'], state, `${from === sealed ? 'sealed' : 'open'}, ${word}`);
+			const more = await b.append(to, 'more');
+			if (state) expectError(more, 409, 'BlobIsSealed');
+			else expectStatus(more, 201);
+		}
+		expectError(await b.copy(fresh(), b.url(open), { 'x-ms-seal-blob': 'maybe' }), 400, 'InvalidHeaderValue');
+		expectError(await b.copy(fresh(), b.url(await source('x')), { 'x-ms-seal-blob': 'true' }), 409, 'InvalidBlobType');
+	});
 	test('onto a blob of another type is 409', async () => {
 		const block = await source('x'), page = fresh(), append = fresh();
 		expectStatus(await b.pageBlob(page, 512), 201);
