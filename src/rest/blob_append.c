@@ -24,6 +24,11 @@ enum err blob_append_conditions_parse(struct request *r, struct blob_append_call
 	return parse_u64(r, "x-ms-blob-condition-maxsize", &c->has_max_size, &c->max_size);
 }
 
+uint64_t blob_append_limit(uint32_t version)
+{
+	return version >= VERSION(2022, 11, 2) ? 100 * MIB : 4 * MIB;
+}
+
 static enum err parse_append(struct request *r)
 {
 	struct slice partition;
@@ -38,7 +43,7 @@ static enum err parse_append(struct request *r)
 	if (!r->head->chunked && r->head->has_content_length && r->head->content_length == 0)
 		return ERR_OUT_OF_RANGE_INPUT;
 	TRY(blob_find(r, &partition));
-	r->body_limit_bytes = r->version >= VERSION(2022, 11, 2) ? 100 * MIB : 4 * MIB;
+	r->body_limit_bytes = blob_append_limit(r->version);
 	r->want_md5 = c->checks.has_md5;
 	r->want_crc64 = true;
 	r->precheck = true;

@@ -4,6 +4,7 @@
 #include "rest/fault_xml.h"
 #include "rest/server.h"
 #include "svc/blob/stage.h"
+#include "svc/blob/state.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
 #include "wire/xml.h"
@@ -95,6 +96,7 @@ static enum err parse_list(struct request *r)
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(blob_http_parse(r, false, &c->list.put.http));
 	TRY(blob_put_headers_parse(r, &c->list.put));
+	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
 	TRY(blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_put_block_list);
 	return ERR_OK;
@@ -127,6 +129,8 @@ static enum err parse_list_body(struct request *r)
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "BlockList"))
 		return fault_xml_reason(r, "The root element must be BlockList.");
+	if (xml_has_text(root)) /* taken for an empty list it would make an empty blob */
+		return fault_xml_reason(r, "BlockList holds elements, not text.");
 	for (struct xml_node *n = root->child; n; n = n->next)
 		count++;
 	if (count > BLOCKS_COMMITTED_MAX)
@@ -163,7 +167,7 @@ static enum err parse_get_list(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_plain(r, &c->target));
+	TRY(blob_target_plain_any(r, &c->target));
 	bool all = slice_eq_nocase(type, SLICE("all"));
 	c->uncommitted = all || slice_eq_nocase(type, SLICE("uncommitted"));
 	c->committed = all || !c->uncommitted;

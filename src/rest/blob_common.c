@@ -69,7 +69,7 @@ enum err blob_target_read(struct request *r, struct blob_target *ret)
 	return ERR_OK;
 }
 
-enum err blob_target_write(struct request *r, struct blob_target *ret)
+enum err blob_target_write_any(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t = { .name = SLICE_NONE };
 	TRY(target_common(r, &t));
@@ -79,7 +79,7 @@ enum err blob_target_write(struct request *r, struct blob_target *ret)
 	return ERR_OK;
 }
 
-enum err blob_target_plain(struct request *r, struct blob_target *ret)
+enum err blob_target_plain_any(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t = { .name = SLICE_NONE };
 	struct conditions c;
@@ -88,6 +88,33 @@ enum err blob_target_plain(struct request *r, struct blob_target *ret)
 	TRY(conditional_parse_write(r, &c));
 	if (c.match.present || c.none_match.present || c.has_modified_since || c.has_unmodified_since)
 		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
+	*ret = t;
+	return ERR_OK;
+}
+
+static enum err refuse_history(struct request *r, const struct blob_target *t)
+{
+	if (!t->snapshot_ticks && !t->version_ticks)
+		return ERR_OK;
+	const char *name = t->snapshot_ticks ? "snapshot" : "versionid";
+	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, name, request_param(r, name),
+			   "This operation is not allowed on a snapshot or version.");
+}
+
+enum err blob_target_write(struct request *r, struct blob_target *ret)
+{
+	struct blob_target t;
+	TRY(blob_target_write_any(r, &t));
+	TRY(refuse_history(r, &t));
+	*ret = t;
+	return ERR_OK;
+}
+
+enum err blob_target_plain(struct request *r, struct blob_target *ret)
+{
+	struct blob_target t;
+	TRY(blob_target_plain_any(r, &t));
+	TRY(refuse_history(r, &t));
 	*ret = t;
 	return ERR_OK;
 }
@@ -121,8 +148,15 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 /* --- hashes of the body
  * ------------------------------------------------------------------------------------------------ */
 
+enum err body_refuse_structured(struct request *r)
+{
+	struct slice v = request_header(r, "x-ms-structured-body");
+	return slice_is_set(v) ? fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-structured-body", v) : ERR_OK;
+}
+
 enum err body_checks_parse(struct request *r, struct body_checks *ret)
 {
+	TRY(body_refuse_structured(r));
 	struct body_checks c = { .md5_text = request_header(r, "Content-MD5"),
 				 .crc64_text = request_header(r, "x-ms-content-crc64") };
 	c.has_md5 = slice_is_set(c.md5_text) && c.md5_text.len;
@@ -253,11 +287,6 @@ enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 {
 	TRY(blob_target_write(r, &c->target));
-	if (c->target.snapshot_ticks || c->target.version_ticks)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE,
-				   c->target.snapshot_ticks ? "snapshot" : "versionid",
-				   request_param(r, c->target.snapshot_ticks ? "snapshot" : "versionid"),
-				   "This parameter is not allowed here.");
 	TRY(blob_refuse_encryption(r));
 	TRY(metadata_parse(r, &c->metadata));
 	TRY(blob_tags_header_parse(r, &c->tags));

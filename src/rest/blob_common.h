@@ -13,11 +13,14 @@ enum err blob_find_container(struct request *, struct resource *ret, struct slic
 /* As above for an object: checks the blob's name too. */
 enum err blob_find(struct request *, struct slice *ret_partition) MUST_CHECK;
 
-/* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. */
+/* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. What
+ * was never changes: a write that names a snapshot or version is refused, unless it is one of those that may (_any). */
 enum err blob_target_read(struct request *, struct blob_target *ret) MUST_CHECK;
 enum err blob_target_write(struct request *, struct blob_target *ret) MUST_CHECK;
+enum err blob_target_write_any(struct request *, struct blob_target *ret) MUST_CHECK;
 /* Without conditional headers (Put Block, tiers, tags ...): those given are refused. */
 enum err blob_target_plain(struct request *, struct blob_target *ret) MUST_CHECK;
+enum err blob_target_plain_any(struct request *, struct blob_target *ret) MUST_CHECK;
 
 /* The x-ms-blob-content-* headers; with standard_too Content-Type counts where x-ms-blob-content-type is missing. */
 enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;
@@ -29,6 +32,8 @@ struct body_checks {
 	struct slice md5_text, crc64_text;
 };
 enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK;
+/* x-ms-structured-body frames a body and carries its checksums within: that is not built, and no frame is content. */
+enum err body_refuse_structured(struct request *) MUST_CHECK;
 /* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
 enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
 /* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */
@@ -36,6 +41,8 @@ void body_checks_put_headers(struct request *, bool md5, bool crc64);
 
 struct blob_put_page_call;
 struct blob_append_call;
+/* The longest block that Append Block takes, by version. */
+uint64_t blob_append_limit(uint32_t version);
 /* x-ms-blob-condition-appendpos, -maxsize. */
 enum err blob_append_conditions_parse(struct request *, struct blob_append_call *) MUST_CHECK;
 /* Range or x-ms-range of whole pages, at most 4 MiB unless the call clears. */

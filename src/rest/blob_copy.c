@@ -11,6 +11,7 @@
 #include "rest/copy_source.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
+#include "svc/blob/state.h"
 #include "wire/hash.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
@@ -24,8 +25,9 @@ struct copy_call {
 	const struct blob_get_call *found;
 	enum copy_form form;
 	struct slice partition;
-	bool own_metadata; /* given with the request: instead of the source's */
-	bool copy_tags;	   /* x-ms-copy-source-tag-option: COPY */
+	bool own_metadata;   /* given with the request: instead of the source's */
+	bool copy_tags;	     /* x-ms-copy-source-tag-option: COPY */
+	bool has_seal, seal; /* x-ms-seal-blob: instead of the source's */
 	bool source_properties;
 	bool with_blocks; /* the block list comes along */
 };
@@ -79,7 +81,9 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 		TRY(dup_pairs(r->arena, &source->tags, &p->tags));
 	p->page_length_bytes = source->length_bytes;
 	p->sequence_number = source->sequence_number;
-	c->copy.sealed = source->sealed && c->form == FORM_ASYNC;
+	if (c->seal && source->type != BLOB_APPEND)
+		return ERR_INVALID_BLOB_TYPE;
+	c->copy.sealed = c->has_seal ? c->seal : source->sealed && c->form == FORM_ASYNC;
 	c->copy.copy.total_bytes = c->found->length;
 	return ERR_OK;
 }
@@ -238,6 +242,7 @@ static enum err decide(struct request *r)
 	struct copy_call *c = r->call;
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
+	TRY(blob_check_tier(c->copy.put.type, c->copy.put.tier));
 	uint64_t length = c->found->length;
 	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
@@ -290,6 +295,19 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 						      : ERR_OK;
 }
 
+/* Of Copy Blob alone. */
+static enum err parse_seal(struct request *r, struct copy_call *c)
+{
+	struct slice v = request_header(r, "x-ms-seal-blob");
+	c->has_seal = slice_is_set(v) && c->form == FORM_ASYNC;
+	if (!c->has_seal)
+		return ERR_OK;
+	c->seal = slice_eq_nocase(v, SLICE("true"));
+	return c->seal || slice_eq_nocase(v, SLICE("false"))
+		       ? ERR_OK
+		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-seal-blob", v);
+}
+
 /* Where the service names the destination's condition apart from the source's. */
 static bool match_is_foreign(struct request *r)
 {
@@ -308,6 +326,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	TRY(blob_put_headers_parse(r, &c->copy.put));
 	TRY(blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
+	TRY(parse_seal(r, c));
 	TRY(blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");

@@ -20,11 +20,19 @@ static enum err refuse_body(struct request *r)
 	return ERR_OK;
 }
 
-static enum err fetch(struct request *r, struct from_url *f)
+static enum err find(struct request *r, struct from_url *f)
 {
 	TRY(copy_source_result(r, &f->source, &f->found));
-	if (f->found->length == 0)
-		return ERR_INVALID_RANGE;
+	return f->found->length ? ERR_OK : ERR_INVALID_RANGE;
+}
+
+static enum err fetch(struct request *r, struct from_url *f, uint64_t limit)
+{
+	TRY(find(r, f));
+	if (f->found->length > limit) {
+		fault_add(r, "MaxLimit", arena_printf(r->arena, "%llu", (unsigned long long)limit));
+		return ERR_REQUEST_BODY_TOO_LARGE;
+	}
 	return copy_source_fetch(r, &f->source, f->found, true);
 }
 
@@ -47,10 +55,15 @@ static enum err start_block(struct request *r)
 	return copy_source_start(r, &((struct block_call *)r->call)->from.source);
 }
 
+static uint64_t block_limit(uint32_t version)
+{
+	return version >= VERSION(2020, 4, 8) ? 4000 * MIB : 100 * MIB;
+}
+
 static enum err fetch_block(struct request *r)
 {
 	struct block_call *c = r->call;
-	TRY(fetch(r, &c->from));
+	TRY(fetch(r, &c->from, block_limit(r->version)));
 	c->put.payload = &r->payload;
 	return ERR_OK;
 }
@@ -98,7 +111,7 @@ static enum err start_append(struct request *r)
 static enum err fetch_append(struct request *r)
 {
 	struct append_call *c = r->call;
-	TRY(fetch(r, &c->from));
+	TRY(fetch(r, &c->from, blob_append_limit(r->version)));
 	c->append.payload = &r->payload;
 	return ERR_OK;
 }
@@ -149,10 +162,11 @@ static enum err start_page(struct request *r)
 static enum err fetch_page(struct request *r)
 {
 	struct page_call *c = r->call;
-	TRY(fetch(r, &c->from));
-	if (r->payload.length_bytes != c->put.length)
+	TRY(find(r, &c->from));
+	if (c->from.found->length != c->put.length) /* and that is within the limit */
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range",
 				    request_header(r, "x-ms-source-range"));
+	TRY(copy_source_fetch(r, &c->from.source, c->from.found, true));
 	c->put.payload = &r->payload;
 	return ERR_OK;
 }

@@ -13,11 +13,6 @@ static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_mod
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(blob_target_write(r, &c->target));
-	if (c->target.snapshot_ticks || c->target.version_ticks)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE,
-				   c->target.snapshot_ticks ? "snapshot" : "versionid",
-				   request_param(r, c->target.snapshot_ticks ? "snapshot" : "versionid"),
-				   "This operation is not allowed on a snapshot or version.");
 	TRY(blob_find(r, &partition));
 	request_step_write(r, partition, apply);
 	*ret = c;
@@ -179,7 +174,8 @@ static enum err parse_delete(struct request *r)
 		return ERR_NO_MEMORY;
 	struct blob_delete_call *c = &d->del;
 	r->call = d;
-	TRY(blob_target_write(r, &c->target));
+	TRY(blob_target_write_any(r, &c->target));
+	TRY(conditional_parse_tier(r, &c->tier_conditions));
 	TRY(parse_delete_snapshots(r, c));
 	if (slice_is_set(type)) {
 		if (!slice_eq_nocase(type, SLICE("permanent")) ||

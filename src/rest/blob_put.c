@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Blob, of all three types. */
 #include "rest/blob_common.h"
+#include "svc/blob/state.h"
 
 struct put_call {
 	struct blob_put_call put; /* first: the apply gets this */
@@ -77,8 +78,7 @@ static enum err parse(struct request *r)
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(blob_http_parse(r, true, &c->put.http));
 	TRY(blob_put_headers_parse(r, &c->put));
-	if (c->put.tier != TIER_NONE && c->put.type == BLOB_APPEND)
-		return ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+	TRY(blob_check_tier(c->put.type, c->put.tier));
 	TRY(blob_find(r, &partition));
 	r->body_limit_bytes = put_limit(r->version);
 	r->want_md5 = r->want_crc64 = c->put.type == BLOB_BLOCK;

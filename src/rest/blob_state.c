@@ -19,9 +19,6 @@ static enum err parse_snapshot(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(blob_target_write(r, &c->target));
-	if (c->target.snapshot_ticks || c->target.version_ticks)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "snapshot", request_param(r, "snapshot"),
-				   "A snapshot cannot be taken of a snapshot.");
 	TRY(blob_refuse_encryption(r));
 	TRY(metadata_parse(r, &c->metadata));
 	c->has_metadata = c->metadata.count != 0;
@@ -64,11 +61,13 @@ static enum err undelete_again(struct request *r)
 
 static enum err parse_undelete(struct request *r)
 {
+	struct blob_target target;
 	struct undelete_call *c = ARENA_NEW(r->arena, struct undelete_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	c->undelete.name = r->object;
+	TRY(blob_target_plain(r, &target));
+	c->undelete.name = target.name;
 	TRY(blob_find(r, &c->partition));
 	request_step_write(r, c->partition, blob_apply_undelete);
 	request_step_call(r, undelete_again);
@@ -103,7 +102,7 @@ static enum err parse_tier(struct request *r)
 	struct blob_state_call *c;
 	struct slice priority = request_header(r, "x-ms-rehydrate-priority");
 	TRY(begin_state(r, blob_apply_set_tier, &c));
-	TRY(blob_target_plain(r, &c->target));
+	TRY(blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-access-tier")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-access-tier", SLICE_NONE);
 	if (slice_is_set(priority) && !slice_eq_nocase(priority, SLICE("High")) &&
@@ -128,7 +127,7 @@ static enum err parse_immutability(struct request *r)
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	TRY(begin_state(r, blob_apply_set_immutability, &c));
-	TRY(blob_target_write(r, &c->target));
+	TRY(blob_target_write_any(r, &c->target));
 	if (!slice_is_set(until))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-immutability-policy-until-date", SLICE_NONE);
 	if (!date_parse_rfc1123(until, &c->until_ticks) || c->until_ticks <= r->arrival_ticks)
@@ -155,7 +154,7 @@ static enum err parse_delete_immutability(struct request *r)
 {
 	struct blob_state_call *c;
 	TRY(begin_state(r, blob_apply_delete_immutability, &c));
-	return blob_target_plain(r, &c->target);
+	return blob_target_plain_any(r, &c->target);
 }
 
 static enum err parse_legal_hold(struct request *r)
@@ -163,7 +162,7 @@ static enum err parse_legal_hold(struct request *r)
 	struct blob_state_call *c;
 	struct slice hold = request_header(r, "x-ms-legal-hold");
 	TRY(begin_state(r, blob_apply_set_legal_hold, &c));
-	TRY(blob_target_plain(r, &c->target));
+	TRY(blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(hold))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-legal-hold", SLICE_NONE);
 	c->legal_hold = slice_eq_nocase(hold, SLICE("true"));

@@ -102,7 +102,7 @@ struct set_call {
 
 static enum err parse_target(struct request *r, struct blob_target *t)
 {
-	TRY(blob_target_plain(r, t));
+	TRY(blob_target_plain_any(r, t));
 	return conditional_parse_tags(r, &t->conditions);
 }
 

@@ -112,6 +112,15 @@ enum err conditional_parse_tags(struct request *r, struct conditions *ret)
 	return ERR_OK;
 }
 
+enum err conditional_parse_tier(struct request *r, struct conditions *ret)
+{
+	struct conditions c = { .has_modified_since = false };
+	TRY(parse_time(r, "x-ms-access-tier-if-modified-since", &c.has_modified_since, &c.modified_since));
+	TRY(parse_time(r, "x-ms-access-tier-if-unmodified-since", &c.has_unmodified_since, &c.unmodified_since));
+	*ret = c;
+	return ERR_OK;
+}
+
 enum err conditional_parse_container(struct request *r, struct conditions *ret)
 {
 	struct conditions c = { .has_modified_since = false };

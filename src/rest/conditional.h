@@ -14,6 +14,8 @@ enum err conditional_parse_write(struct request *, struct conditions *ret) MUST_
 enum err conditional_parse_container(struct request *, struct conditions *ret) MUST_CHECK;
 /* Get and Set Blob Tags have names of their own, x-ms-blob-if-*; the plain ones are refused there. */
 enum err conditional_parse_tags(struct request *, struct conditions *ret) MUST_CHECK;
+/* x-ms-access-tier-if-*: the two times again, of the last change of the tier. Both may be given. */
+enum err conditional_parse_tier(struct request *, struct conditions *ret) MUST_CHECK;
 /* x-ms-source-if-* of copies: the same headers under another prefix. */
 enum err conditional_parse_source(struct request *, struct conditions *ret) MUST_CHECK;
 

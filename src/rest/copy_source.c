@@ -7,6 +7,7 @@
 #include "rest/exchange_int.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
+#include "wire/range.h"
 
 enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
 
@@ -70,6 +71,13 @@ static bool has_signature(struct slice url)
  * ---------------------------------------------------------------------------------------------------------------------------
  */
 
+/* A read ignores a range that it does not know; a write must not bring the whole source instead of it. */
+static bool is_plain_range(struct slice text)
+{
+	enum range_kind kind = range_parse(text).kind;
+	return kind == RANGE_OPEN || kind == RANGE_CLOSED;
+}
+
 enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
 {
 	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
@@ -83,7 +91,10 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 			SLICE("The copy source is not on this server, and copying from other servers is switched off.");
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	}
-	s.has_range = takes_range && slice_is_set(request_header(r, "x-ms-source-range"));
+	struct slice range = request_header(r, "x-ms-source-range");
+	s.has_range = takes_range && slice_is_set(range);
+	if (s.has_range && !is_plain_range(range))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range", range);
 	s.has_md5 = slice_is_set(md5) && md5.len;
 	s.has_crc64 = slice_is_set(crc) && crc.len;
 	if (s.has_md5 && s.has_crc64)

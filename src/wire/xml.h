@@ -79,6 +79,8 @@ struct xml_node *xml_child(const struct xml_node *, const char *name);
 /* The next sibling of the same name. */
 struct xml_node *xml_next_same(const struct xml_node *);
 bool xml_is(const struct xml_node *, const char *name);
+/* Text that is more than blanks: where elements are expected and none came, something was meant. */
+bool xml_has_text(const struct xml_node *);
 /* Absent if node is NULL. */
 struct slice xml_text(const struct xml_node *);
 /* xml_text of xml_child. */

@@ -245,6 +245,11 @@ struct xml_node *xml_next_same(const struct xml_node *node)
 	return n;
 }
 
+bool xml_has_text(const struct xml_node *node)
+{
+	return node && !blank(node->text);
+}
+
 struct slice xml_text(const struct xml_node *node)
 {
 	return node ? node->text : SLICE_NONE;

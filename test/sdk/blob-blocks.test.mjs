@@ -211,6 +211,10 @@ describe('what is refused', () => {
 		expectError(await list('<!DOCTYPE x [<!ENTITY e "y">]><BlockList></BlockList>'), 400, 'InvalidXmlDocument');
 		expectError(await list(''), 400, 'InvalidXmlDocument');
 		expectStatus(await list('<BlockList><Latest>!!!</Latest></BlockList>'), 400);
+		expectStatus(await b.put(path, 'stays'), 201);
+		for (const text of ['AAAA', ' YQ== ', '&#65;', '<![CDATA[YQ==]]>']) expectError(await list(`<BlockList>${text}</BlockList>`), 400, 'InvalidXmlDocument');
+		assert.equal((await b.get(path)).text, 'stays');
+		expectStatus(await list('<BlockList>\n\t</BlockList>'), 201);
 	});
 	test('missing things', async () => {
 		expectError(await b.blockList('/no-such-container/b', []), 404, 'ContainerNotFound');

@@ -8,8 +8,8 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { scaled, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { blobSas } from '../lib/sign.mjs';
-import { elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
-import { Blobs, base64, crc64, random, uuid } from '../lib/blob.mjs';
+import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
+import { Blobs, base64, crc64, random, range, uuid } from '../lib/blob.mjs';
 
 const MIB = 1024 * 1024;
 const OTHER = 'otheraccount';
@@ -209,6 +209,25 @@ describe('bytes', () => {
 		assert.ok((await b.get(copy, { 'x-ms-range': `bytes=${MIB - 512}-${MIB + 511}` })).body.equals(bytes));
 		for (const path of [append, page]) expectError(await b.copy(fresh(), b.url(path), SYNC), 409, 'InvalidBlobType');
 	});
+	test('x-ms-seal-blob decides over the seal', async () => {
+		const open = fresh(), sealed = fresh();
+		for (const path of [open, sealed]) {
+			expectStatus(await b.appendBlob(path), 201);
+			expectStatus(await b.append(path, 'line'), 201);
+		}
+		expectStatus(await b.comp(sealed, 'seal'), 200);
+		for (const [from, word, state] of [[open, undefined, undefined], [open, 'true', 'true'], [open, 'false', undefined], [sealed, undefined, 'true'], [sealed, 'false', undefined], [sealed, 'true', 'true']]) {
+			const to = fresh();
+			expectStatus(await b.copy(to, b.url(from), { 'x-ms-seal-blob': word }), 202);
+			const p = await settled(to);
+			assert.equal(p.headers['x-ms-blob-sealed'], state, `${from === sealed ? 'sealed' : 'open'}, ${word}`);
+			const more = await b.append(to, 'more');
+			if (state) expectError(more, 409, 'BlobIsSealed');
+			else expectStatus(more, 201);
+		}
+		expectError(await b.copy(fresh(), b.url(open), { 'x-ms-seal-blob': 'maybe' }), 400, 'InvalidHeaderValue');
+		expectError(await b.copy(fresh(), b.url(await source('x')), { 'x-ms-seal-blob': 'true' }), 409, 'InvalidBlobType');
+	});
 	test('onto a blob of another type is 409', async () => {
 		const block = await source('x'), page = fresh(), append = fresh();
 		expectStatus(await b.pageBlob(page, 512), 201);
@@ -372,6 +391,20 @@ describe('leases', () => {
 	});
 });
 
+// What the destination of a copy refuses, of any type.
+const changes = (path) => ({
+	'Put Blob': () => b.put(path, 'x'),
+	'Put Block': () => b.block(path, 'id', 'x'),
+	'Set Blob Metadata': () => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' }),
+	'Set Blob Properties': () => b.comp(path, 'properties', { 'x-ms-blob-content-type': 'a/b' }),
+	'Set Blob Tags': () => b.comp(path, 'tags', {}, '<Tags><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tags>'),
+	'Set Blob Tier': () => b.comp(path, 'tier', { 'x-ms-access-tier': 'Cool' }),
+	'Set Blob Legal Hold': () => b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'true' }),
+	'Snapshot Blob': () => b.comp(path, 'snapshot'),
+	'Lease Blob': () => b.lease(path, 'acquire', { 'x-ms-lease-duration': 15 }),
+	'Lease Blob, break': () => b.lease(path, 'break'),
+});
+
 describe('a copy that takes its time', () => {
 	test('one that finds no place leaves its destination as it was', async () => {
 		const from = await source(random(32 * MIB), {}, away);
@@ -409,13 +442,13 @@ describe('a copy that takes its time', () => {
 	test('while it is pending', async () => {
 		const to = fresh(away);
 		const r = await start(to);
-		const pending = async (answer) => {
-			const a = await answer;
+		const pending = async (name, call) => {
+			const a = await call();
 			// The machine may have been faster than the test: then there is nothing pending to run into.
-			if ((await b.head(to)).headers['x-ms-copy-status'] === 'pending' || a.status >= 400) expectError(a, 409, 'PendingCopyOperation');
+			if ((await b.head(to)).headers['x-ms-copy-status'] === 'pending') assert.deepEqual([a.status, a.code], [409, 'PendingCopyOperation'], name);
 		};
-		await pending(b.copy(to, large.url));
-		await pending(b.comp(to, 'snapshot'));
+		await pending('Copy Blob', () => b.copy(to, large.url));
+		await Promise.all(Object.entries(changes(to)).map(([name, call]) => pending(name, call)));
 		const abort = await b.comp(to, 'copy', { 'x-ms-copy-action': 'abort' }, undefined, { copyid: r.headers['x-ms-copy-id'] });
 		if (abort.status === 204) {
 			const p = expectStatus(await b.head(to), 200);
@@ -593,6 +626,39 @@ describe('from URL', () => {
 		expectError(await append({ 'x-ms-source-content-md5': md5('x') }), 400, 'Md5Mismatch');
 		assert.ok((await b.get(to)).body.equals(Buffer.concat([bytes.subarray(10, 20), bytes])));
 	});
+	test('blocks as long as the plain operations take them', async () => {
+		const from = fresh(), to = fresh();
+		await container.getBlockBlobClient(from.split('/')[2]).uploadData(random(100 * MIB + 1024), { blockSize: 50 * MIB });
+		expectStatus(await b.appendBlob(to), 201);
+		const ask = (comp, version, headers = {}) =>
+			client.put(to, { version, query: { comp, blockid: comp === 'block' ? base64('a') : undefined }, headers: { 'x-ms-copy-source': b.url(from), ...headers } });
+		const tooLarge = (r, limit) => assert.equal(element(expectError(r, 413, 'RequestBodyTooLarge').text, 'MaxLimit'), String(limit));
+		tooLarge(await ask('appendblock', '2021-12-02', { 'x-ms-source-range': range(0, 4 * MIB + 1) }), 4 * MIB);
+		expectStatus(await ask('appendblock', '2021-12-02', { 'x-ms-source-range': range(0, 4 * MIB) }), 201);
+		tooLarge(await ask('appendblock', '2023-11-03'), 100 * MIB);
+		expectStatus(await ask('appendblock', '2023-11-03', { 'x-ms-source-range': range(0, 4 * MIB + 1) }), 201);
+		assert.equal((await b.head(to)).headers['content-length'], String(8 * MIB + 1));
+		expectStatus(await b.put(to, 'x'), 201);
+		tooLarge(await ask('block', '2018-11-09'), 100 * MIB);
+		expectStatus(await ask('block', '2018-11-09', { 'x-ms-source-range': range(0, 100 * MIB) }), 201);
+		expectStatus(await ask('block', '2020-04-08'), 201);
+	});
+	test('a source range is from here to there, or to the end', async () => {
+		const bytes = random(2048), from = await source(bytes), append = fresh(), page = fresh();
+		expectStatus(await b.appendBlob(append), 201);
+		expectStatus(await b.pageBlob(page, 2048), 201);
+		const url = { 'x-ms-copy-source': b.url(from) };
+		for (const bad of ['bytes=-5', 'bytes=5', 'bytes=9-5', 'bytes=a-b', 'bytes=0-1,3-4', 'items=0-5', '0-5', 'bytes=0-5x', '']) {
+			const headers = { ...url, 'x-ms-source-range': bad };
+			expectError(await b.comp(append, 'appendblock', headers), 400, 'InvalidHeaderValue');
+			expectError(await b.comp(fresh(), 'block', headers, undefined, { blockid: base64('a') }), 400, 'InvalidHeaderValue');
+			expectError(await b.comp(page, 'page', { ...headers, 'x-ms-page-write': 'update', 'x-ms-range': range(0, 2048) }), 400, 'InvalidHeaderValue');
+		}
+		assert.equal((await b.head(append)).headers['content-length'], '0');
+		assert.ok((await b.get(page)).body.equals(Buffer.alloc(2048)));
+		expectStatus(await b.comp(append, 'appendblock', { ...url, 'x-ms-source-range': 'bytes=2000-' }), 201);
+		assert.ok((await b.get(append)).body.equals(bytes.subarray(2000)));
+	});
 	test('Put Page From URL', async () => {
 		const bytes = random(2048);
 		const from = await source(bytes), to = fresh();
@@ -628,9 +694,31 @@ describe('incremental copy', () => {
 		const two = await b.snapshot(from);
 		expectStatus(await copy(b.url(from, { snapshot: two })), 202);
 		await settled(to);
-		assert.equal((await b.get(to)).body[512], 2);
+		const next = (await b.head(to)).headers['x-ms-copy-destination-snapshot'];
+		assert.equal((await b.get(to, {}, { snapshot: next })).body[512], 2);
 		assert.equal((await b.get(to, {}, { snapshot: kept })).body[512], 0);
+		assert.deepEqual(await b.ranges(to, { snapshot: next }), [[0, 1023]]);
 		expectStatus(await copy(b.url(from, { snapshot: one })), 409);
 		expectError(await copy(b.url(from)), 409, 'IncrementalCopySourceMustBeSnapshot');
+	});
+	test('the destination knows properties, the next copy and delete', async () => {
+		const from = fresh(), to = fresh();
+		expectStatus(await b.pageBlob(from, 512), 201);
+		const snapshot = await b.snapshot(from);
+		expectStatus(await b.comp(to, 'incrementalcopy', { 'x-ms-copy-source': b.url(from, { snapshot }) }), 202);
+		const p = await settled(to);
+		const refused = {
+			'Get Blob': () => b.get(to),
+			'Get Page Ranges': () => b.get(to, {}, { comp: 'pagelist' }),
+			'Put Page': () => b.pages(to, 0, Buffer.alloc(512)),
+			...changes(to),
+		};
+		for (const [name, call] of Object.entries(refused)) {
+			const r = await call();
+			assert.deepEqual([r.status, r.code], [409, 'OperationNotAllowedOnIncrementalCopyBlob'], name);
+		}
+		expectError(await b.copy(fresh(), b.url(to)), 409, 'OperationNotAllowedOnIncrementalCopyBlob');
+		assert.equal(expectStatus(await b.head(to), 200).etag, p.etag);
+		expectStatus(await b.delete(to, { 'x-ms-delete-snapshots': 'include' }), 202);
 	});
 });

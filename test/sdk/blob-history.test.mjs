@@ -29,6 +29,37 @@ const retention = (days, permanent = '') =>
 	`<?xml version="1.0" encoding="utf-8"?><StorageServiceProperties><DeleteRetentionPolicy><Enabled>${days > 0}</Enabled>${days > 0 ? `<Days>${days}</Days>` : ''}${permanent}</DeleteRetentionPolicy></StorageServiceProperties>`;
 const setRetention = (client, days, permanent) => client.put('/', { query: { restype: 'service', comp: 'properties' }, body: retention(days, permanent) });
 
+// Every write that changes a blob, for a state that may not change: which is a snapshot or a version of `path`.
+async function unchangeable(b, path, which) {
+	const from = fresh();
+	expectStatus(await b.put(from, Buffer.alloc(512, 'u')), 201);
+	const url = { 'x-ms-copy-source': b.url(from) };
+	const pages = { 'x-ms-page-write': 'update', 'x-ms-range': 'bytes=0-511' };
+	const writes = {
+		'Put Blob': () => b.client.put(path, { query: which, body: 'y', headers: { 'x-ms-blob-type': 'BlockBlob' } }),
+		'Copy Blob': () => b.client.put(path, { query: which, headers: url }),
+		'Append Block': () => b.comp(path, 'appendblock', {}, 'XXXXXX', which),
+		'Append Block From URL': () => b.comp(path, 'appendblock', url, undefined, which),
+		'Append Blob Seal': () => b.comp(path, 'seal', {}, undefined, which),
+		'Put Page': () => b.comp(path, 'page', pages, Buffer.alloc(512, 'p'), which),
+		'Put Page, clear': () => b.comp(path, 'page', { ...pages, 'x-ms-page-write': 'clear' }, undefined, which),
+		'Put Page From URL': () => b.comp(path, 'page', { ...pages, ...url, 'x-ms-source-range': 'bytes=0-511' }, undefined, which),
+		'Put Block': () => b.comp(path, 'block', {}, 'bytes', { blockid: 'AAAA', ...which }),
+		'Put Block From URL': () => b.comp(path, 'block', url, undefined, { blockid: 'AAAA', ...which }),
+		'Put Block List': () => b.comp(path, 'blocklist', {}, '<BlockList/>', which),
+		'Set Blob Metadata': () => b.comp(path, 'metadata', {}, undefined, which),
+		'Set Blob Properties': () => b.comp(path, 'properties', {}, undefined, which),
+		'Lease Blob': () => b.lease(path, 'acquire', { 'x-ms-lease-duration': 15 }, which),
+		'Snapshot Blob': () => b.comp(path, 'snapshot', {}, undefined, which),
+		'Undelete Blob': () => b.comp(path, 'undelete', {}, undefined, which),
+		'Abort Copy Blob': () => b.comp(path, 'copy', { 'x-ms-copy-action': 'abort' }, undefined, { copyid: uuid(), ...which }),
+	};
+	for (const [name, write] of Object.entries(writes)) {
+		const r = await write();
+		assert.deepEqual([r.status, r.code], [400, 'InvalidQueryParameterValue'], name);
+	}
+}
+
 describe('snapshots', () => {
 	let server, client, b, container;
 	before(async () => ({ server, client, b, container } = await open()));
@@ -68,11 +99,7 @@ describe('snapshots', () => {
 		expectStatus(await b.put(path, 'x', { 'x-ms-tags': 'a=b' }), 201);
 		const snapshot = await b.snapshot(path);
 		const q = { snapshot };
-		expectStatus(await client.put(path, { query: q, body: 'y', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 400);
-		expectStatus(await b.comp(path, 'metadata', {}, undefined, q), 400);
-		expectStatus(await b.comp(path, 'properties', {}, undefined, q), 400);
-		expectStatus(await b.lease(path, 'acquire', { 'x-ms-lease-duration': 15 }, q), 400);
-		expectStatus(await b.comp(path, 'snapshot', {}, undefined, q), 400);
+		await unchangeable(b, path, q);
 		expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'include' }, q), 400);
 		assert.equal((await b.get(path, {}, q)).text, 'x');
 		const tags = expectStatus(await b.get(path, {}, { comp: 'tags', ...q }), 200);
@@ -80,6 +107,23 @@ describe('snapshots', () => {
 		const head = await b.head(path, {}, q);
 		assert.equal(head.headers['x-ms-lease-status'], undefined);
 	});
+	for (const kind of ['append', 'page'])
+		test(`a write to a snapshot reaches neither it nor its ${kind} blob`, async () => {
+			const path = fresh();
+			const make = { append: () => b.appendBlob(path), page: () => b.pageBlob(path, 1024) };
+			const write = { append: (byte) => b.append(path, Buffer.alloc(512, byte)), page: (byte) => b.pages(path, byte === 'A' ? 0 : 512, Buffer.alloc(512, byte)) };
+			expectStatus(await make[kind](), 201);
+			expectStatus(await write[kind]('A'), 201);
+			const snapshot = await b.snapshot(path);
+			expectStatus(await write[kind]('B'), 201);
+			const base = (await b.get(path)).body, kept = (await b.get(path, {}, { snapshot })).body;
+			await b.acquire(path);
+			await unchangeable(b, path, { snapshot });
+			const after = await b.get(path), old = await b.get(path, {}, { snapshot });
+			assert.ok(after.body.equals(base) && old.body.equals(kept));
+			assert.ok(kept.includes('A') && !kept.includes('B'));
+			assert.deepEqual([after.headers['x-ms-blob-sealed'], old.headers['x-ms-blob-sealed']], [undefined, undefined]);
+		});
 	test('refusals', async () => {
 		const path = fresh();
 		expectError(await b.comp(path, 'snapshot'), 404, 'BlobNotFound');
@@ -202,6 +246,21 @@ describe('versions', () => {
 		assert.equal((await b.get(path, {}, { versionid: old })).body[0], 1);
 		assert.equal((await b.get(path)).body[0], 2);
 	});
+	for (const kind of ['append', 'page'])
+		test(`a write to a version reaches neither it nor its ${kind} blob`, async () => {
+			const path = fresh();
+			const make = { append: () => b.appendBlob(path), page: () => b.pageBlob(path, 1024) };
+			const write = { append: (byte) => b.append(path, Buffer.alloc(512, byte)), page: (byte) => b.pages(path, byte === 'A' ? 0 : 512, Buffer.alloc(512, byte)) };
+			const first = version(expectStatus(await make[kind](), 201));
+			expectStatus(await write[kind]('A'), 201);
+			const current = version(expectStatus(await b.comp(path, 'metadata', { 'x-ms-meta-now': 'another' }), 200));
+			expectStatus(await write[kind]('B'), 201);
+			const states = async () => Promise.all([{}, { versionid: first }, { versionid: current }].map(async (query) => (await b.get(path, {}, query)).body.toString('latin1')));
+			const before = await states();
+			assert.ok(before[1].includes('A') && !before[1].includes('B'));
+			for (const versionid of [first, current]) await unchangeable(b, path, { versionid });
+			assert.deepEqual(await states(), before);
+		});
 	test('delete and write again', async () => {
 		const path = fresh();
 		const one = version(expectStatus(await b.put(path, '1'), 201));

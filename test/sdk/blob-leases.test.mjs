@@ -237,6 +237,9 @@ const CALLS = {
 		'Put Blob': (path, headers) => client.put(path, { headers: { 'x-ms-blob-type': 'BlockBlob', ...headers }, body: 'new' }),
 		'Set Blob Metadata': (path, headers) => client.put(path, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-a': 'b', ...headers } }),
 		'Set Blob Properties': (path, headers) => client.put(path, { query: { comp: 'properties' }, headers: { 'x-ms-blob-content-type': 'a/b', ...headers } }),
+		'Put Block': (path, headers) => client.put(path, { query: { comp: 'block', blockid: 'AAAA' }, headers, body: 'block' }),
+		'Put Block List': (path, headers) => client.put(path, { query: { comp: 'blocklist' }, headers, body: '<BlockList/>' }),
+		'Set Blob Tags': (path, headers) => client.put(path, { query: { comp: 'tags' }, headers, body: '<Tags><TagSet></TagSet></Tags>' }),
 		'Delete Blob': (path, headers) => client.delete(path, { headers }),
 	},
 	read: {
@@ -265,6 +268,16 @@ describe('use of a blob by lease state', () => {
 				}),
 			);
 
+	test('Put Block forgets the id of a lease that is over, and changes nothing else', async () => {
+		for (const from of ['broken', 'expired']) {
+			const path = await inState('blob', from);
+			const before = await client.head(path);
+			expectStatus(await client.put(path, { query: { comp: 'block', blockid: 'AAAA' }, body: 'block' }), 201);
+			expectError(await client.put(path, { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'release', 'x-ms-lease-id': A } }), 409, 'LeaseIdMismatchWithLeaseOperation');
+			const after = await client.head(path);
+			assert.deepEqual([after.etag, after.headers['last-modified']], [before.etag, before.headers['last-modified']]);
+		}
+	});
 	test('the lease stays on the blob over Put Blob with the id', async () => {
 		const path = await inState('blob', 'leased');
 		expectStatus(await client.put(path, { headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-lease-id': A }, body: 'n' }), 201);

@@ -226,6 +226,24 @@ describe('tiers', () => {
 		assert.equal((await b.head(path, {}, { snapshot })).headers['x-ms-access-tier'], 'Cool');
 		assert.equal((await b.head(path)).headers['x-ms-access-tier'], 'Hot');
 	});
+	test('a delete that asks when the tier changed', async () => {
+		const path = fresh();
+		expectStatus(await b.put(path, 'x'), 201);
+		const day = 86400_000, at = (ms) => new Date(server.now() + ms).toUTCString();
+		const since = (ms) => ({ 'x-ms-access-tier-if-modified-since': at(ms) });
+		const notSince = (ms) => ({ 'x-ms-access-tier-if-unmodified-since': at(ms) });
+		expectError(await b.delete(path, since(-day)), 412, 'ConditionNotMet'); // nobody ever set it
+		expectStatus(await tier(path, 'Cool'), 200);
+		expectError(await b.delete(path, since(day)), 412, 'ConditionNotMet');
+		expectError(await b.delete(path, notSince(-day)), 412, 'ConditionNotMet');
+		expectError(await b.delete(path, { ...since(-day), ...notSince(-day) }), 412, 'ConditionNotMet');
+		for (const name of Object.keys({ ...since(0), ...notSince(0) })) expectError(await b.delete(path, { [name]: 'then' }), 400, 'InvalidHeaderValue');
+		const snapshot = await b.snapshot(path);
+		expectStatus(await tier(path, 'Hot', {}, { snapshot }), 200);
+		expectError(await b.delete(path, notSince(-day), { snapshot }), 412, 'ConditionNotMet');
+		expectStatus(await b.delete(path, since(-day), { snapshot }), 202);
+		expectStatus(await b.delete(path, { ...since(-day), ...notSince(day) }), 202);
+	});
 	test('refusals', async () => {
 		const path = fresh(), page = fresh(), append = fresh();
 		expectError(await tier(path, 'Hot'), 404, 'BlobNotFound');
@@ -237,6 +255,27 @@ describe('tiers', () => {
 		expectError(await tier(path, 'Archive', { 'x-ms-rehydrate-priority': 'Now' }), 400, 'InvalidHeaderValue');
 		for (const other of [page, append]) expectError(await tier(other, 'Cool'), 400, 'AccessTierNotSupportedForBlobType');
 		expectError(await tier(path, 'P10'), 400, 'AccessTierNotSupportedForBlobType');
+	});
+	test('given with the write: those the type has', async () => {
+		const none = 'AccessTierNotSupportedForBlobType';
+		const block = fresh(), page = fresh(), append = fresh(), to = fresh();
+		const cool = { 'x-ms-access-tier': 'Cool' }, archive = { 'x-ms-access-tier': 'Archive' }, premium = { 'x-ms-access-tier': 'P10' };
+		for (const headers of [cool, archive, premium]) expectError(await b.appendBlob(append, headers), 400, none);
+		for (const headers of [cool, archive]) expectError(await b.pageBlob(page, 512, headers), 400, none);
+		expectError(await b.put(block, 'x', premium), 400, none);
+		expectError(await b.blockList(block, [], premium), 400, none);
+		for (const path of [append, page, block]) expectError(await b.head(path), 404, 'BlobNotFound');
+		expectStatus(await b.appendBlob(append), 201);
+		expectStatus(await b.pageBlob(page, 512, premium), 201);
+		expectStatus(await b.put(block, 'x', cool), 201);
+		for (const [from, headers] of [[append, archive], [append, premium], [page, archive], [block, premium]]) {
+			expectError(await b.copy(to, b.url(from), headers), 400, none);
+			expectError(await b.head(to), 404, 'BlobNotFound');
+		}
+		expectError(await b.copy(to, b.url(block), { 'x-ms-requires-sync': 'true', ...premium }), 400, none);
+		expectError(await b.copy(to, b.url(append), { 'x-ms-blob-type': 'BlockBlob', ...premium }), 400, none);
+		expectStatus(await b.copy(to, b.url(block), archive), 202);
+		expectStatus(await b.copy(fresh(), b.url(page), premium), 202);
 	});
 });
 
@@ -294,6 +333,21 @@ describe('not built, and says so', () => {
 		const rename = await client.put(`/${uniqueName('n')}`, { query: { restype: 'container', comp: 'rename' }, headers: { 'x-ms-source-container-name': home } });
 		assert.ok(rename.status >= 400 && rename.code, `${rename.status}`);
 		expectError(await b.comp(path, 'expiry', { 'x-ms-expiry-option': 'NeverExpire' }), 400, 'HierarchicalNamespaceNotEnabled');
+	});
+	test('structured bodies', async () => {
+		const framed = { 'x-ms-structured-body': 'XSM/1.0; properties=crc64', 'x-ms-structured-content-length': 1 };
+		const block = fresh(), page = fresh(), append = fresh();
+		expectStatus(await b.put(block, 'x'), 201);
+		expectStatus(await b.pageBlob(page, 512), 201);
+		expectStatus(await b.appendBlob(append), 201);
+		expectError(await b.put(block, 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.block(block, 'id', 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.blockList(block, [], framed), 400, 'UnsupportedHeader');
+		expectError(await b.pages(page, 0, Buffer.alloc(512), framed), 400, 'UnsupportedHeader');
+		expectError(await b.append(append, 'framed', framed), 400, 'UnsupportedHeader');
+		expectError(await b.get(block, { 'x-ms-structured-body': 'XSM/1.0; properties=crc64' }), 400, 'UnsupportedHeader');
+		assert.equal((await b.get(block)).text, 'x');
+		assert.equal((await b.get(append)).text, '');
 	});
 	test('customer keys and encryption scopes', async () => {
 		const key = random(32).toString('base64');

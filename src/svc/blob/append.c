@@ -20,8 +20,6 @@ static enum err load_append(struct txn *txn, struct blob_append_call *c)
 	TRY(blob_check_write(txn, &c->target, &c->blob));
 	if (c->blob.type != BLOB_APPEND)
 		return ERR_INVALID_BLOB_TYPE;
-	if (c->blob.copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
 	return c->has_position && c->position != c->blob.length_bytes ? ERR_APPEND_POSITION_CONDITION_NOT_MET : ERR_OK;
 }
 
@@ -30,6 +28,8 @@ enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, c
 {
 	struct key k;
 	struct buf b;
+	if (count > UINT16_MAX || length_bytes > UINT32_MAX)
+		return ERR_LIMIT;
 	block_key(&k, content_id, offset);
 	buf_init(&b, LIMIT_VALUE_BYTES);
 	row_extents_encode(&b, extents, (uint16_t)count);

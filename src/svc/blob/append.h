@@ -20,7 +20,7 @@ struct blob_append_call {
 enum err blob_apply_append(struct txn *, void *call);
 enum err blob_apply_seal(struct txn *, void *call); /* the same call: target, position; out blob */
 
-/* The row of one block. Publishes nothing. */
+/* The row of one block. Publishes nothing. ERR_LIMIT: longer than a row can say. */
 enum err append_put_row(struct txn *, uint64_t content_id, uint64_t offset, const struct extent_ref *, size_t count,
 			uint64_t length_bytes) MUST_CHECK;
 

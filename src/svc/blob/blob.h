@@ -42,14 +42,22 @@ static inline const struct uuid *target_lease_id(const struct blob_target *t)
 enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
 /* Lease, conditions and tags of a read of `b`. */
 enum err blob_check_read(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
-/* Lease, conditions, tags and immutability of a write that changes `b` (b exists). unmet: ERR_CONDITION_NOT_MET as a
- * rule. */
+/* Lease, conditions, tags and immutability of a write that removes `b`: the base, a snapshot or a version. */
+enum err blob_check_delete(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* The same for a write that changes `b`: only the base ever changes, and only if no copy keeps it. */
 enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 /* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
  * service does. */
 enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
+/* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which knows
+ * nothing but properties, the next copy and delete. Snapshots and versions of it are free. */
+enum err blob_check_copy(const struct blob *) MUST_CHECK;
+static inline bool blob_is_incremental(const struct blob *b)
+{
+	return b->copy.incremental && !b->history_ticks;
+}
 /* Legal hold or a policy that still runs: ERR_BLOB_IMMUTABLE_DUE_TO_... */
 enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
 /* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
@@ -139,6 +147,7 @@ enum err blob_apply_lease(struct txn *, void *call);
 enum delete_snapshots { DELETE_SNAPSHOTS_NONE, DELETE_SNAPSHOTS_INCLUDE, DELETE_SNAPSHOTS_ONLY };
 struct blob_delete_call {
 	struct blob_target target;
+	struct conditions tier_conditions; /* times only: of the last change of the tier */
 	enum delete_snapshots snapshots;
 	bool permanent;
 	bool permanent_allowed;

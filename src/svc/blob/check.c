@@ -53,6 +53,13 @@ enum err blob_check_read(struct txn *txn, const struct blob_target *t, const str
 	return blob_check_tags(t, b);
 }
 
+enum err blob_check_copy(const struct blob *b)
+{
+	if (b->copy.status == COPY_PENDING && !b->history_ticks)
+		return ERR_PENDING_COPY_OPERATION;
+	return blob_is_incremental(b) ? ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB : ERR_OK;
+}
+
 enum err blob_check_mutable(const struct blob *b, uint64_t now)
 {
 	if (b->legal_hold)
@@ -62,13 +69,22 @@ enum err blob_check_mutable(const struct blob *b, uint64_t now)
 	return ERR_OK;
 }
 
-enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)
+enum err blob_check_delete(struct txn *txn, const struct blob_target *t, const struct blob *b)
 {
 	struct condition_target c = condition_target_of(b);
 	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
 	TRY(conditions_check_write(&t->conditions, &c, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(t, b));
 	return blob_check_mutable(b, txn_now(txn));
+}
+
+enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)
+{
+	/* Its rows are shared with the base: a write would go into both. */
+	if (b->history_ticks)
+		return ERR_INVALID_OPERATION;
+	TRY(blob_check_delete(txn, t, b));
+	return blob_check_copy(b);
 }
 
 enum err blob_check_create(struct txn *txn, const struct blob_target *t, const struct blob *old)
@@ -81,8 +97,11 @@ enum err blob_check_create(struct txn *txn, const struct blob_target *t, const s
 	if (!lease_wins)
 		TRY(conditions_check_write(&t->conditions, &c, ERR_BLOB_ALREADY_EXISTS, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(t, old));
+	if (!old)
+		return ERR_OK;
+	TRY(blob_check_copy(old));
 	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
-	return old && !t->rules.versioning ? blob_check_mutable(old, txn_now(txn)) : ERR_OK;
+	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
 }
 
 void blob_touch(struct txn *txn, struct blob *b, const struct blob_target *t, uint64_t last_etag)

@@ -242,7 +242,7 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 	b.content = (struct content){ .kind = CONTENT_EMPTY };
 	if (b.type != BLOB_BLOCK)
 		b.content = (struct content){ .kind = CONTENT_ROWS, .id = c->content_id, .epoch = 1 };
-	b.length_bytes = b.type == BLOB_PAGE ? b.length_bytes : 0;
+	b.length_bytes = 0;
 	b.block_count = 0;
 	uint64_t version = b.version_ticks;
 	blob_touch(txn, &b, &c->target, b.etag);

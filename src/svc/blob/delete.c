@@ -8,6 +8,14 @@
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
+static enum err check_delete(struct txn *txn, const struct blob_delete_call *c, const struct blob *b)
+{
+	/* A tier that nobody ever set did not change after any time. */
+	struct condition_target tier = { .exists = true, .modified_ticks = b->tier_changed_ticks };
+	TRY(blob_check_delete(txn, &c->target, b));
+	return conditions_check_write(&c->tier_conditions, &tier, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET);
+}
+
 /* One history row goes: at once, or marked for its retention. */
 static enum err drop_history(struct txn *txn, struct blob_delete_call *c, struct blob *b)
 {
@@ -102,7 +110,7 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 	TRY(e);
 	if (b.deleted_ticks && !c->permanent)
 		return ERR_BLOB_NOT_FOUND;
-	TRY(blob_check_write(txn, &c->target, &b));
+	TRY(check_delete(txn, c, &b));
 	return drop_history(txn, c, &b);
 }
 
@@ -143,7 +151,7 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	if (c->target.snapshot_ticks || c->target.version_ticks)
 		return delete_history(txn, c);
 	TRY(blob_load(txn, &c->target, &b));
-	TRY(blob_check_write(txn, &c->target, &b));
+	TRY(check_delete(txn, c, &b));
 	/* Deleting the destination of a running copy ends the copy: its worker finds the blob gone. */
 	enum err e = history_mark_get(txn, c->target.name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)

@@ -82,8 +82,7 @@ enum err blob_apply_lease(struct txn *txn, void *call)
 	struct condition_target t = { .exists = true, .etag = b->etag, .modified_ticks = b->modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, b));
-	if (b->copy.status == COPY_PENDING && c->lease.action == LEASE_ACTION_ACQUIRE)
-		return ERR_PENDING_COPY_OPERATION;
+	TRY(blob_check_copy(b));
 	TRY(lease_request_run(&b->lease, &lease_errors_blob, c->now_ticks, &c->lease));
 	return blob_put(txn, b);
 }

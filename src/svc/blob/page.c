@@ -303,10 +303,6 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 	TRY(blob_check_write(txn, &c->target, b));
 	if (b->type != BLOB_PAGE)
 		return ERR_INVALID_BLOB_TYPE;
-	if (b->copy.incremental)
-		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
-	if (b->copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
 	TRY(check_sequence(c));
 	if (c->offset >= b->length_bytes || c->length > b->length_bytes - c->offset)
 		return ERR_INVALID_PAGE_RANGE;

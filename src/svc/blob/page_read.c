@@ -258,6 +258,8 @@ enum err blob_apply_page_ranges(struct txn *txn, void *call)
 	TRY(blob_check_read(txn, &c->target, &c->blob));
 	if (c->blob.type != BLOB_PAGE)
 		return ERR_INVALID_BLOB_TYPE;
+	if (blob_is_incremental(&c->blob))
+		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
 	if (c->diff)
 		TRY(load_previous(txn, c, &previous));
 	struct lister l = { .call = c, .from = c->from, .end = c->blob.length_bytes };

@@ -43,8 +43,6 @@ enum err blob_apply_put(struct txn *txn, void *call)
 	TRY(blob_check_create(txn, &c->target, exists ? &old : NULL));
 	if (exists && !c->may_overwrite)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
-	if (exists && old.copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
 
 	c->blob = (struct blob){ .name = c->target.name,
 				 .type = c->type,

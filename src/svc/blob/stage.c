@@ -104,12 +104,20 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
 {
 	struct blob old;
 	static const struct lease none;
-	enum err e = blob_get(txn, c->target.name, &old);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
+	enum err e = blob_load(txn, &c->target, &old);
+	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
 		return e;
 	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn),
 			      target_lease_id(&c->target)));
-	return e == ERR_OK && old.type != BLOB_BLOCK ? ERR_INVALID_BLOB_TYPE : ERR_OK;
+	if (e == ERR_BLOB_NOT_FOUND)
+		return ERR_OK;
+	TRY(blob_check_copy(&old));
+	if (old.type != BLOB_BLOCK)
+		return ERR_INVALID_BLOB_TYPE;
+	/* The blob is as it was, but a lease that is over forgets its id, as at every write. */
+	bool held = old.lease.held;
+	lease_note_write(&old.lease, txn_now(txn));
+	return held != old.lease.held ? blob_put(txn, &old) : ERR_OK;
 }
 
 static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
@@ -372,8 +380,6 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
 	if (exists && old.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
-	if (exists && old.copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
 	if (exists && old.tier == TIER_ARCHIVE)
 		return ERR_BLOB_ARCHIVED;
 	p->blob = (struct blob){ .name = p->target.name,

@@ -37,10 +37,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	struct condition_target t = { .exists = true, .etag = base.etag, .modified_ticks = base.modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &base));
-	if (base.copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
-	if (base.copy.incremental)
-		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
+	TRY(blob_check_copy(&base));
 
 	struct blob *s = &c->snapshot;
 	*s = base;
@@ -207,13 +204,17 @@ void blob_settle(struct blob *b, uint64_t now)
 	b->rehydrate = REHYDRATE_NONE;
 }
 
+enum err blob_check_tier(enum blob_type type, enum blob_tier tier)
+{
+	bool suits = tier == TIER_NONE || (type == BLOB_BLOCK && tier < TIER_PREMIUM_FIRST) ||
+		     (type == BLOB_PAGE && tier >= TIER_PREMIUM_FIRST);
+	return suits ? ERR_OK : ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+}
+
 static enum err set_tier(struct blob_state_call *c, uint64_t now)
 {
 	struct blob *b = &c->blob;
-	bool archive_tiers =
-		c->tier == TIER_HOT || c->tier == TIER_COOL || c->tier == TIER_COLD || c->tier == TIER_ARCHIVE;
-	if (b->type == BLOB_APPEND || (b->type == BLOB_BLOCK) != archive_tiers)
-		return ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
+	TRY(blob_check_tier(b->type, c->tier));
 	enum blob_rehydrate goal = c->tier == TIER_HOT	  ? REHYDRATE_TO_HOT
 				   : c->tier == TIER_COOL ? REHYDRATE_TO_COOL
 							  : REHYDRATE_TO_COLD;
@@ -239,6 +240,7 @@ enum err blob_apply_set_tier(struct txn *txn, void *call)
 	TRY(blob_load(txn, &c->target, &c->blob));
 	TRY(lease_check_read(&c->blob.lease, &lease_errors_blob, txn_now(txn), target_lease_id(&c->target)));
 	TRY(blob_check_tags(&c->target, &c->blob));
+	TRY(blob_check_copy(&c->blob));
 	TRY(set_tier(c, txn_now(txn)));
 	return blob_put(txn, &c->blob);
 }
@@ -252,7 +254,8 @@ static enum err load_for_hold(struct txn *txn, struct blob_state_call *c)
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &c->blob));
 	struct condition_target t = { .exists = true, .etag = c->blob.etag, .modified_ticks = c->blob.modified_ticks };
-	return conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET);
+	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	return blob_check_copy(&c->blob);
 }
 
 enum err blob_apply_set_immutability(struct txn *txn, void *call)

@@ -13,8 +13,10 @@
 #include "engine/mem/mem.h"
 #include "store/extent.h"
 #include "store/key.h"
+#include "svc/blob/append.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/history.h"
+#include "svc/blob/page.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
@@ -373,6 +375,34 @@ static void test_back_in_time(void **state)
 	side_close(&b.marked);
 }
 
+/* A snapshot shares the rows of its base: whatever a front end lets through, nothing is written to it. */
+static void test_unchangeable(void **state)
+{
+	static struct bench b;
+	struct side *s = &b.plain;
+	b = (struct bench){ .next_length = 40 };
+	side_open(s, 1, 0);
+	for (size_t name = 0; name < 2; name++) {
+		struct blob_put_call put = { .target = target_of(&b, s, name),
+					     .type = name ? BLOB_PAGE : BLOB_APPEND,
+					     .content_id = 1 + name,
+					     .page_length_bytes = PAGE_BYTES };
+		struct blob_snapshot_call taken = { .target = put.target };
+		assert_int_equal(run(s, blob_apply_put, &put), ERR_OK);
+		assert_int_equal(run(s, blob_apply_snapshot, &taken), ERR_OK);
+		struct blob_append_call append = { .target = put.target };
+		append.target.snapshot_ticks = taken.snapshot.history_ticks;
+		struct blob_put_page_call clear = { .target = append.target, .clear = true, .length = PAGE_BYTES };
+		struct blob_modify_call modify = { .target = append.target };
+		assert_int_equal(run(s, blob_apply_append, &append), ERR_INVALID_OPERATION);
+		assert_int_equal(run(s, blob_apply_seal, &append), ERR_INVALID_OPERATION);
+		assert_int_equal(run(s, blob_apply_put_page, &clear), ERR_INVALID_OPERATION);
+		assert_int_equal(run(s, blob_apply_set_properties, &modify), ERR_INVALID_OPERATION);
+		assert_int_equal(run(s, blob_apply_set_metadata, &modify), ERR_INVALID_OPERATION);
+	}
+	side_close(s);
+}
+
 /* A mark is one more row to read: damage shows. */
 static void test_record(void **state)
 {
@@ -392,7 +422,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_for_good),     cmocka_unit_test(test_soft),
 		cmocka_unit_test(test_versions),     cmocka_unit_test(test_soft_versions),
-		cmocka_unit_test(test_back_in_time), cmocka_unit_test(test_record),
+		cmocka_unit_test(test_back_in_time), cmocka_unit_test(test_unchangeable),
+		cmocka_unit_test(test_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

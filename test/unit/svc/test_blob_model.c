@@ -529,7 +529,7 @@ static void copy_pages(struct bench *b, struct name *to, const struct state *fro
 						  .id = c->copy.id,
 						  .content_id = rng_u64(&b->rng) };
 		expect(b, blob_apply_abort_copy, &a, ERR_OK);
-		memset(fresh.bytes, 0, fresh.length);
+		fresh.length = 0;
 	} else {
 		struct blob_copy_step_call s = { .name = slice_str(to->text),
 						 .id = c->copy.id,
