@@ -64,12 +64,12 @@ enum err message_text_parse(struct request *r, struct slice *ret)
 	if (!take_plain_message(r->body, &text)) {
 		struct xml_node *root;
 		TRY(fault_xml_parse(r, &root));
-		if (!xml_is(root, "QueueMessage") || !xml_child(root, "MessageText")) {
+		TRY(fault_xml_child_text(r, root, "MessageText", &text));
+		if (!xml_is(root, "QueueMessage") || !slice_is_set(text)) {
 			fault_add(r, "XmlNodeName",
 				  xml_is(root, "QueueMessage") ? SLICE("MessageText") : SLICE("QueueMessage"));
 			return ERR_MISSING_REQUIRED_XML_NODE;
 		}
-		text = xml_child_text(root, "MessageText");
 	}
 	if (text.len > QUEUE_TEXT_BYTES_MAX) {
 		fault_add(r, "MaxLimit", SLICE("65536"));

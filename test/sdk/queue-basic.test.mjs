@@ -246,6 +246,13 @@ describe('messages', () => {
 		}
 		for (const bad of ['', 'x', '<QueueMessage>', '<QueueMessage><MessageText>a</MessageText>', '<!DOCTYPE x><QueueMessage><MessageText>a</MessageText></QueueMessage>', '<QueueMessage><MessageText>a\u0001</MessageText></QueueMessage>', '<QueueMessage><MessageText>&undefined;</MessageText></QueueMessage>'])
 			expectError(await raw.post(path, { body: bad }), 400, 'InvalidXmlDocument');
+		// Markup that was not escaped is no text: refused, and an update leaves what was there.
+		const kept = await queue.sendMessage('kept');
+		for (const bad of ['<order id="1"/>', '<b>bold</b>', '\n<a><b/></a>\n', 'a<b/>c', '1</MessageText><MessageText>2']) {
+			expectError(await raw.post(path, { body: body(bad) }), 400, 'InvalidXmlDocument');
+			expectError(await raw.put(`${path}/${kept.messageId}`, { query: { popreceipt: kept.popReceipt, visibilitytimeout: '0' }, body: body(bad) }), 400, 'InvalidXmlDocument');
+		}
+		assert.deepEqual((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.map((m) => m.messageText), ['kept']);
 		expectError(await raw.post(path, { body: '<Other><MessageText>a</MessageText></Other>' }), 400, 'MissingRequiredXmlNode');
 		expectError(await raw.post(path, { body: '<QueueMessage></QueueMessage>' }), 400, 'MissingRequiredXmlNode');
 	});
