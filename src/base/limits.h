@@ -63,9 +63,10 @@
 #define LIMIT_TABLE_BODY_BYTES (4 * 1024 * 1024) /* an entity or a batch, as documented */
 
 /* Queue */
-#define LIMIT_QUEUE_DROP_ROWS  128  /* expired messages one get removes: at most three writes each, a small commit */
-#define LIMIT_QUEUE_SKIP_ROWS  2048 /* expired messages one peek steps over */
-#define LIMIT_QUEUE_SWEEP_ROWS 256  /* of each kind in one background round, so that requests hardly wait for it */
-#define LIMIT_QUEUE_CLEAN_ROWS 768  /* rows of a cleared queue removed in a round, within LIMIT_COMMIT_WRITES */
+#define LIMIT_QUEUE_DROP_ROWS  128   /* expired messages a get removes in a round: at most three writes each */
+#define LIMIT_QUEUE_SKIP_ROWS  2048  /* expired messages a peek steps over in a round */
+#define LIMIT_QUEUE_SEARCH_MS  30000 /* of all rounds, the documented time of an operation: then OperationTimedOut */
+#define LIMIT_QUEUE_SWEEP_ROWS 256   /* of each kind in one background round, so that requests hardly wait for it */
+#define LIMIT_QUEUE_CLEAN_ROWS 768   /* rows of a cleared queue removed in a round, within LIMIT_COMMIT_WRITES */
 
 #endif

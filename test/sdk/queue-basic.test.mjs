@@ -205,6 +205,20 @@ describe('messages', () => {
 		assert.equal(left, 25);
 		assert.equal((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.length, 25);
 	});
+	test('a message behind thousands of expired ones is found at once', async () => {
+		for (const read of ['peekMessages', 'receiveMessages']) {
+			const queue = await newQueue();
+			let left = 5000;
+			const put = async () => {
+				while (left-- > 0) expectStatus(await raw.post(`/${queue.name}/messages`, { query: { messagettl: '100', visibilitytimeout: left % 2 }, body: body('old') }), 201);
+			};
+			await Promise.all(Array.from({ length: 32 }, put));
+			await queue.sendMessage('live');
+			await server.advanceClock(101);
+			const found = await queue[read]({ numberOfMessages: 1 });
+			assert.deepEqual((found.peekedMessageItems ?? found.receivedMessageItems).map((m) => m.messageText), ['live']);
+		}
+	});
 	test('clear', async () => {
 		const queue = await newQueue();
 		const sent = [];
