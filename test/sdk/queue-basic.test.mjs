@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
+import { accountSas } from '../lib/sign.mjs';
 import { element, elements, expectError, expectStatus, rejectsWith, uniqueName } from '../lib/assert.mjs';
 
 let server, raw, service;
@@ -59,6 +60,12 @@ describe('queues', () => {
 		assert.equal(head.headers['x-ms-approximate-messages-count'], '0');
 		expectError(await raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-a-b': 'x' } }), 400, 'InvalidMetadata');
 		expectError(await raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-': 'x' } }), 400, 'EmptyMetadataKey');
+		// Bytes that are no UTF-8, and characters that no list could show.
+		const latin1 = (value) => Buffer.from(value).toString('latin1');
+		const put = (value) => raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-a': value }, sas: accountSas(server.account, server.key) });
+		for (const bad of ['caf\xe9', latin1('a\uffff')]) expectError(await put(bad), 400, 'InvalidMetadata');
+		expectStatus(await put(latin1('café')), 204);
+		assert.equal((await raw.get(`/${queue.name}`, { query: { comp: 'metadata' } })).headers['x-ms-meta-a'], latin1('café'));
 		expectError(await raw.put(`/${uniqueName('q')}`, { query: { comp: 'metadata' } }), 404, 'QueueNotFound');
 	});
 	test('names', async () => {
