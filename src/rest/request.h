@@ -38,6 +38,8 @@ enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
+/* Of "YYYY-MM-DD"; false if it has another form. */
+bool version_parse(struct slice, uint32_t *ret);
 
 enum step_kind {
 	STEP_READ,	  /* apply on a snapshot */

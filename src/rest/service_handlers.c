@@ -196,7 +196,9 @@ static enum err read_website(struct request *r, const struct xml_node *n, struct
 static enum err read_default_version(struct request *r, const struct xml_node *n, struct slice *ret)
 {
 	struct slice s = slice_trim(xml_text(n));
-	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
+	uint32_t version;
+	/* The first version there was may be named, though a request cannot ask for it here. */
+	if (!version_parse(s, &version) || version < VERSION(2008, 10, 27))
 		return fault_xml_node(r, "DefaultServiceVersion", s);
 	*ret = s;
 	return ERR_OK;
