@@ -61,7 +61,12 @@ static enum err get_again(struct request *r)
 static enum err parse_get(struct request *r)
 {
 	struct get_call *c;
+	struct slice peek_only = request_param(r, "peekonly");
 	int64_t timeout;
+	/* "true" is a peek. Who wrote it otherwise did not ask for messages to be hidden. */
+	if (slice_is_set(peek_only) && !slice_eq_nocase(peek_only, SLICE("false")))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "peekonly", peek_only,
+				   "Failed to parse the value as a Boolean.");
 	TRY(parse_count(r, &c));
 	TRY(queue_param(r, "visibilitytimeout", 1, QUEUE_SECONDS_MAX, QUEUE_HIDE_DEFAULT_S, &timeout));
 	c->get.timeout_s = (uint32_t)timeout;

@@ -131,6 +131,7 @@ struct request {
 	bool precheck; /* set by parse: run the first step dry before the body */
 
 	uint64_t body_limit_bytes; /* set by the driver from ops.def, lowered by parse */
+	uint64_t body_limit_shown; /* MaxLimit, if that is of what the body holds; 0: body_limit_bytes */
 	enum err body_limit_error; /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
 	struct slice body;	   /* BODY_MEMORY */
 	struct payload payload;	   /* BODY_STREAM */

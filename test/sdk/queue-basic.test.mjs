@@ -254,7 +254,9 @@ describe('messages', () => {
 		await rejectsWith(queue.sendMessage('x'.repeat(65537)), 413, 'RequestBodyTooLarge');
 		const r = await raw.post(`/${queue.name}/messages`, { body: body('x'.repeat(65537)) });
 		assert.match(expectError(r, 413, 'RequestBodyTooLarge').text, /<MaxLimit>65536<\/MaxLimit>/);
-		expectError(await raw.post(`/${queue.name}/messages`, { body: body('x'.repeat(1_000_000)) }), 413, 'RequestBodyTooLarge');
+		// It is the text that counts, not what escapes make of it.
+		expectStatus(await raw.post(`/${queue.name}/messages`, { body: body('&amp;'.repeat(65536)) }), 201);
+		for (const text of ['&amp;'.repeat(65537), 'x'.repeat(1_000_000)]) assert.match(expectError(await raw.post(`/${queue.name}/messages`, { body: body(text) }), 413, 'RequestBodyTooLarge').text, /<MaxLimit>65536<\/MaxLimit>/);
 	});
 	test('forms of the XML that clients write', async () => {
 		const queue = await newQueue();
@@ -303,6 +305,9 @@ describe('refusals', () => {
 		}
 		for (const [method, query] of [['GET', { numofmessages: 'x' }], ['GET', { visibilitytimeout: '1.5' }], ['POST', { messagettl: 'x' }], ['POST', { messagettl: '10', visibilitytimeout: '10' }], ['POST', { visibilitytimeout: '604800' }]])
 			expectError(await raw.request(method, path, { query, body: method === 'POST' ? body('x') : undefined }), 400, 'InvalidQueryParameterValue');
+		for (const peekonly of ['foo', '1', ''])
+			assert.equal(element(expectError(await raw.get(path, { query: { peekonly } }), 400, 'InvalidQueryParameterValue').text, 'QueryParameterName'), 'peekonly');
+		expectStatus(await raw.get(path, { query: { peekonly: 'False' } }), 200);
 		for (const messagettl of ['0', '-2']) expectError(await raw.post(path, { query: { messagettl }, body: body('x') }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.post(path, { query: { messagettl: '604801' }, body: body('x'), version: '2016-05-31' }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.post(path, { query: { messagettl: '-1' }, body: body('x'), version: '2016-05-31' }), 400, 'OutOfRangeQueryParameterValue');
@@ -326,6 +331,12 @@ describe('refusals', () => {
 		expectError(await raw.delete(`/${queue.name}/messages/${sent.messageId.replace(/^./, (c) => (c === '0' ? '1' : '0'))}`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');
 		expectError(await raw.delete(`/${queue.name}/messages/not-an-id`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');
 		expectError(await raw.delete(path), 400, 'MissingRequiredQueryParameter');
+		// The id is missing: that is no Clear Messages.
+		for (const lost of [`/${queue.name}/messages`, `/${queue.name}/messages/`]) {
+			const r = expectError(await raw.delete(lost, { query: { popreceipt: sent.popReceipt } }), 400, 'UnsupportedQueryParameter');
+			assert.equal(element(r.text, 'QueryParameterName'), 'popreceipt');
+		}
+		assert.equal(await count(queue), 2);
 		expectError(await raw.put(path, { query: { popreceipt: sent.popReceipt } }), 400, 'MissingRequiredQueryParameter');
 		const elsewhere = await newQueue();
 		expectError(await raw.delete(`/${elsewhere.name}/messages/${sent.messageId}`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');
