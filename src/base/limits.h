@@ -9,17 +9,18 @@
 
 /* HTTP */
 #define LIMIT_HEAD_BYTES	   (64 * 1024) /* request line and headers; SAS URLs and 8 KiB of metadata fit many times */
-#define LIMIT_HEADER_COUNT	   128	       /* 8 KiB of metadata in small pairs still fits */
-#define LIMIT_TARGET_BYTES	   (32 * 1024)	      /* percent-encoded 1024-character names and a long SAS */
-#define LIMIT_QUERY_PARAMS	   64		      /* a user delegation SAS has some twenty */
-#define LIMIT_ETAGS		   64		      /* in one If-Match or If-None-Match */
-#define LIMIT_CHUNK_LINE_BYTES	   1024		      /* size line with extensions, and trailers */
-#define LIMIT_HEAD_MS		   15000	      /* a slow header is closed after this */
-#define LIMIT_BODY_IDLE_MS	   30000	      /* no body byte for this long closes the connection */
-#define LIMIT_BODY_MIN_BYTES_PER_S 256		      /* slower than this over a window is an attack, not a network */
-#define LIMIT_IDLE_MS		   120000	      /* keep-alive without a request */
-#define LIMIT_WRITE_IDLE_MS	   30000	      /* a peer that does not read */
-#define LIMIT_DRAIN_MS		   10000	      /* SIGTERM: in-flight requests may end within this */
+#define LIMIT_HEADER_COUNT	   1024	       /* 8 KiB of metadata in pairs of eight bytes, and the others */
+#define LIMIT_TARGET_BYTES	   (32 * 1024) /* percent-encoded 1024-character names and a long SAS */
+#define LIMIT_QUERY_PARAMS	   64	       /* a user delegation SAS has some twenty */
+#define LIMIT_SIGNED_NAMES	   64	       /* in srh or srq of a SAS: each is looked for among all there are */
+#define LIMIT_ETAGS		   64	       /* in one If-Match or If-None-Match */
+#define LIMIT_CHUNK_LINE_BYTES	   1024	       /* size line with extensions, and trailers */
+#define LIMIT_HEAD_MS		   15000       /* a slow header is closed after this */
+#define LIMIT_BODY_IDLE_MS	   30000       /* no body byte for this long closes the connection */
+#define LIMIT_BODY_MIN_BYTES_PER_S 256	       /* slower than this over a window is an attack, not a network */
+#define LIMIT_IDLE_MS		   120000      /* keep-alive without a request */
+#define LIMIT_WRITE_IDLE_MS	   30000       /* a peer that does not read */
+#define LIMIT_DRAIN_MS		   10000       /* SIGTERM: in-flight requests may end within this */
 #define LIMIT_REQUEST_ARENA_BYTES  (32 * 1024 * 1024) /* largest XML answer and body of one request */
 #define LIMIT_WORK_QUEUE	   4096	 /* pieces of blocking work that wait for a worker; more answer ServerBusy */
 #define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 400 bytes each when idle */

@@ -77,6 +77,7 @@ void compat_print(struct buf *out)
 		"- Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its "
 		"kin are "
 		"never answered.\n"
+		"- A request has at most 1,024 headers: metadata of more pairs than that is refused, however short.\n"
 		"- A DELETE of messages with a popreceipt but without an id is refused (UnsupportedQueryParameter): it "
 		"would clear the queue where one message was meant.\n"
 		"- A valid bearer token may do whatever its service allows: there are no roles.\n");

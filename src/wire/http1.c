@@ -215,13 +215,31 @@ static bool head_finish(struct http_head *head, const struct head_seen *seen, st
 	return true;
 }
 
-/* The head in [input, end), which has an empty line or a bare LF. */
-static enum http_parse parse_head(const char *input, const char *end, struct http_head *ret)
+/* Room for one more header behind the `count` of *at; false: too many. */
+static bool headers_grow(struct http_header **at, size_t count, size_t *room, struct arena *arena)
 {
+	if (count < *room)
+		return true;
+	struct http_header *more = *room < LIMIT_HEADER_COUNT ? arena_alloc(arena, 2 * *room * sizeof *more) : NULL;
+	if (!more)
+		return false;
+	memcpy(more, *at, count * sizeof *more);
+	*at = more;
+	*room *= 2;
+	return true;
+}
+#define HEADERS_DOUBLINGS (LIMIT_HEADER_COUNT / HTTP_HEADERS_FEW)
+_Static_assert(LIMIT_HEADER_COUNT % HTTP_HEADERS_FEW == 0 && (HEADERS_DOUBLINGS & (HEADERS_DOUBLINGS - 1)) == 0,
+	       "doubling the room ends at the limit");
+
+/* The head in [input, end), which has an empty line or a bare LF. */
+static enum http_parse parse_head(const char *input, const char *end, struct arena *arena, struct http_head *ret)
+{
+	struct http_header *headers = ret->few;
+	size_t count = 0, room = HTTP_HEADERS_FEW;
 	struct slice authority = SLICE_NONE;
 	struct head_seen seen = { 0 };
 	ret->host = SLICE_NONE;
-	ret->header_count = 0;
 	ret->has_content_length = ret->chunked = ret->expect_continue = false;
 	ret->content_length = 0;
 
@@ -231,21 +249,22 @@ static enum http_parse parse_head(const char *input, const char *end, struct htt
 	if (ret->target.len > LIMIT_TARGET_BYTES)
 		return HTTP_PARSE_TOO_LARGE;
 	while (end - p < 2 || p[0] != '\r' || p[1] != '\n') {
-		if (ret->header_count == LIMIT_HEADER_COUNT)
+		if (!headers_grow(&headers, count, &room, arena))
 			return HTTP_PARSE_TOO_LARGE;
-		struct http_header *h = &ret->headers[ret->header_count];
+		struct http_header *h = &headers[count++];
 		p = parse_header_line(p, end, h);
 		if (!p || !note_header(h, ret, &seen))
 			return HTTP_PARSE_BAD;
-		ret->header_count++;
 	}
+	ret->headers = headers;
+	ret->header_count = count;
 	if (!head_finish(ret, &seen, authority))
 		return HTTP_PARSE_BAD;
 	ret->head_bytes = (size_t)(p + 2 - input);
 	return HTTP_PARSE_DONE;
 }
 
-enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret)
+enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *arena, struct http_head *ret)
 {
 	if (input.len == 0)
 		return HTTP_PARSE_MORE;
@@ -256,7 +275,7 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 			return found;
 	}
 	const char *end = input.ptr + (input.len < LIMIT_HEAD_BYTES ? input.len : LIMIT_HEAD_BYTES);
-	enum http_parse verdict = parse_head(input.ptr, end, ret);
+	enum http_parse verdict = parse_head(input.ptr, end, arena, ret);
 	/* Too many headers and then a bare LF: the search would have seen the LF first. */
 	if (verdict == HTTP_PARSE_TOO_LARGE && !searched) {
 		size_t from_start = 0;
