@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The head is parsed only once its end is in the input, so the verdict on a head never depends on how it was cut into
  * packets. The end is the first empty line; until then every LF must follow a CR, which is the one thing judged early.
- * A request that is alone in the buffer and ends with an empty line (nearly every GET) skips the search for it. */
+ * A request that is alone in the buffer and ends with an empty line (nearly every GET) skips the search for it.
+ * One empty line before the request line is ignored (RFC 9112, 2.2): some clients end a body with one. */
 #include "wire/http1.h"
 
 #include "wire/chars.h"
@@ -266,7 +267,9 @@ static enum http_parse parse_head(const char *input, const char *end, struct are
 
 enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *arena, struct http_head *ret)
 {
-	if (input.len == 0)
+	size_t ignored = slice_has_prefix(input, SLICE("\r\n")) ? 2 : 0;
+	input = slice_from(input, ignored);
+	if (input.len == 0 || slice_eq(input, SLICE("\r")))
 		return HTTP_PARSE_MORE;
 	bool searched = *scanned_bytes != 0 || !head_end_is_last(input);
 	if (searched) {
@@ -282,6 +285,8 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 		if (head_find_end(input, &from_start) == HTTP_PARSE_BAD)
 			return HTTP_PARSE_BAD;
 	}
+	if (verdict == HTTP_PARSE_DONE)
+		ret->head_bytes += ignored;
 	return verdict;
 }
 
@@ -310,6 +315,7 @@ size_t http_header_count(const struct http_head *head, struct slice name)
 /* Chunked bodies: one state per kind of byte that may come next. */
 enum {
 	CHUNK_SIZE,
+	CHUNK_SIZE_BLANK, /* between a size and its extension */
 	CHUNK_EXTENSION,
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
@@ -343,6 +349,11 @@ static bool value_byte(char b)
 	return b == '\t' || ((unsigned char)b >= 0x20 && b != 0x7f);
 }
 
+static int chunk_blank_byte(char b)
+{
+	return b == ';' ? CHUNK_EXTENSION : b == ' ' || b == '\t' ? CHUNK_SIZE_BLANK : CHUNK_FAILED;
+}
+
 static int chunk_size_byte(struct http_chunked *c, char b)
 {
 	int digit = char_hex(b);
@@ -355,7 +366,7 @@ static int chunk_size_byte(struct http_chunked *c, char b)
 	}
 	if (!c->digits)
 		return CHUNK_FAILED;
-	return b == '\r' ? CHUNK_SIZE_LF : b == ';' ? CHUNK_EXTENSION : CHUNK_FAILED;
+	return b == '\r' ? CHUNK_SIZE_LF : chunk_blank_byte(b);
 }
 
 static int chunk_trailer_byte(struct http_chunked *c, char b)
@@ -384,6 +395,8 @@ static int chunk_line_byte(struct http_chunked *c, char b)
 	switch (c->state) {
 	case CHUNK_SIZE:
 		return chunk_size_byte(c, b);
+	case CHUNK_SIZE_BLANK:
+		return chunk_blank_byte(b);
 	case CHUNK_EXTENSION:
 		return b == '\r' ? CHUNK_SIZE_LF : value_byte(b) ? CHUNK_EXTENSION : CHUNK_FAILED;
 	case CHUNK_SIZE_LF:

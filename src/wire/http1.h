@@ -48,7 +48,7 @@ struct http_head {
 	bool chunked;
 	bool keep_alive;
 	bool expect_continue;
-	size_t head_bytes; /* consumed, including the blank line */
+	size_t head_bytes; /* consumed, including the blank line and one before the request line */
 	struct http_header few[HTTP_HEADERS_FEW];
 };
 

@@ -145,7 +145,10 @@ static const struct {
 	BAD(H "x: a\x7f\r\n\r\n"),
 	GOOD(H "x: \xc3\xa4\t\xff\r\n\r\n"),
 	GOOD(H "x:\r\ny: \t \r\n\r\n"),
-	BAD("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+	GOOD("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+	BAD("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+	BAD("\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+	BAD("\rGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
 	BAD("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
 	BAD("\r\n\r\n"),
 	/* Host */
@@ -197,6 +200,9 @@ static const struct {
 	/* not there yet */
 	ROW(HTTP_PARSE_MORE, ""),
 	ROW(HTTP_PARSE_MORE, "G"),
+	ROW(HTTP_PARSE_MORE, "\r"),
+	ROW(HTTP_PARSE_MORE, "\r\n"),
+	ROW(HTTP_PARSE_MORE, "\r\n\r"),
 	ROW(HTTP_PARSE_MORE, H),
 	ROW(HTTP_PARSE_MORE, H "x: y\r\n\r"),
 };
@@ -300,6 +306,14 @@ static void test_targets(void **state)
 			assert_slice(head.query, rows[i].query);
 		assert_slice(head.host, rows[i].host);
 	}
+}
+
+static void test_empty_line_first(void **state)
+{
+	assert_int_equal(parse_whole(SLICE("\r\n" H "\r\nnext")), HTTP_PARSE_DONE);
+	assert_int_equal(head.head_bytes, sizeof("\r\n" H "\r\n") - 1);
+	assert_slice(head.method_text, "GET");
+	assert_slice(head.host, "a");
 }
 
 static void test_methods(void **state)
@@ -410,6 +424,7 @@ static const struct {
 	CHUNKS(HTTP_PARSE_DONE, "0123456789abcdef0123456789", 0, "1A\r\n0123456789abcdef0123456789\r\n0\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "\r\n\r\n0", 0, "5\r\n\r\n\r\n0\r\n0\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "a", 0, "1;x=y;z=\"q\"\r\na\r\n0;last\r\n\r\n"),
+	CHUNKS(HTTP_PARSE_DONE, "hello", 0, "5 ;x\r\nhello\r\n0\t ; y\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "a", 0, "0000000000000000000000001\r\na\r\n0\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "a", 0, "1\r\na\r\n0\r\nX-Check: 1\r\nY:\r\n\r\n"),
 	CHUNKS(HTTP_PARSE_DONE, "a", 5, "1\r\na\r\n0\r\n\r\nGET /"),
@@ -422,7 +437,8 @@ static const struct {
 	CHUNKS_BAD("-5\r\nhello\r\n0\r\n\r\n"),
 	CHUNKS_BAD(" 5\r\nhello\r\n0\r\n\r\n"),
 	CHUNKS_BAD("5 \r\nhello\r\n0\r\n\r\n"),
-	CHUNKS_BAD("5 ;x\r\nhello\r\n0\r\n\r\n"),
+	CHUNKS_BAD("5 5;x\r\nhello\r\n0\r\n\r\n"),
+	CHUNKS_BAD("5 \r;x\r\nhello\r\n0\r\n\r\n"),
 	CHUNKS_BAD(";x\r\n"),
 	CHUNKS_BAD("5\nhello\r\n0\r\n\r\n"),
 	CHUNKS_BAD("5\rhello\r\n0\r\n\r\n"),
@@ -539,9 +555,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_matrix),		 cmocka_unit_test(test_every_byte),
 		cmocka_unit_test(test_fields),		 cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_methods),		 cmocka_unit_test(test_keep_alive),
-		cmocka_unit_test(test_limits),		 cmocka_unit_test(test_chunks),
-		cmocka_unit_test(test_chunk_line_limit), cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_empty_line_first), cmocka_unit_test(test_methods),
+		cmocka_unit_test(test_keep_alive),	 cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_chunks),		 cmocka_unit_test(test_chunk_line_limit),
+		cmocka_unit_test(test_reason),
 	};
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
