@@ -282,8 +282,10 @@ static enum err protocol_check(const struct auth_request *r, const struct sas_to
  */
 static bool signed_names_ok(const struct auth_request *r, struct slice names, bool headers)
 {
-	while (names.len > 0) {
+	for (size_t i = 0; names.len > 0; i++) {
 		struct slice name = slice_cut(&names, ',');
+		if (i == LIMIT_SIGNED_NAMES)
+			return false;
 		size_t count = headers ? http_header_count(r->head, name) : query_count(r->query, name);
 		if (name.len == 0 || count != 1 || slice_find_byte(name, ':') < name.len)
 			return false;

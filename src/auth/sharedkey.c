@@ -29,12 +29,12 @@ enum standard_header {
 
 struct signed_parts {
 	struct slice standard[H_COUNT];
-	struct http_header *ms; /* x-ms-*, names in lower case, sorted by byte; in the arena */
+	struct http_header *ms;		   /* x-ms-*, names in lower case, sorted by byte; in the arena */
+	struct http_header *ms_by_culture; /* the same in that order; NULL if it is no other */
 	size_t ms_count;
 	struct slice ms_date;
 	bool has_ms_date;
-	bool culture_differs; /* the culture order is another one */
-	bool has_runs;	      /* a value changes when folded */
+	bool has_runs; /* a value changes when folded */
 	bool repeated;
 };
 
@@ -65,9 +65,14 @@ static int standard_find(struct slice name)
 /* First-level rank in the service's order; 0 = ignored there. Only characters legal in a header name matter. */
 static unsigned culture_rank(char c)
 {
-	static const char order[] = "!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz";
-	const char *at = c ? strchr(order, c) : NULL;
-	return at ? (unsigned)(at - order) + 1 : 0;
+	static const char before_digits[] = "!#$%&*.^_`|~+";
+	enum { DIGITS = sizeof before_digits, LETTERS = DIGITS + 10 };
+	if (c >= 'a' && c <= 'z')
+		return LETTERS + (unsigned)(c - 'a');
+	if (c >= '0' && c <= '9')
+		return DIGITS + (unsigned)(c - '0');
+	const char *at = c ? strchr(before_digits, c) : NULL;
+	return at ? (unsigned)(at - before_digits) + 1 : 0;
 }
 
 static int culture_mark(char c)
@@ -101,21 +106,51 @@ int sharedkey_culture_cmp(struct slice a, struct slice b)
 	return a.len < b.len ? -1 : a.len > b.len ? 1 : 0;
 }
 
-static int by_bytes(struct slice a, struct slice b)
+static int by_bytes(const void *a, const void *b)
 {
-	return slice_cmp(a, b);
+	return slice_cmp(((const struct http_header *)a)->name, ((const struct http_header *)b)->name);
 }
 
-/* Insertion sort: a request has few of these headers, mostly sent in order already. */
-static void ms_sort(struct http_header *ms, size_t count, int (*cmp)(struct slice, struct slice))
+static int by_culture(const void *a, const void *b)
 {
+	return sharedkey_culture_cmp(((const struct http_header *)a)->name, ((const struct http_header *)b)->name);
+}
+
+enum { INSERT_MAX = 32 };
+
+/* By insertion: a request has few of these headers, mostly sent in order already. A head full of them in the wrong
+ * order must not cost the square of their number before anybody knows who sent it. */
+static void ms_sort(struct http_header *ms, size_t count, int (*cmp)(const void *, const void *))
+{
+	if (count > INSERT_MAX) {
+		qsort(ms, count, sizeof *ms, cmp);
+		return;
+	}
 	for (size_t i = 1; i < count; i++) {
 		struct http_header h = ms[i];
 		size_t j = i;
-		for (; j > 0 && cmp(ms[j - 1].name, h.name) > 0; j--)
+		for (; j > 0 && cmp(&ms[j - 1], &h) > 0; j--)
 			ms[j] = ms[j - 1];
 		ms[j] = h;
 	}
+}
+
+static enum err ms_order(struct signed_parts *p, struct arena *arena)
+{
+	bool differs = false;
+	ms_sort(p->ms, p->ms_count, by_bytes);
+	for (size_t i = 1; i < p->ms_count; i++) {
+		p->repeated |= slice_eq(p->ms[i - 1].name, p->ms[i].name);
+		differs |= by_culture(&p->ms[i - 1], &p->ms[i]) > 0;
+	}
+	if (!differs)
+		return ERR_OK;
+	p->ms_by_culture = arena_alloc(arena, p->ms_count * sizeof *p->ms);
+	if (!p->ms_by_culture)
+		return ERR_NO_MEMORY;
+	memcpy(p->ms_by_culture, p->ms, p->ms_count * sizeof *p->ms);
+	ms_sort(p->ms_by_culture, p->ms_count, by_culture);
+	return ERR_OK;
 }
 
 static bool is_blank(char c)
@@ -150,13 +185,15 @@ static void put_folded(struct text *t, struct slice v)
 
 static enum err parts_collect(const struct http_head *head, struct arena *arena, struct signed_parts *p)
 {
-	struct http_header found[LIMIT_HEADER_COUNT];
 	size_t name_bytes = 0;
 	memset(p, 0, sizeof *p);
+	p->ms = arena_alloc(arena, head->header_count * sizeof *p->ms);
+	if (!p->ms)
+		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < head->header_count; i++) {
 		struct http_header h = head->headers[i];
 		if (h.name.len > 5 && slice_has_prefix_nocase(h.name, SLICE("x-ms-"))) {
-			found[p->ms_count++] = h;
+			p->ms[p->ms_count++] = h;
 			name_bytes += h.name.len;
 			continue;
 		}
@@ -166,40 +203,28 @@ static enum err parts_collect(const struct http_head *head, struct arena *arena,
 		p->repeated |= slice_is_set(p->standard[at]);
 		p->standard[at] = slice_make(h.value.ptr ? h.value.ptr : "", h.value.len);
 	}
-	if (p->ms_count == 0)
-		return ERR_OK;
-	p->ms = arena_alloc(arena, p->ms_count * sizeof *p->ms);
 	char *names = arena_alloc(arena, name_bytes);
-	if (!p->ms || !names)
+	if (!names)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < p->ms_count; i++) {
-		for (size_t k = 0; k < found[i].name.len; k++)
-			names[k] = text_lower_byte(found[i].name.ptr[k]);
-		p->ms[i] = (struct http_header){ slice_make(names, found[i].name.len), found[i].value };
-		names += found[i].name.len;
-		p->has_runs |= value_has_runs(found[i].value);
-		if (slice_eq(p->ms[i].name, SLICE("x-ms-date"))) {
+		struct http_header *h = &p->ms[i];
+		for (size_t k = 0; k < h->name.len; k++)
+			names[k] = text_lower_byte(h->name.ptr[k]);
+		h->name.ptr = names;
+		names += h->name.len;
+		p->has_runs |= value_has_runs(h->value);
+		if (slice_eq(h->name, SLICE("x-ms-date"))) {
 			p->has_ms_date = true;
-			p->ms_date = found[i].value;
+			p->ms_date = h->value;
 		}
 	}
-	ms_sort(p->ms, p->ms_count, by_bytes);
-	for (size_t i = 1; i < p->ms_count; i++) {
-		p->repeated |= slice_eq(p->ms[i - 1].name, p->ms[i].name);
-		p->culture_differs |= sharedkey_culture_cmp(p->ms[i - 1].name, p->ms[i].name) > 0;
-	}
-	return ERR_OK;
+	return ms_order(p, arena);
 }
 
 static void put_ms_headers(struct text *t, const struct auth_request *r, const struct signed_parts *p, unsigned variant)
 {
-	struct http_header sorted[LIMIT_HEADER_COUNT];
-	const struct http_header *ms = p->ms;
-	if ((variant & SHAREDKEY_CULTURE_ORDER) && p->culture_differs) {
-		memcpy(sorted, p->ms, p->ms_count * sizeof *sorted);
-		ms_sort(sorted, p->ms_count, sharedkey_culture_cmp);
-		ms = sorted;
-	}
+	bool other = (variant & SHAREDKEY_CULTURE_ORDER) && p->ms_by_culture;
+	const struct http_header *ms = other ? p->ms_by_culture : p->ms;
 	for (size_t i = 0; i < p->ms_count; i++) {
 		if (ms[i].value.len == 0 && r->version < VERSION_EMPTY_HEADERS)
 			continue;
@@ -419,7 +444,7 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 	TRY(date_check(r, &p, arena, failure));
 
 	bool with_headers = r->service != AUTH_TABLE;
-	unsigned useful = (with_headers && p.culture_differs ? SHAREDKEY_CULTURE_ORDER : 0u) |
+	unsigned useful = (with_headers && p.ms_by_culture ? SHAREDKEY_CULTURE_ORDER : 0u) |
 			  (with_headers && p.has_runs ? SHAREDKEY_UNFOLDED : 0u) |
 			  (path_is_secondary(r) ? SHAREDKEY_SECONDARY_REMOVED : 0u);
 	struct slice first = SLICE_NONE;

@@ -10,17 +10,18 @@
 
 /* HTTP */
 #define LIMIT_HEAD_BYTES	   (64 * 1024) /* request line and headers; SAS URLs and 8 KiB of metadata fit many times */
-#define LIMIT_HEADER_COUNT	   128	       /* 8 KiB of metadata in small pairs still fits */
-#define LIMIT_TARGET_BYTES	   (32 * 1024)	      /* percent-encoded 1024-character names and a long SAS */
-#define LIMIT_QUERY_PARAMS	   64		      /* a user delegation SAS has some twenty */
-#define LIMIT_ETAGS		   64		      /* in one If-Match or If-None-Match */
-#define LIMIT_CHUNK_LINE_BYTES	   1024		      /* size line with extensions, and trailers */
-#define LIMIT_HEAD_MS		   15000	      /* a slow header is closed after this */
-#define LIMIT_BODY_IDLE_MS	   30000	      /* no body byte for this long closes the connection */
-#define LIMIT_BODY_MIN_BYTES_PER_S 256		      /* slower than this over a window is an attack, not a network */
-#define LIMIT_IDLE_MS		   120000	      /* keep-alive without a request */
-#define LIMIT_WRITE_IDLE_MS	   30000	      /* a peer that does not read */
-#define LIMIT_DRAIN_MS		   10000	      /* SIGTERM: in-flight requests may end within this */
+#define LIMIT_HEADER_COUNT	   1024	       /* 8 KiB of metadata in pairs of eight bytes, and the others */
+#define LIMIT_TARGET_BYTES	   (32 * 1024) /* percent-encoded 1024-character names and a long SAS */
+#define LIMIT_QUERY_PARAMS	   64	       /* a user delegation SAS has some twenty */
+#define LIMIT_SIGNED_NAMES	   64	       /* in srh or srq of a SAS: each is looked for among all there are */
+#define LIMIT_ETAGS		   64	       /* in one If-Match or If-None-Match */
+#define LIMIT_CHUNK_LINE_BYTES	   1024	       /* size line with extensions, and trailers */
+#define LIMIT_HEAD_MS		   15000       /* a slow header is closed after this */
+#define LIMIT_BODY_IDLE_MS	   30000       /* no body byte for this long closes the connection */
+#define LIMIT_BODY_MIN_BYTES_PER_S 256	       /* slower than this over a window is an attack, not a network */
+#define LIMIT_IDLE_MS		   120000      /* keep-alive without a request */
+#define LIMIT_WRITE_IDLE_MS	   30000       /* a peer that does not read */
+#define LIMIT_DRAIN_MS		   10000       /* SIGTERM: in-flight requests may end within this */
 #define LIMIT_REQUEST_ARENA_BYTES  (32 * 1024 * 1024) /* largest XML answer and body of one request */
 #define LIMIT_WORK_QUEUE	   4096	 /* pieces of blocking work that wait for a worker; more answer ServerBusy */
 #define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 200 bytes each when idle, more with TLS */
@@ -64,9 +65,10 @@
 #define LIMIT_TABLE_BODY_BYTES (4 * 1024 * 1024) /* an entity or a batch, as documented */
 
 /* Queue */
-#define LIMIT_QUEUE_DROP_ROWS  128  /* expired messages one get removes: at most three writes each, a small commit */
-#define LIMIT_QUEUE_SKIP_ROWS  2048 /* expired messages one peek steps over */
-#define LIMIT_QUEUE_SWEEP_ROWS 256  /* of each kind in one background round, so that requests hardly wait for it */
-#define LIMIT_QUEUE_CLEAN_ROWS 768  /* rows of a cleared queue removed in a round, within LIMIT_COMMIT_WRITES */
+#define LIMIT_QUEUE_DROP_ROWS  128   /* expired messages a get removes in a round: at most three writes each */
+#define LIMIT_QUEUE_SKIP_ROWS  2048  /* expired messages a peek steps over in a round */
+#define LIMIT_QUEUE_SEARCH_MS  30000 /* of all rounds, the documented time of an operation: then OperationTimedOut */
+#define LIMIT_QUEUE_SWEEP_ROWS 256   /* of each kind in one background round, so that requests hardly wait for it */
+#define LIMIT_QUEUE_CLEAN_ROWS 768   /* rows of a cleared queue removed in a round, within LIMIT_COMMIT_WRITES */
 
 #endif

@@ -112,6 +112,11 @@ enum err access_check(struct request *r)
 	else
 		e = auth_authenticate(&a, r->arena, &r->identity, &failure);
 	if (e != ERR_OK) {
+		if (e == ERR_AUTHORIZATION_SOURCE_IP_MISMATCH)
+			r->fault.message = arena_printf(r->arena,
+							"This request is not authorized to perform this operation "
+							"using this source IP %.*s.",
+							SLICE_FMT(r->client_ip));
 		if (slice_is_set(failure.detail))
 			fault_add(r, "AuthenticationErrorDetail", failure.detail);
 		if (r->server->config.debug_signatures && slice_is_set(failure.string_to_sign))

@@ -54,7 +54,9 @@ static enum err parse_key_body(struct request *r)
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "KeyInfo"))
 		return fault_xml_reason(r, "The root element must be KeyInfo.");
-	struct slice start = xml_child_text(root, "Start"), expiry = xml_child_text(root, "Expiry");
+	struct slice start, expiry;
+	TRY(fault_xml_child_text(r, root, "Start", &start));
+	TRY(fault_xml_child_text(r, root, "Expiry", &expiry));
 	struct auth_delegation *d = &c->delegation;
 	if (!slice_is_set(expiry))
 		return ERR_MISSING_REQUIRED_XML_NODE;

@@ -7,10 +7,13 @@
 #include "wire/xml.h"
 
 /* An empty element says as little as none. */
-static struct slice text_or_none(const struct xml_node *n, const char *child)
+static enum err text_or_none(struct request *r, const struct xml_node *n, const char *child, struct slice *ret)
 {
-	struct slice s = slice_trim(xml_child_text(n, child));
-	return s.len ? s : SLICE_NONE;
+	struct slice s;
+	TRY(fault_xml_child_text(r, n, child, &s));
+	s = slice_trim(s);
+	*ret = s.len ? s : SLICE_NONE;
+	return ERR_OK;
 }
 
 static enum err check_time(struct request *r, const char *node, struct slice text)
@@ -30,12 +33,12 @@ static enum err check_permission(struct request *r, struct slice text, const cha
 static enum err parse_policy(struct request *r, const struct xml_node *n, const char *letters, struct policy *ret)
 {
 	const struct xml_node *access = xml_child(n, "AccessPolicy");
-	ret->id = xml_child_text(n, "Id");
+	TRY(fault_xml_child_text(r, n, "Id", &ret->id));
 	if (ret->id.len == 0 || name_characters(ret->id) > POLICY_ID_MAX)
 		return fault_xml_reason(r, "Signed identifier ID cannot be empty or over 64 characters in length");
-	ret->start = text_or_none(access, "Start");
-	ret->expiry = text_or_none(access, "Expiry");
-	ret->permission = text_or_none(access, "Permission");
+	TRY(text_or_none(r, access, "Start", &ret->start));
+	TRY(text_or_none(r, access, "Expiry", &ret->expiry));
+	TRY(text_or_none(r, access, "Permission", &ret->permission));
 	TRY(check_time(r, "Start", ret->start));
 	TRY(check_time(r, "Expiry", ret->expiry));
 	return check_permission(r, ret->permission, letters);

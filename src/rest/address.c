@@ -10,7 +10,7 @@
 /* Protocol versions before this one are not served. */
 #define VERSION_OLDEST VERSION(2012, 2, 12)
 
-static bool version_parse(struct slice s, uint32_t *ret)
+bool version_parse(struct slice s, uint32_t *ret)
 {
 	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
 		return false;

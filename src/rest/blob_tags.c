@@ -144,7 +144,9 @@ static enum err parse_set_body(struct request *r)
 	if (!p->pair)
 		return ERR_NO_MEMORY;
 	for (struct xml_node *n = set->child; n; n = n->next) {
-		struct slice key = xml_child_text(n, "Key"), value = xml_child_text(n, "Value");
+		struct slice key, value;
+		TRY(fault_xml_child_text(r, n, "Key", &key));
+		TRY(fault_xml_child_text(r, n, "Value", &value));
 		if (!xml_is(n, "Tag") || !slice_is_set(key))
 			return fault_xml_reason(r, "A TagSet holds Tag elements with Key and Value.");
 		p->pair[p->count++] = (struct pair){ key, slice_is_set(value) ? value : SLICE("") };

@@ -241,7 +241,7 @@ static bool conn_head(struct conn *c)
 	for (;;) {
 		struct exchange *ex = c->ex;
 		if (ex && ex->in.len > 0) {
-			switch (http_parse_head(buf_slice(&ex->in), &ex->scanned_bytes, &ex->head)) {
+			switch (http_parse_head(buf_slice(&ex->in), &ex->scanned_bytes, &ex->arena, &ex->head)) {
 			case HTTP_PARSE_DONE:
 				conn_start_request(c);
 				return true;

@@ -198,7 +198,8 @@ enum err body_too_large(struct request *r)
 {
 	if (r->body_limit_error == ERR_REQUEST_BODY_TOO_LARGE) {
 		r->fault.count = 0;
-		fault_add(r, "MaxLimit", arena_printf(r->arena, "%llu", (unsigned long long)r->body_limit_bytes));
+		uint64_t shown = r->body_limit_shown ? r->body_limit_shown : r->body_limit_bytes;
+		fault_add(r, "MaxLimit", arena_printf(r->arena, "%llu", (unsigned long long)shown));
 	}
 	return r->body_limit_error;
 }

@@ -5,6 +5,8 @@
 #include "rest/exchange_int.h"
 #include "rest/op.h"
 #include "wire/date.h"
+#include "wire/json.h"
+#include "wire/xml.h"
 
 #define DEFAULT_AUTHORITY "https://login.microsoftonline.com/common/oauth2/authorize"
 
@@ -22,61 +24,18 @@ static void put_message(struct buf *b, const struct request *r, const struct err
 	date_put_iso(b, r->arrival_ticks);
 }
 
-static void put_xml_text(struct buf *b, struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-		switch (c) {
-		case '<':
-			BUF_PUT(b, "&lt;");
-			break;
-		case '>':
-			BUF_PUT(b, "&gt;");
-			break;
-		case '&':
-			BUF_PUT(b, "&amp;");
-			break;
-		default:
-			/* Control characters have no place in XML 1.0, escaped or not. */
-			buf_put_byte(b, c < 0x20 && c != '\t' && c != '\n' && c != '\r' ? '?' : c);
-		}
-	}
-}
-
-static void put_json_text(struct buf *b, struct slice s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-		if (c == '"' || c == '\\')
-			buf_put_byte(b, '\\');
-		if (c == '\n')
-			BUF_PUT(b, "\\n");
-		else if (c < 0x20)
-			buf_printf(b, "\\u%04x", c);
-		else
-			buf_put_byte(b, c);
-	}
-}
-
 static void error_xml(struct request *r, const struct err_info *info)
 {
 	struct buf *b = &r->response.body;
-	BUF_PUT(b, "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>");
-	buf_put(b, slice_str(info->code));
-	BUF_PUT(b, "</Code><Message>");
-	put_message(b, r, info, "\n", put_xml_text);
-	BUF_PUT(b, "</Message>");
-	for (size_t i = 0; i < r->fault.count; i++) {
-		const struct fault_detail *d = &r->fault.detail[i];
-		if (d->value.len == 0) {
-			buf_printf(b, "<%s />", d->name);
-			continue;
-		}
-		buf_printf(b, "<%s>", d->name);
-		put_xml_text(b, d->value);
-		buf_printf(b, "</%s>", d->name);
-	}
-	BUF_PUT(b, "</Error>");
+	xml_begin(b);
+	xml_open(b, "Error");
+	xml_put(b, "Code", slice_str(info->code));
+	xml_open(b, "Message");
+	put_message(b, r, info, "\n", xml_put_text);
+	xml_close(b, "Message");
+	for (size_t i = 0; i < r->fault.count; i++)
+		xml_put(b, r->fault.detail[i].name, r->fault.detail[i].value);
+	xml_close(b, "Error");
 	response_header(r, "Content-Type", SLICE("application/xml"));
 }
 
@@ -86,7 +45,7 @@ static void error_odata(struct request *r, const struct err_info *info)
 	BUF_PUT(b, "{\"odata.error\":{\"code\":\"");
 	buf_put(b, slice_str(info->code));
 	BUF_PUT(b, "\",\"message\":{\"lang\":\"en-US\",\"value\":\"");
-	put_message(b, r, info, "\\n", put_json_text);
+	put_message(b, r, info, "\\n", json_put_text);
 	BUF_PUT(b, "\"}}}");
 }
 

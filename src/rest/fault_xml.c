@@ -23,6 +23,13 @@ enum err fault_xml_reason(struct request *r, const char *reason)
 	return fault_document(r, &e);
 }
 
+enum err fault_xml_child_text(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
+{
+	enum err e = xml_child_text(n, name, ret);
+	return e == ERR_SYNTAX ? fault_xml_reason(r, "An element that holds text is repeated or has elements inside")
+			       : e;
+}
+
 enum err fault_xml_node(struct request *r, const char *node, struct slice value)
 {
 	r->fault.count = 0;

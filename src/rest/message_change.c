@@ -82,7 +82,7 @@ static enum err parse_update(struct request *r)
 	TRY(queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &timeout));
 	TRY(parse_change(r, apply_update, &c));
 	c->timeout_s = (uint32_t)timeout;
-	r->body_limit_bytes = MESSAGE_BODY_BYTES_MAX;
+	message_text_expect(r);
 	return ERR_OK;
 }
 
@@ -108,7 +108,10 @@ static enum err format_update(struct request *r)
 
 static enum err parse_clear(struct request *r)
 {
-	struct slice partition;
+	struct slice partition, receipt = request_param(r, "popreceipt");
+	/* A receipt is for one message, whose id got lost on the way here: not for all of them. */
+	if (slice_is_set(receipt))
+		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "popreceipt", receipt, NULL);
 	TRY(queue_find_partition(r, &partition));
 	request_step_write(r, partition, queue_apply_clear);
 	return ERR_OK;

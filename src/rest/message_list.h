@@ -6,10 +6,6 @@
 #include "rest/request.h"
 #include "svc/queue/queue.h"
 
-/* 64 KiB of text may be longer on the wire: the worst escape in use takes six bytes, and the elements around come on
- * top. */
-enum { MESSAGE_BODY_BYTES_MAX = 6 * QUEUE_TEXT_BYTES_MAX + 1024 };
-
 enum message_show { MESSAGE_SHOW_PUT, MESSAGE_SHOW_GET, MESSAGE_SHOW_PEEK };
 void message_list_format(struct request *, const struct queue_message *, size_t count, enum message_show);
 /* The receipt in the form clients see, BASE64_BYTES(QUEUE_RECEIPT_BYTES) characters. */

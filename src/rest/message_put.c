@@ -26,7 +26,7 @@ static enum err parse(struct request *r)
 	c->ttl_s = never ? QUEUE_TTL_NEVER : (uint64_t)ttl;
 	c->salt = rng_u64(r->rng);
 	r->call = c;
-	r->body_limit_bytes = MESSAGE_BODY_BYTES_MAX;
+	message_text_expect(r);
 	struct slice partition;
 	TRY(queue_find_partition(r, &partition));
 	request_step_write(r, partition, queue_apply_put);

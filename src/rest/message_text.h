@@ -5,6 +5,8 @@
 
 #include "rest/request.h"
 
+/* Before the body comes: how long it may be. */
+void message_text_expect(struct request *);
 /* The text as the client meant it (escapes resolved), in the body or the arena. Errors: InvalidXmlDocument,
  * MissingRequiredXmlNode, RequestBodyTooLarge. */
 enum err message_text_parse(struct request *, struct slice *ret) MUST_CHECK;

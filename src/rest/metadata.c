@@ -27,7 +27,8 @@ enum err metadata_parse(struct request *r, struct pairs *ret)
 			fault_add(r, "MetadataValue", h->value);
 			return ERR_EMPTY_METADATA_KEY;
 		}
-		if (!name_is_identifier(name))
+		/* A value that a list could not show would be another one there than in the headers of a get. */
+		if (!name_is_identifier(name) || !xml_is_legal(h->value))
 			return ERR_INVALID_METADATA;
 		for (size_t k = 0; k < p.count; k++)
 			if (slice_eq_nocase(p.pair[k].name, name))

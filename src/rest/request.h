@@ -38,6 +38,8 @@ enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
+/* Of "YYYY-MM-DD"; false if it has another form. */
+bool version_parse(struct slice, uint32_t *ret);
 
 enum step_kind {
 	STEP_READ,	  /* apply on a snapshot */
@@ -130,6 +132,7 @@ struct request {
 	bool precheck; /* set by parse: run the first step dry before the body */
 
 	uint64_t body_limit_bytes; /* set by the driver from ops.def, lowered by parse */
+	uint64_t body_limit_shown; /* MaxLimit, if that is of what the body holds; 0: body_limit_bytes */
 	enum err body_limit_error; /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
 	struct slice body;	   /* BODY_MEMORY */
 	struct payload payload;	   /* BODY_STREAM */

@@ -24,11 +24,21 @@ struct set_call {
 
 /* ---- reading ---- */
 
+/* A required leaf without the blanks around its text. */
+static enum err read_text(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
+{
+	struct slice s;
+	TRY(fault_xml_child_text(r, n, name, &s));
+	if (!slice_is_set(s))
+		return fault_xml_reason(r, "A required element is missing");
+	*ret = slice_trim(s);
+	return ERR_OK;
+}
+
 static enum err read_bool(struct request *r, const struct xml_node *n, const char *name, bool *ret)
 {
-	struct slice s = slice_trim(xml_child_text(n, name));
-	if (!xml_child(n, name))
-		return fault_xml_reason(r, "A required element is missing");
+	struct slice s;
+	TRY(read_text(r, n, name, &s));
 	if (!slice_eq_nocase(s, SLICE("true")) && !slice_eq_nocase(s, SLICE("false")))
 		return fault_xml_node(r, name, s);
 	*ret = slice_eq_nocase(s, SLICE("true"));
@@ -43,10 +53,10 @@ static enum err read_retention(struct request *r, const struct xml_node *n, stru
 	*ret = (struct retention_policy){ .enabled = false };
 	TRY(read_bool(r, n, "Enabled", &ret->enabled));
 	if (ret->enabled) {
-		struct slice s = slice_trim(xml_child_text(n, "Days"));
+		struct slice s;
+		TRY(read_text(r, n, "Days", &s));
 		if (!slice_to_u64(s, &days) || days < 1 || days > RETENTION_DAYS_MAX)
-			return xml_child(n, "Days") ? fault_xml_node(r, "Days", s)
-						    : fault_xml_reason(r, "Days is missing");
+			return fault_xml_node(r, "Days", s);
 	}
 	ret->days = (uint32_t)days;
 	if (xml_child(n, "AllowPermanentDelete"))
@@ -56,9 +66,8 @@ static enum err read_retention(struct request *r, const struct xml_node *n, stru
 
 static enum err read_version(struct request *r, const struct xml_node *n, struct slice *ret)
 {
-	struct slice s = slice_trim(xml_child_text(n, "Version"));
-	if (!xml_child(n, "Version"))
-		return fault_xml_reason(r, "Version is missing");
+	struct slice s;
+	TRY(read_text(r, n, "Version", &s));
 	if (!slice_eq(s, SLICE("1.0")) && !slice_eq(s, SLICE("2.0")))
 		return fault_xml_node(r, "Version", s);
 	*ret = s;
@@ -131,20 +140,16 @@ static enum err check_origins(struct request *r, struct slice list)
 
 static enum err read_cors_rule(struct request *r, const struct xml_node *n, struct cors_rule *ret)
 {
-	static const char *required[] = { "AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders",
-					  "MaxAgeInSeconds" };
-	for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-		if (!xml_child(n, required[i]))
-			return fault_xml_reason(r, "A required element of a CorsRule is missing");
-	struct slice age = slice_trim(xml_child_text(n, "MaxAgeInSeconds"));
+	struct slice age;
 	uint64_t seconds;
+	TRY(read_text(r, n, "AllowedOrigins", &ret->origins));
+	TRY(read_text(r, n, "AllowedMethods", &ret->methods));
+	TRY(read_text(r, n, "AllowedHeaders", &ret->allowed_headers));
+	TRY(read_text(r, n, "ExposedHeaders", &ret->exposed_headers));
+	TRY(read_text(r, n, "MaxAgeInSeconds", &age));
 	if (!slice_to_u64(age, &seconds) || seconds > INT32_MAX)
 		return fault_xml_node(r, "MaxAgeInSeconds", age);
-	*ret = (struct cors_rule){ .origins = xml_child_text(n, "AllowedOrigins"),
-				   .methods = xml_child_text(n, "AllowedMethods"),
-				   .allowed_headers = xml_child_text(n, "AllowedHeaders"),
-				   .exposed_headers = xml_child_text(n, "ExposedHeaders"),
-				   .max_age_s = (uint32_t)seconds };
+	ret->max_age_s = (uint32_t)seconds;
 	TRY(check_origins(r, ret->origins));
 	TRY(check_methods(r, ret->methods));
 	TRY(check_header_list(r, "AllowedHeaders", ret->allowed_headers));
@@ -170,7 +175,8 @@ static enum err read_cors(struct request *r, const struct xml_node *n, struct se
 
 static enum err read_website_path(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
 {
-	struct slice s = xml_child_text(n, name);
+	struct slice s;
+	TRY(fault_xml_child_text(r, n, name, &s));
 	*ret = s.len ? s : SLICE_NONE;
 	return s.len > WEBSITE_PATH_MAX ? fault_xml_node(r, name, s) : ERR_OK;
 }
@@ -189,7 +195,9 @@ static enum err read_website(struct request *r, const struct xml_node *n, struct
 static enum err read_default_version(struct request *r, const struct xml_node *n, struct slice *ret)
 {
 	struct slice s = slice_trim(xml_text(n));
-	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
+	uint32_t version;
+	/* The first version there was may be named, though a request cannot ask for it here. */
+	if (!version_parse(s, &version) || version < VERSION(2008, 10, 27))
 		return fault_xml_node(r, "DefaultServiceVersion", s);
 	*ret = s;
 	return ERR_OK;

@@ -81,5 +81,8 @@ void compat_print(struct buf *out)
 		"entity) is at most 6 MiB together; more is refused with RequestBodyTooLarge.\n"
 		"- PartitionKey, RowKey and strings in a $filter compare by code point. Azure compares UTF-16 units, "
 		"which differs only between U+E000 to U+FFFF and what lies beyond them.\n"
+		"- A request has at most 1,024 headers: metadata of more pairs than that is refused, however short.\n"
+		"- A DELETE of messages with a popreceipt but without an id is refused (UnsupportedQueryParameter): it "
+		"would clear the queue where one message was meant.\n"
 		"- A valid bearer token may do whatever its service allows: there are no roles.\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The head is parsed only once its end is in the input, so the verdict on a head never depends on how it was cut into
  * packets. The end is the first empty line; until then every LF must follow a CR, which is the one thing judged early.
- * A request that is alone in the buffer and ends with an empty line (nearly every GET) skips the search for it. */
+ * A request that is alone in the buffer and ends with an empty line (nearly every GET) skips the search for it.
+ * One empty line before the request line is ignored (RFC 9112, 2.2): some clients end a body with one. */
 #include "wire/http1.h"
 
 #include "wire/chars.h"
@@ -215,13 +216,31 @@ static bool head_finish(struct http_head *head, const struct head_seen *seen, st
 	return true;
 }
 
-/* The head in [input, end), which has an empty line or a bare LF. */
-static enum http_parse parse_head(const char *input, const char *end, struct http_head *ret)
+/* Room for one more header behind the `count` of *at; false: too many. */
+static bool headers_grow(struct http_header **at, size_t count, size_t *room, struct arena *arena)
 {
+	if (count < *room)
+		return true;
+	struct http_header *more = *room < LIMIT_HEADER_COUNT ? arena_alloc(arena, 2 * *room * sizeof *more) : NULL;
+	if (!more)
+		return false;
+	memcpy(more, *at, count * sizeof *more);
+	*at = more;
+	*room *= 2;
+	return true;
+}
+#define HEADERS_DOUBLINGS (LIMIT_HEADER_COUNT / HTTP_HEADERS_FEW)
+_Static_assert(LIMIT_HEADER_COUNT % HTTP_HEADERS_FEW == 0 && (HEADERS_DOUBLINGS & (HEADERS_DOUBLINGS - 1)) == 0,
+	       "doubling the room ends at the limit");
+
+/* The head in [input, end), which has an empty line or a bare LF. */
+static enum http_parse parse_head(const char *input, const char *end, struct arena *arena, struct http_head *ret)
+{
+	struct http_header *headers = ret->few;
+	size_t count = 0, room = HTTP_HEADERS_FEW;
 	struct slice authority = SLICE_NONE;
 	struct head_seen seen = { 0 };
 	ret->host = SLICE_NONE;
-	ret->header_count = 0;
 	ret->has_content_length = ret->chunked = ret->expect_continue = false;
 	ret->content_length = 0;
 
@@ -231,23 +250,26 @@ static enum http_parse parse_head(const char *input, const char *end, struct htt
 	if (ret->target.len > LIMIT_TARGET_BYTES)
 		return HTTP_PARSE_TOO_LARGE;
 	while (end - p < 2 || p[0] != '\r' || p[1] != '\n') {
-		if (ret->header_count == LIMIT_HEADER_COUNT)
+		if (!headers_grow(&headers, count, &room, arena))
 			return HTTP_PARSE_TOO_LARGE;
-		struct http_header *h = &ret->headers[ret->header_count];
+		struct http_header *h = &headers[count++];
 		p = parse_header_line(p, end, h);
 		if (!p || !note_header(h, ret, &seen))
 			return HTTP_PARSE_BAD;
-		ret->header_count++;
 	}
+	ret->headers = headers;
+	ret->header_count = count;
 	if (!head_finish(ret, &seen, authority))
 		return HTTP_PARSE_BAD;
 	ret->head_bytes = (size_t)(p + 2 - input);
 	return HTTP_PARSE_DONE;
 }
 
-enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret)
+enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *arena, struct http_head *ret)
 {
-	if (input.len == 0)
+	size_t ignored = slice_has_prefix(input, SLICE("\r\n")) ? 2 : 0;
+	input = slice_from(input, ignored);
+	if (input.len == 0 || slice_eq(input, SLICE("\r")))
 		return HTTP_PARSE_MORE;
 	bool searched = *scanned_bytes != 0 || !head_end_is_last(input);
 	if (searched) {
@@ -256,13 +278,15 @@ enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struc
 			return found;
 	}
 	const char *end = input.ptr + (input.len < LIMIT_HEAD_BYTES ? input.len : LIMIT_HEAD_BYTES);
-	enum http_parse verdict = parse_head(input.ptr, end, ret);
+	enum http_parse verdict = parse_head(input.ptr, end, arena, ret);
 	/* Too many headers and then a bare LF: the search would have seen the LF first. */
 	if (verdict == HTTP_PARSE_TOO_LARGE && !searched) {
 		size_t from_start = 0;
 		if (head_find_end(input, &from_start) == HTTP_PARSE_BAD)
 			return HTTP_PARSE_BAD;
 	}
+	if (verdict == HTTP_PARSE_DONE)
+		ret->head_bytes += ignored;
 	return verdict;
 }
 
@@ -291,6 +315,7 @@ size_t http_header_count(const struct http_head *head, struct slice name)
 /* Chunked bodies: one state per kind of byte that may come next. */
 enum {
 	CHUNK_SIZE,
+	CHUNK_SIZE_BLANK, /* between a size and its extension */
 	CHUNK_EXTENSION,
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
@@ -324,6 +349,11 @@ static bool value_byte(char b)
 	return b == '\t' || ((unsigned char)b >= 0x20 && b != 0x7f);
 }
 
+static int chunk_blank_byte(char b)
+{
+	return b == ';' ? CHUNK_EXTENSION : b == ' ' || b == '\t' ? CHUNK_SIZE_BLANK : CHUNK_FAILED;
+}
+
 static int chunk_size_byte(struct http_chunked *c, char b)
 {
 	int digit = char_hex(b);
@@ -336,7 +366,7 @@ static int chunk_size_byte(struct http_chunked *c, char b)
 	}
 	if (!c->digits)
 		return CHUNK_FAILED;
-	return b == '\r' ? CHUNK_SIZE_LF : b == ';' ? CHUNK_EXTENSION : CHUNK_FAILED;
+	return b == '\r' ? CHUNK_SIZE_LF : chunk_blank_byte(b);
 }
 
 static int chunk_trailer_byte(struct http_chunked *c, char b)
@@ -365,6 +395,8 @@ static int chunk_line_byte(struct http_chunked *c, char b)
 	switch (c->state) {
 	case CHUNK_SIZE:
 		return chunk_size_byte(c, b);
+	case CHUNK_SIZE_BLANK:
+		return chunk_blank_byte(b);
 	case CHUNK_EXTENSION:
 		return b == '\r' ? CHUNK_SIZE_LF : value_byte(b) ? CHUNK_EXTENSION : CHUNK_FAILED;
 	case CHUNK_SIZE_LF:

@@ -9,6 +9,7 @@
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/slice.h"
@@ -30,14 +31,16 @@ struct http_header {
 	struct slice value; /* trimmed */
 };
 
+enum { HTTP_HEADERS_FEW = 64 }; /* nearly all requests have no more; those of others lie in the arena */
+
 struct http_head {
 	enum http_method method;
 	struct slice method_text;
 	struct slice target; /* as sent */
 	struct slice path; /* still percent-encoded, begins with '/'; of an absolute-form target its path; of "*" "/" */
-	struct slice query; /* behind '?', absent if none */
-	int minor_version;  /* 0 or 1 */
-	struct http_header headers[LIMIT_HEADER_COUNT];
+	struct slice query;		   /* behind '?', absent if none */
+	int minor_version;		   /* 0 or 1 */
+	const struct http_header *headers; /* in `few` or the arena */
 	size_t header_count;
 	struct slice host;
 	bool has_content_length;
@@ -45,16 +48,17 @@ struct http_head {
 	bool chunked;
 	bool keep_alive;
 	bool expect_continue;
-	size_t head_bytes; /* consumed, including the blank line */
+	size_t head_bytes; /* consumed, including the blank line and one before the request line */
+	struct http_header few[HTTP_HEADERS_FEW];
 };
 
 enum http_parse { HTTP_PARSE_MORE, HTTP_PARSE_DONE, HTTP_PARSE_BAD, HTTP_PARSE_TOO_LARGE };
 
 /* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start
- * at 0. *ret points into the input and holds something useful only after DONE. An absolute-form target names the host;
- * a Host header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES.
- */
-enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct http_head *ret);
+ * at 0. *ret points into the input and itself (it is not for copying) and holds something useful only after DONE. An absolute-form target names the host;
+ * a Host header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES,
+ * or than the arena has. */
+enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *, struct http_head *ret);
 /* The value of a header, name compared without case; absent if missing. */
 struct slice http_header(const struct http_head *, struct slice name);
 /* How often it stands in the head. */

@@ -36,8 +36,9 @@ void json_double(struct json_out *, double v);
 void json_bool(struct json_out *, bool v);
 void json_null(struct json_out *);
 void json_raw(struct json_out *, struct slice json); /* a value that is JSON already */
-/* A quoted string without any state, and a double as json_double writes it. */
+/* Without any state: a quoted string, what stands between its quotes, and a double as json_double writes it. */
 void json_put_string(struct buf *, struct slice text);
+void json_put_text(struct buf *, struct slice text);
 void json_put_double(struct buf *, double v);
 
 /* Reader */

@@ -116,9 +116,8 @@ static size_t put_special(struct buf *out, struct slice s)
 	return n;
 }
 
-void json_put_string(struct buf *out, struct slice s)
+void json_put_text(struct buf *out, struct slice s)
 {
-	buf_put_byte(out, '"');
 	while (s.len) {
 		size_t n = plain_run(s);
 		buf_put(out, slice_first(s, n));
@@ -126,6 +125,12 @@ void json_put_string(struct buf *out, struct slice s)
 		if (s.len)
 			s = slice_from(s, put_special(out, s));
 	}
+}
+
+void json_put_string(struct buf *out, struct slice s)
+{
+	buf_put_byte(out, '"');
+	json_put_text(out, s);
 	buf_put_byte(out, '"');
 }
 

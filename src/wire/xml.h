@@ -83,8 +83,9 @@ bool xml_is(const struct xml_node *, const char *name);
 bool xml_has_text(const struct xml_node *);
 /* Absent if node is NULL. */
 struct slice xml_text(const struct xml_node *);
-/* xml_text of xml_child. */
-struct slice xml_child_text(const struct xml_node *, const char *name);
+/* The text of the one child of that name; absent if there is none. ERR_SYNTAX: it stands there twice or has elements
+ * inside, so that no text is what the sender meant. */
+enum err xml_child_text(const struct xml_node *, const char *name, struct slice *ret) MUST_CHECK;
 struct slice xml_attr(const struct xml_node *, const char *name);
 
 #endif

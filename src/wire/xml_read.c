@@ -255,9 +255,13 @@ struct slice xml_text(const struct xml_node *node)
 	return node ? node->text : SLICE_NONE;
 }
 
-struct slice xml_child_text(const struct xml_node *node, const char *name)
+enum err xml_child_text(const struct xml_node *node, const char *name, struct slice *ret)
 {
-	return xml_text(xml_child(node, name));
+	const struct xml_node *c = xml_child(node, name);
+	if (c && (c->child || xml_next_same(c)))
+		return ERR_SYNTAX;
+	*ret = xml_text(c);
+	return ERR_OK;
 }
 
 struct slice xml_attr(const struct xml_node *node, const char *name)

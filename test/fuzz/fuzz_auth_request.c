@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena arena;
 	struct query query;
 	arena_init(&arena, 1 << 20);
-	if (http_parse_head(input, &scanned, &head) == HTTP_PARSE_DONE &&
+	if (http_parse_head(input, &scanned, &arena, &head) == HTTP_PARSE_DONE &&
 	    uri_parse_query(slice_is_set(head.query) ? head.query : SLICE(""), &arena, &query) == ERR_OK) {
 		struct auth_request r = {
 			.head = &head,

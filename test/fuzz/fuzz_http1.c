@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 static struct http_head whole, again;
+static struct arena arena;
 
 static void check_same(const struct http_head *a, const struct http_head *b)
 {
@@ -53,7 +54,7 @@ static void check_round_trip(const struct http_head *h)
 	BUF_PUT(&b, "\r\n");
 	CHECK(buf_ok(&b));
 	size_t scanned = 0;
-	CHECK(http_parse_head(buf_slice(&b), &scanned, &again) == HTTP_PARSE_DONE);
+	CHECK(http_parse_head(buf_slice(&b), &scanned, &arena, &again) == HTTP_PARSE_DONE);
 	check_same(h, &again);
 	buf_fini(&b);
 }
@@ -62,12 +63,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slice input = slice_make(data, size);
 	size_t scanned = 0, step = 1 + size / 17;
-	enum http_parse verdict = http_parse_head(input, &scanned, &whole), r = HTTP_PARSE_MORE;
+	arena_init(&arena, 16 * LIMIT_HEAD_BYTES);
+	enum http_parse verdict = http_parse_head(input, &scanned, &arena, &whole), r = HTTP_PARSE_MORE;
 
 	scanned = 0;
 	for (size_t len = 0; r == HTTP_PARSE_MORE; len = len + step < size ? len + step : size) {
 		struct slice part = fuzz_copy(slice_first(input, len));
-		r = http_parse_head(part, &scanned, &again);
+		r = http_parse_head(part, &scanned, &arena, &again);
 		if (r == HTTP_PARSE_DONE && verdict == HTTP_PARSE_DONE)
 			check_same(&whole, &again);
 		fuzz_free(part);
@@ -79,5 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_head(&whole, input);
 		check_round_trip(&whole);
 	}
+	arena_fini(&arena);
 	return 0;
 }

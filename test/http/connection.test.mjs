@@ -82,6 +82,28 @@ describe('Expect: 100-continue', () => {
 	});
 });
 
+test('an empty line before a request is ignored, also where clients put it: behind a body', async () => {
+	const wire = await Wire.open(port);
+	await wire.send('\r\n' + put('blank', 'Content-Length: 5') + 'hello\r\n' + get('blank'));
+	await wire.until((text) => text.endsWith('hello'), 'the value');
+	await wire.send('\r\n');
+	await wire.send(HEALTH);
+	await wire.until((text) => text.includes('{"status":"ok"}'), 'the next answer');
+	assert.deepEqual(wire.statuses, [201, 200, 200]);
+	await wire.send('\r\n\r\n' + HEALTH);
+	await wire.peerEnds();
+	assert.deepEqual(wire.statuses, [201, 200, 200, 400]);
+	await wire.destroy();
+});
+
+test('blanks before an extension of a chunk', async () => {
+	const wire = await Wire.open(port);
+	await wire.send(put('extended', 'Transfer-Encoding: chunked') + '5 ;name=v\r\nhello\r\n1\t ; x\r\n!\r\n0 ;\r\n\r\n' + get('extended'));
+	await wire.until((text) => text.endsWith('hello!'), 'the value');
+	assert.deepEqual(wire.statuses, [201, 200]);
+	await wire.destroy();
+});
+
 for (const size of [0, 1, 1000, 40_000, 200_000, 3_000_000]) {
 	test(`a chunked upload of ${size} bytes`, async () => {
 		const body = crypto.randomBytes(size);

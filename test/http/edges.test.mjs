@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fs from 'node:fs';
 import { scale, startServer } from '../lib/server.mjs';
-import { Client } from '../lib/http.mjs';
-import { expectStatus } from '../lib/assert.mjs';
+import { Client, RawConnection } from '../lib/http.mjs';
+import { expectError, expectStatus } from '../lib/assert.mjs';
 
 const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
 const EDGES = [0n, 1n, 511n, 512n, 2n ** 31n, 2n ** 32n, 2n ** 63n, 2n ** 64n]
@@ -123,6 +123,27 @@ describe('too deep, too long, too many', () => {
 			assert.ok(r.status >= 400 || /HTTP\/1\.1 4/.test(r.text), `${r.status} ${r.text.slice(0, 200)}`);
 		}
 		expectStatus(await table.get("/edges(PartitionKey='p',RowKey='0')", { headers: json }), 404);
+	});
+	test('a thousand pairs of metadata', async () => {
+		const names = Array.from({ length: 1000 }, (_, i) => `m${String(999 - i).padStart(3, '0')}`);
+		const headers = Object.fromEntries(names.map((name, i) => [`x-ms-meta-${name}`, String(i)]));
+		const text = (headers) => names.map((name) => headers[`x-ms-meta-${name}`]).join();
+		const expected = text(headers);
+		for (const [client, path, query] of [[blob, '/edgesmeta', { restype: 'container' }], [blob, '/edgesmeta/b', {}], [queue, '/edgesmeta', {}]]) {
+			const wire = await RawConnection.open(new URL(client.endpoint).port);
+			const blobType = path.endsWith('/b') ? { 'x-ms-blob-type': 'BlockBlob' } : {};
+			const put = (more) => wire.exchange(client.bytes('PUT', path, { query, headers: { ...blobType, ...headers, ...more } }), 'PUT');
+			expectStatus(await put(), 201);
+			const got = expectStatus(await wire.exchange(client.bytes('GET', path, { query: client === queue ? { comp: 'metadata' } : query })), 200);
+			assert.equal(text(got.headers), expected);
+			expectError(await put({ 'x-ms-meta-long': 'x'.repeat(8192) }), 400, 'MetadataTooLarge');
+			if (client === queue) expectStatus(await put(), 204);
+			await wire.end();
+		}
+		const list = expectStatus(await blob.get('/edgesmeta', { query: { restype: 'container', comp: 'list', include: 'metadata' } }), 200);
+		assert.match(list.text, /<Metadata><m999>0<\/m999><m998>1<\/m998>.*<m000>999<\/m000><\/Metadata>/);
+		expectStatus(await blob.delete('/edgesmeta', { query: { restype: 'container' } }), 202);
+		expectStatus(await queue.delete('/edgesmeta'), 204);
 	});
 	test('and afterwards all is as it was', async (t) => {
 		assert.ok(expectStatus(await blob.get('/edges/b'), 200).body.equals(bytes));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
+import { accountSas } from '../lib/sign.mjs';
 
 let server, blob, queue, table;
 before(async () => {
@@ -59,6 +60,33 @@ test('queue and table want a version with a signature', async () => {
 		const r = await client.get('/', { query: { restype: 'service', comp: 'properties' }, version: null });
 		assert.equal(r.status, 400);
 		assert.equal(r.code, 'MissingRequiredHeader');
+	}
+});
+
+// Whatever stood in the request, the error is well-formed XML in UTF-8.
+test('errors that show what was sent are documents', async () => {
+	const hidden = '\ufffd';
+	const strict = (r) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(r.body);
+	const latin1 = await blob.get('/open/b', { version: 'caf\xe9' });
+	assert.equal(latin1.status, 400);
+	assert.match(strict(latin1), new RegExp(`<HeaderValue>caf${hidden}</HeaderValue>`));
+	const unsigned = await blob.get('/open/b', { key: Buffer.alloc(64).toString('base64'), headers: { 'x-ms-meta-a': '\xe9' } });
+	assert.equal(unsigned.code, 'AuthenticationFailed');
+	assert.match(strict(unsigned), new RegExp(`x-ms-meta-a:${hidden}`));
+	for (const bad of ['\ufffe', '\uffff', '\u0001']) {
+		const r = await queue.get('/', { query: { comp: 'list', maxresults: `1${bad}` } });
+		assert.equal(r.status, 400);
+		assert.match(strict(r), new RegExp(`<QueryParameterValue>1${hidden}</QueryParameterValue>`));
+	}
+});
+
+test('a token for another address is told from where it was used', async () => {
+	const sas = accountSas(server.account, server.key, { sip: '10.1.2.3' });
+	for (const client of [blob, queue, table]) {
+		const r = await client.get('/', { query: { restype: 'service', comp: 'properties' }, sas });
+		assert.equal(r.status, 403);
+		assert.equal(r.code, 'AuthorizationSourceIPMismatch');
+		assert.match(r.text, /using this source IP 127\.0\.0\.1\.\n/);
 	}
 });
 

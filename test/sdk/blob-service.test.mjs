@@ -6,7 +6,7 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { freePort, startServer } from '../lib/server.mjs';
 import { Client, send } from '../lib/http.mjs';
 import { accountSas, blobSas, sharedKey } from '../lib/sign.mjs';
-import { elements, expectError, expectStatus, rejectsWith, uniqueName } from '../lib/assert.mjs';
+import { element, elements, expectError, expectStatus, rejectsWith, uniqueName } from '../lib/assert.mjs';
 import { Blobs, random } from '../lib/blob.mjs';
 
 let server, client, b, service, container, webPort;
@@ -62,6 +62,8 @@ describe('service properties', () => {
 			'<DefaultServiceVersion>yesterday</DefaultServiceVersion>',
 		])
 			expectStatus(await setXml(bad), 400);
+		for (const bad of ['abcd-ef-gh', '2021-99-99', '2021-00-01', '2008-10-26', '2021-6-8', ''])
+			assert.equal(element(expectError(await setXml(`<DefaultServiceVersion>${bad}</DefaultServiceVersion>`), 400, 'InvalidXmlNodeValue').text, 'XmlNodeName'), 'DefaultServiceVersion');
 		expectError(await client.put('/', { query: PROPERTIES, body: 'no xml' }), 400, 'InvalidXmlDocument');
 		expectStatus(await client.get('/', { query: PROPERTIES, sas: blobSas(server.account, server.key, home) }), 403);
 		expectStatus(await client.get('/', { query: PROPERTIES, sas: accountSas(server.account, server.key, { sp: 'r', srt: 's' }) }), 200);

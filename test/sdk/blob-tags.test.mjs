@@ -81,7 +81,7 @@ describe('set and get', () => {
 		}
 		expectStatus(await set(path, [['aZ 9+-./:=_', '+-./:=_ 9']]), 204);
 		assert.deepEqual(await tags(path), { 'aZ 9+-./:=_': '+-./:=_ 9' });
-		for (const bad of ['no xml', '<Tags><TagSet><Tag><Key>a</Key></Tag></TagSet>', '<Other/>', '<!DOCTYPE t><Tags><TagSet></TagSet></Tags>']) expectError(await set(path, bad), 400, 'InvalidXmlDocument');
+		for (const bad of ['no xml', '<Tags><TagSet><Tag><Key>a</Key></Tag></TagSet>', '<Other/>', '<!DOCTYPE t><Tags><TagSet></TagSet></Tags>', xml([['a', '<x/>']]), xml([['<x/>', 'a']]), xml([['a', '1</Value><Value>2']])]) expectError(await set(path, bad), 400, 'InvalidXmlDocument');
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-tags': Array.from({ length: 11 }, (_, i) => `k${i}=v`).join('&') }), 400);
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-tags': `k=${'v'.repeat(2048)}` }), 400);
 		expectStatus(await b.put(fresh(), 'x', { 'x-ms-tags': 'k=%zz' }), 400);

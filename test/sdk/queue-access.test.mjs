@@ -127,7 +127,7 @@ describe('access policies', () => {
 		const put = (body) => raw.put(`/${queue.name}`, { query: { comp: 'acl' }, body });
 		const one = (id, policy = '') => `<SignedIdentifier><Id>${id}</Id><AccessPolicy>${policy}</AccessPolicy></SignedIdentifier>`;
 		const list = (...items) => `<SignedIdentifiers>${items.join('')}</SignedIdentifiers>`;
-		for (const bad of [list(...[1, 2, 3, 4, 5, 6].map((i) => one(`p${i}`))), list(one('')), list(one('x'.repeat(65))), list(one('a'), one('a')), list('<Other/>'), '<Other/>', '<SignedIdentifiers>'])
+		for (const bad of [list(...[1, 2, 3, 4, 5, 6].map((i) => one(`p${i}`))), list(one('')), list(one('x'.repeat(65))), list(one('a'), one('a')), list(one('<x/>')), list(one('a</Id><Id>b')), list(one('a', '<Permission><r/></Permission>')), list('<Other/>'), '<Other/>', '<SignedIdentifiers>'])
 			expectError(await put(bad), 400, 'InvalidXmlDocument');
 		for (const bad of ['<Start>tomorrow</Start>', '<Expiry>2026-13-01</Expiry>', '<Permission>z</Permission>']) expectError(await put(list(one('a', bad))), 400, 'InvalidXmlNodeValue');
 		expectStatus(await put(list(...[1, 2, 3, 4, 5].map((i) => one(`p${i}`)))), 204);
@@ -182,7 +182,7 @@ describe('service properties', () => {
 			return `<CorsRule>${Object.entries(c).filter(([, v]) => v !== undefined).map(([n, v]) => `<${n}>${v}</${n}>`).join('')}</CorsRule>`;
 		};
 		const metrics = (days) => `<HourMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>true</Enabled><Days>${days}</Days></RetentionPolicy></HourMetrics>`;
-		for (const bad of [rule().repeat(6), rule({ AllowedOrigins: undefined }), rule({ MaxAgeInSeconds: undefined }), rule({ AllowedOrigins: Array.from({ length: 200 }, (_, i) => `http://h${i}.com`).join(',') })]) expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlDocument');
+		for (const bad of [rule().repeat(6), rule({ AllowedOrigins: undefined }), rule({ MaxAgeInSeconds: undefined }), rule({ AllowedHeaders: '<x/>' }), rule({ AllowedOrigins: '*</AllowedOrigins><AllowedOrigins>http://a' }), rule({ AllowedOrigins: Array.from({ length: 200 }, (_, i) => `http://h${i}.com`).join(',') })]) expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlDocument');
 		for (const bad of [rule({ AllowedMethods: 'GET,FETCH' }), rule({ AllowedMethods: '' }), rule({ AllowedOrigins: '' }), rule({ MaxAgeInSeconds: '-1' }), rule({ AllowedHeaders: 'a*,b*,c*' }), rule({ AllowedHeaders: 'x'.repeat(257) }), rule({ ExposedHeaders: Array.from({ length: 65 }, (_, i) => `h${i}`).join(',') })])
 			expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlNodeValue');
 		for (const days of [0, 366, 'x', '']) expectError(await setProperties(raw, metrics(days)), 400, 'InvalidXmlNodeValue');

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';
-import { startServer } from '../lib/server.mjs';
+import { scaled, startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
+import { accountSas } from '../lib/sign.mjs';
 import { element, elements, expectError, expectStatus, rejectsWith, uniqueName } from '../lib/assert.mjs';
 
 let server, raw, service;
@@ -59,6 +60,12 @@ describe('queues', () => {
 		assert.equal(head.headers['x-ms-approximate-messages-count'], '0');
 		expectError(await raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-a-b': 'x' } }), 400, 'InvalidMetadata');
 		expectError(await raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-': 'x' } }), 400, 'EmptyMetadataKey');
+		// Bytes that are no UTF-8, and characters that no list could show.
+		const latin1 = (value) => Buffer.from(value).toString('latin1');
+		const put = (value) => raw.put(`/${queue.name}`, { query: { comp: 'metadata' }, headers: { 'x-ms-meta-a': value }, sas: accountSas(server.account, server.key) });
+		for (const bad of ['caf\xe9', latin1('a\uffff')]) expectError(await put(bad), 400, 'InvalidMetadata');
+		expectStatus(await put(latin1('café')), 204);
+		assert.equal((await raw.get(`/${queue.name}`, { query: { comp: 'metadata' } })).headers['x-ms-meta-a'], latin1('café'));
 		expectError(await raw.put(`/${uniqueName('q')}`, { query: { comp: 'metadata' } }), 404, 'QueueNotFound');
 	});
 	test('names', async () => {
@@ -205,6 +212,20 @@ describe('messages', () => {
 		assert.equal(left, 25);
 		assert.equal((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.length, 25);
 	});
+	test('a message behind thousands of expired ones is found at once', async () => {
+		for (const read of ['peekMessages', 'receiveMessages']) {
+			const queue = await newQueue();
+			let left = scaled(5000, 2500);
+			const put = async () => {
+				while (left-- > 0) expectStatus(await raw.post(`/${queue.name}/messages`, { query: { messagettl: '100', visibilitytimeout: left % 2 }, body: body('old') }), 201);
+			};
+			await Promise.all(Array.from({ length: 32 }, put));
+			await queue.sendMessage('live');
+			await server.advanceClock(101);
+			const found = await queue[read]({ numberOfMessages: 1 });
+			assert.deepEqual((found.peekedMessageItems ?? found.receivedMessageItems).map((m) => m.messageText), ['live']);
+		}
+	});
 	test('clear', async () => {
 		const queue = await newQueue();
 		const sent = [];
@@ -233,7 +254,9 @@ describe('messages', () => {
 		await rejectsWith(queue.sendMessage('x'.repeat(65537)), 413, 'RequestBodyTooLarge');
 		const r = await raw.post(`/${queue.name}/messages`, { body: body('x'.repeat(65537)) });
 		assert.match(expectError(r, 413, 'RequestBodyTooLarge').text, /<MaxLimit>65536<\/MaxLimit>/);
-		expectError(await raw.post(`/${queue.name}/messages`, { body: body('x'.repeat(1_000_000)) }), 413, 'RequestBodyTooLarge');
+		// It is the text that counts, not what escapes make of it.
+		expectStatus(await raw.post(`/${queue.name}/messages`, { body: body('&amp;'.repeat(65536)) }), 201);
+		for (const text of ['&amp;'.repeat(65537), 'x'.repeat(1_000_000)]) assert.match(expectError(await raw.post(`/${queue.name}/messages`, { body: body(text) }), 413, 'RequestBodyTooLarge').text, /<MaxLimit>65536<\/MaxLimit>/);
 	});
 	test('forms of the XML that clients write', async () => {
 		const queue = await newQueue();
@@ -246,6 +269,13 @@ describe('messages', () => {
 		}
 		for (const bad of ['', 'x', '<QueueMessage>', '<QueueMessage><MessageText>a</MessageText>', '<!DOCTYPE x><QueueMessage><MessageText>a</MessageText></QueueMessage>', '<QueueMessage><MessageText>a\u0001</MessageText></QueueMessage>', '<QueueMessage><MessageText>&undefined;</MessageText></QueueMessage>'])
 			expectError(await raw.post(path, { body: bad }), 400, 'InvalidXmlDocument');
+		// Markup that was not escaped is no text: refused, and an update leaves what was there.
+		const kept = await queue.sendMessage('kept');
+		for (const bad of ['<order id="1"/>', '<b>bold</b>', '\n<a><b/></a>\n', 'a<b/>c', '1</MessageText><MessageText>2']) {
+			expectError(await raw.post(path, { body: body(bad) }), 400, 'InvalidXmlDocument');
+			expectError(await raw.put(`${path}/${kept.messageId}`, { query: { popreceipt: kept.popReceipt, visibilitytimeout: '0' }, body: body(bad) }), 400, 'InvalidXmlDocument');
+		}
+		assert.deepEqual((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.map((m) => m.messageText), ['kept']);
 		expectError(await raw.post(path, { body: '<Other><MessageText>a</MessageText></Other>' }), 400, 'MissingRequiredXmlNode');
 		expectError(await raw.post(path, { body: '<QueueMessage></QueueMessage>' }), 400, 'MissingRequiredXmlNode');
 	});
@@ -275,6 +305,9 @@ describe('refusals', () => {
 		}
 		for (const [method, query] of [['GET', { numofmessages: 'x' }], ['GET', { visibilitytimeout: '1.5' }], ['POST', { messagettl: 'x' }], ['POST', { messagettl: '10', visibilitytimeout: '10' }], ['POST', { visibilitytimeout: '604800' }]])
 			expectError(await raw.request(method, path, { query, body: method === 'POST' ? body('x') : undefined }), 400, 'InvalidQueryParameterValue');
+		for (const peekonly of ['foo', '1', ''])
+			assert.equal(element(expectError(await raw.get(path, { query: { peekonly } }), 400, 'InvalidQueryParameterValue').text, 'QueryParameterName'), 'peekonly');
+		expectStatus(await raw.get(path, { query: { peekonly: 'False' } }), 200);
 		for (const messagettl of ['0', '-2']) expectError(await raw.post(path, { query: { messagettl }, body: body('x') }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.post(path, { query: { messagettl: '604801' }, body: body('x'), version: '2016-05-31' }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.post(path, { query: { messagettl: '-1' }, body: body('x'), version: '2016-05-31' }), 400, 'OutOfRangeQueryParameterValue');
@@ -298,6 +331,12 @@ describe('refusals', () => {
 		expectError(await raw.delete(`/${queue.name}/messages/${sent.messageId.replace(/^./, (c) => (c === '0' ? '1' : '0'))}`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');
 		expectError(await raw.delete(`/${queue.name}/messages/not-an-id`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');
 		expectError(await raw.delete(path), 400, 'MissingRequiredQueryParameter');
+		// The id is missing: that is no Clear Messages.
+		for (const lost of [`/${queue.name}/messages`, `/${queue.name}/messages/`]) {
+			const r = expectError(await raw.delete(lost, { query: { popreceipt: sent.popReceipt } }), 400, 'UnsupportedQueryParameter');
+			assert.equal(element(r.text, 'QueryParameterName'), 'popreceipt');
+		}
+		assert.equal(await count(queue), 2);
 		expectError(await raw.put(path, { query: { popreceipt: sent.popReceipt } }), 400, 'MissingRequiredQueryParameter');
 		const elsewhere = await newQueue();
 		expectError(await raw.delete(`/${elsewhere.name}/messages/${sent.messageId}`, { query: { popreceipt: sent.popReceipt } }), 404, 'MessageNotFound');

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/limits.h"
 
 struct pair {
 	struct slice name;
@@ -19,7 +20,7 @@ struct pairs {
 	size_t count;
 };
 
-enum { PAIRS_MAX = 256 };
+enum { PAIRS_MAX = LIMIT_HEADER_COUNT }; /* each came in a header of one request */
 
 void pairs_encode(struct buf *, const struct pairs *);
 /* Slices point into the record; the array is in the arena. Marks the cursor failed on damage or lack of memory. */

@@ -4,7 +4,7 @@
  * A picker walks both lanes in order of visible time. It reads the ready lane by one point read when one message is
  * wanted and by a scan otherwise; the timed lane only as far as something due there could be older than the ready
  * lane's next message (QUEUE_ORDER_SLACK: nearly as old does not matter), or when the ready lane has nothing left.
- * Expired messages on the way are dropped, a bounded number per call; the rest is the sweep's. */
+ * Expired messages on the way are dropped, a bounded number per call; who found nothing else calls again. */
 #include <assert.h>
 
 #include "svc/queue/rows.h"
@@ -23,8 +23,9 @@ struct picker {
 	uint64_t now;
 	unsigned want;
 	struct lane_page ready, timed;
-	uint64_t ready_from; /* sequence the next ready page begins at */
-	uint64_t timed_from; /* nothing undelivered in the timed lane before this */
+	uint64_t ready_from;	      /* sequence the next ready page begins at */
+	uint64_t timed_from;	      /* nothing undelivered in the timed lane before this ... */
+	uint64_t timed_from_sequence; /* ... and this */
 	bool ready_end;
 	bool has_ready, has_timed; /* the candidates below are loaded and not yet used */
 	struct message ready_next, timed_next;
@@ -39,6 +40,27 @@ static void picker_init(struct picker *p, struct txn *txn, struct queue_head *he
 			      .ready_from = head->ready_head,
 			      .timed_from = head->due };
 	p->ready_end = head->count == head->timed;
+}
+
+/* Positions only grow, so what lies before this one is what it was when somebody looked. */
+static void picker_seek(struct picker *p, const struct queue_position *from)
+{
+	if (from->sequence > p->ready_from)
+		p->ready_from = from->sequence;
+	if (from->visible_ticks >= p->timed_from) {
+		p->timed_from = from->visible_ticks;
+		p->timed_from_sequence = from->visible_sequence;
+	}
+}
+
+/* Before everything that the picker has not handed out. */
+static struct queue_position picker_position(const struct picker *p)
+{
+	return (struct queue_position){
+		.sequence = p->has_ready ? p->ready_next.sequence : p->ready_from,
+		.visible_ticks = p->timed_from,
+		.visible_sequence = p->has_timed ? p->timed_next.sequence : p->timed_from_sequence,
+	};
 }
 
 /* The first page is what is wanted; who needs a second one is stepping over expired messages and takes larger steps. */
@@ -88,8 +110,7 @@ static enum err timed_load(struct picker *p, uint64_t until_time)
 		return ERR_OK;
 	if (p->timed.next == p->timed.rows.count) {
 		struct row_key from, until;
-		row_key_timed(&from, p->head->epoch, p->timed_from,
-			      p->timed.rows.count ? p->timed_next.sequence + 1 : 0);
+		row_key_timed(&from, p->head->epoch, p->timed_from, p->timed_from_sequence);
 		row_key_timed(&until, p->head->epoch, until_time, 0);
 		struct scan_spec spec = { .from = row_key_slice(&from),
 					  .until = row_key_slice(&until),
@@ -98,11 +119,13 @@ static enum err timed_load(struct picker *p, uint64_t until_time)
 		TRY(txn_scan(p->txn, &spec, &p->timed.rows));
 		if (p->timed.rows.count == 0) {
 			p->timed_from = until_time;
+			p->timed_from_sequence = 0;
 			return ERR_OK;
 		}
 	}
 	TRY(message_decode(&p->timed.rows.row[p->timed.next++], &p->timed_next));
 	p->timed_from = p->timed_next.visible;
+	p->timed_from_sequence = p->timed_next.sequence + 1;
 	p->has_timed = true;
 	return ERR_OK;
 }
@@ -131,7 +154,7 @@ static enum err picker_next(struct picker *p, const struct message **ret)
 static void picker_finish(struct picker *p)
 {
 	struct queue_head *h = p->head;
-	uint64_t ready = p->has_ready ? p->ready_next.sequence : p->ready_from;
+	uint64_t ready = picker_position(p).sequence;
 	if (h->count == h->timed || p->ready_end)
 		ready = h->next_sequence;
 	if (ready > h->ready_head)
@@ -189,6 +212,7 @@ enum err queue_apply_get(struct txn *txn, void *call)
 		head_forget(&head, &picked[i]);
 	}
 	picker_finish(&p);
+	g->again = g->found == 0 && dropped == LIMIT_QUEUE_DROP_ROWS;
 	for (unsigned i = 0; i < g->found; i++) {
 		head.count++;
 		head_remember_timed(&head, visible);
@@ -210,7 +234,9 @@ enum err queue_apply_peek(struct txn *txn, void *call)
 	g->found = 0;
 	TRY(head_load(txn, &head));
 	picker_init(&p, txn, &head, g->want);
-	for (unsigned skipped = 0; g->found < g->want && skipped < LIMIT_QUEUE_SKIP_ROWS;) {
+	picker_seek(&p, &g->from);
+	unsigned skipped = 0;
+	while (g->found < g->want && skipped < LIMIT_QUEUE_SKIP_ROWS) {
 		const struct message *m;
 		TRY(picker_next(&p, &m));
 		if (!m)
@@ -223,5 +249,7 @@ enum err queue_apply_peek(struct txn *txn, void *call)
 		message_show(m, head.epoch, shown);
 		TRY(message_text(txn, head.epoch, m, &shown->text));
 	}
+	g->again = g->found == 0 && skipped == LIMIT_QUEUE_SKIP_ROWS;
+	g->next = picker_position(&p);
 	return ERR_OK;
 }

@@ -51,14 +51,25 @@ struct queue_put {
 };
 enum err queue_apply_put(struct txn *, void *call);
 
+/* How far a peek has looked: in the ready lane, and in the timed lane. */
+struct queue_position {
+	uint64_t sequence;
+	uint64_t visible_ticks, visible_sequence;
+};
+
 struct queue_get {
-	unsigned want;	    /* 1..QUEUE_BATCH_MAX */
-	uint32_t timeout_s; /* get: how long they stay hidden */
-	unsigned found;	    /* out */
+	unsigned want;		    /* 1..QUEUE_BATCH_MAX */
+	uint32_t timeout_s;	    /* get: how long they stay hidden */
+	struct queue_position from; /* peek: where to begin; zero at first */
+	unsigned found;		    /* out */
+	bool again; /* out: one round of work found only expired messages, and there is more; found is 0 */
+	struct queue_position next; /* out of peek, with again: where to go on */
 	struct queue_message message[QUEUE_BATCH_MAX];
 };
+/* Expired messages on the way are removed, so that another round begins behind them. */
 enum err queue_apply_get(struct txn *, void *call);
-/* As get without hiding, counting or receipts; reads only. */
+/* As get without hiding, counting or receipts; reads only. Another round has its own snapshot: what was put meanwhile
+ * lies behind the position. */
 enum err queue_apply_peek(struct txn *, void *call);
 
 struct queue_change {

@@ -80,7 +80,7 @@ static inline void fixture_fini(struct fixture *f)
 static inline bool fixture_load(struct fixture *f, struct slice head)
 {
 	size_t scanned = 0;
-	if (http_parse_head(head, &scanned, &f->head) != HTTP_PARSE_DONE)
+	if (http_parse_head(head, &scanned, &f->arena, &f->head) != HTTP_PARSE_DONE)
 		return false;
 	if (uri_parse_query(slice_is_set(f->head.query) ? f->head.query : SLICE(""), &f->arena, &f->query) != ERR_OK)
 		return false;

@@ -447,6 +447,10 @@ static void changed_after_signing(void **state)
 	"&skoid=11111111-2222-3333-4444-555555555555&sktid=t&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b"  \
 	"&skv=2021-12-02"
 
+#define HOST4  "host,host,host,host"
+#define HOST16 HOST4 "," HOST4 "," HOST4 "," HOST4
+#define HOST64 HOST16 "," HOST16 "," HOST16 "," HOST16
+
 static void delegation_rows(void **state)
 {
 	static const struct row rows[] = {
@@ -470,6 +474,9 @@ static void delegation_rows(void **state)
 		{ "sv=2025-07-05&sp=r&sr=b&srh=host&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2026-04-06&sp=r&sr=b&srh=host&" GOOD_TIMES UDK, ERR_OK, NULL },
 		{ "sv=2026-04-06&sp=r&sr=b&srh=host,&" GOOD_TIMES UDK, ERR_OK, NULL },
+		{ "sv=2026-04-06&sp=r&sr=b&srh=" HOST64 "&" GOOD_TIMES UDK, ERR_OK, NULL },
+		{ "sv=2026-04-06&sp=r&sr=b&srh=" HOST64 ",host&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED,
+		  "srh or srq" },
 		{ "sv=2026-04-06&sp=r&sr=b&srh=host,,x&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "srh or srq" },
 		{ "sv=2026-04-06&sp=r&sr=b&srh=missing&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "srh or srq" },
 		{ "sv=2026-04-06&sp=r&sr=b&srq=a:b&a=c&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "srh or srq" },

@@ -38,6 +38,39 @@ static void culture_order(void **state)
 	}
 }
 
+/* Many headers, sent in the worst order: each string has them in its own. */
+static void many_headers(void **state)
+{
+	enum { PAIRS = 400 };
+	struct fixture f;
+	struct buf b;
+	buf_init(&b, LIMIT_HEAD_BYTES);
+	BUF_PUT(&b, "GET / HTTP/1.1\r\nHost: h\r\n");
+	for (int i = PAIRS; i > 0; i--)
+		buf_printf(&b, "x-ms-meta-a%d: 1\r\nx-ms-metaa%d: 1\r\n", i * 7 % PAIRS, i * 7 % PAIRS);
+	BUF_PUT(&b, "\r\n");
+	fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
+	assert_true(fixture_load(&f, buf_slice(&b)));
+	static const unsigned variants[] = { 0, SHAREDKEY_CULTURE_ORDER };
+	for (size_t v = 0; v < 2; v++) {
+		struct slice rest, line, last = SLICE("");
+		size_t count = 0;
+		assert_int_equal(sharedkey_string(&f.request, SHAREDKEY_LITE, variants[v], &f.arena, &rest), ERR_OK);
+		while (slice_is_set(rest)) {
+			line = slice_cut(&rest, '\n');
+			line.len = slice_find_byte(line, ':');
+			if (!slice_has_prefix(line, SLICE("x-ms-")))
+				continue;
+			assert_true((v ? sharedkey_culture_cmp(last, line) : slice_cmp(last, line)) < 0);
+			last = line;
+			count++;
+		}
+		assert_int_equal(count, 2 * PAIRS);
+	}
+	fixture_fini(&f);
+	buf_fini(&b);
+}
+
 static void string_full(void **state)
 {
 	struct fixture f;
@@ -331,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(culture_order),
+		cmocka_unit_test(many_headers),
 		cmocka_unit_test(string_full),
 		cmocka_unit_test(version_switches),
 		cmocka_unit_test(dates),

@@ -32,7 +32,7 @@ static enum err look(enum service service, const char *method, const char *targe
 	memset(&ex, 0, sizeof ex);
 	arena_init(&ex.arena, 1024 * 1024);
 	int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, target, host, headers);
-	assert_int_equal(http_parse_head(slice_make(text, (size_t)n), &scanned, &ex.head), HTTP_PARSE_DONE);
+	assert_int_equal(http_parse_head(slice_make(text, (size_t)n), &scanned, &ex.arena, &ex.head), HTTP_PARSE_DONE);
 	ex.req.server = &server;
 	ex.req.arena = &ex.arena;
 	ex.req.head = &ex.head;

@@ -31,9 +31,11 @@ static struct answer by_reader(struct arena *arena, struct slice body)
 	struct xml_error error;
 	if (xml_parse(body, arena, &root, &error) != ERR_OK)
 		return (struct answer){ ERR_INVALID_XML_DOCUMENT, SLICE_NONE };
-	if (!xml_is(root, "QueueMessage") || !xml_child(root, "MessageText"))
+	struct slice text;
+	if (xml_child_text(root, "MessageText", &text) != ERR_OK)
+		return (struct answer){ ERR_INVALID_XML_DOCUMENT, SLICE_NONE };
+	if (!xml_is(root, "QueueMessage") || !slice_is_set(text))
 		return (struct answer){ ERR_MISSING_REQUIRED_XML_NODE, SLICE_NONE };
-	struct slice text = xml_child_text(root, "MessageText");
 	return (struct answer){ text.len > QUEUE_TEXT_BYTES_MAX ? ERR_REQUEST_BODY_TOO_LARGE : ERR_OK, text };
 }
 
@@ -68,6 +70,9 @@ static void test_forms(void **state)
 		"<QueueMessage><MessageText>a</MessageText></QueueMessage>x",
 		"<QueueMessage><MessageText>a</MessageText></QueueMessage><a/>",
 		"<QueueMessage><MessageText>a</MessageText><Other/></QueueMessage>",
+		"<QueueMessage><MessageText>a</MessageText><MessageText>b</MessageText></QueueMessage>",
+		"<QueueMessage><MessageText><order id=\"1\"/></MessageText></QueueMessage>",
+		"<QueueMessage><MessageText>\n<b>c</b>\n</MessageText></QueueMessage>",
 		"<QueueMessage><MessageText>a</MessageText>",
 		"<QueueMessage><MessageText>a",
 		" <QueueMessage><MessageText>a</MessageText></QueueMessage>",

@@ -297,6 +297,47 @@ static void test_get_drops_expired_heads(void **state)
 	assert_int_equal(count(b), 1);
 }
 
+/* More expired ones in front, in both lanes, than a round removes or steps over: the rounds end at what is visible. */
+static void test_rounds_over_expired(void **state)
+{
+	enum { OLD = 2 * LIMIT_QUEUE_SKIP_ROWS + 100 };
+	struct bench b;
+	bench_open(&b, NULL);
+	for (int i = 0; i < OLD; i++)
+		put(&b, "old", i % 3 == 0 ? 1 : 0, 10);
+	wait_s(&b, 2);
+	put(&b, "new", 0, 100);
+	put(&b, "newer", 1, 100);
+	wait_s(&b, 9);
+	struct queue_get p = peek(&b, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(p.again && p.found == 0);
+		p.from = p.next;
+		put(&b, "meanwhile", 0, 1);
+		wait_s(&b, 1);
+		assert_int_equal(store_read(b.store, b.partition, queue_apply_peek, &p, &b.arena), ERR_OK);
+	}
+	assert_true(!p.again && p.found == 2);
+	assert_text(p.message[0], "new");
+	assert_text(p.message[1], "newer");
+
+	struct queue_get g = get(&b, 2, 5);
+	int rounds = 1;
+	for (; g.again; rounds++) {
+		assert_int_equal(g.found, 0);
+		g = get(&b, 2, 5);
+	}
+	assert_int_equal(rounds, OLD / LIMIT_QUEUE_DROP_ROWS + 1);
+	assert_int_equal(g.found, 2);
+	assert_text(g.message[0], "new");
+	assert_text(g.message[1], "newer");
+	/* Nothing but expired ones: found out as well. */
+	wait_s(&b, 200);
+	p = peek(&b, 1);
+	assert_true(!p.again && p.found == 0);
+	bench_close(&b);
+}
+
 static void test_clear(void **state)
 {
 	struct bench *b = *state;
@@ -692,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expires_while_hidden, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_get_drops_expired_heads, setup, teardown),
+		cmocka_unit_test(test_rounds_over_expired),
 		cmocka_unit_test_setup_teardown(test_clear, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deleted_queue, setup, teardown),

@@ -18,6 +18,13 @@ static enum err parse(struct slice s)
 	return e;
 }
 
+static struct slice child_text(const char *name)
+{
+	struct slice text;
+	assert_int_equal(xml_child_text(root, name, &text), ERR_OK);
+	return text;
+}
+
 static void test_writer(void **state)
 {
 	struct buf b;
@@ -92,24 +99,29 @@ static void test_reader(void **state)
 	struct xml_node *n = root->child;
 	assert_slice(n->name, "Latest");
 	assert_slice(n->text, "QQ==");
-	assert_slice(xml_child_text(root, "Committed"), " a <AB <c> ");
-	assert_slice(xml_child_text(root, "Empty"), "");
-	assert_false(slice_is_set(xml_child_text(root, "Missing")));
+	assert_slice(child_text("Committed"), " a <AB <c> ");
+	assert_slice(child_text("Empty"), "");
+	assert_false(slice_is_set(child_text("Missing")));
 	assert_false(slice_is_set(xml_text(NULL)));
 	n = xml_next_same(n);
 	assert_slice(n->text, "Qg==");
 	assert_null(xml_next_same(n));
 	assert_slice(xml_attr(root, "y"), "a&b");
+	struct slice text = SLICE("untouched");
+	assert_int_equal(xml_child_text(root, "Latest", &text), ERR_SYNTAX);
+	assert_int_equal(parse(SLICE("<r><t><u/></t></r>")), ERR_OK);
+	assert_int_equal(xml_child_text(root, "t", &text), ERR_SYNTAX);
+	assert_slice(text, "untouched");
 	assert_false(slice_is_set(xml_attr(root, "z")));
 
 	/* Blanks of a leaf count. */
 	assert_int_equal(parse(SLICE("<QueueMessage><MessageText> \n </MessageText></QueueMessage>")), ERR_OK);
-	assert_slice(xml_child_text(root, "MessageText"), " \n ");
+	assert_slice(child_text("MessageText"), " \n ");
 	assert_int_equal(parse(SLICE("<x xmlns='urn:a' xmlns:p='urn:b'><p:y p:a='1'>v</p:y></x>")), ERR_OK);
-	assert_slice(xml_child_text(root, "y"), "v");
+	assert_slice(child_text("y"), "v");
 	assert_slice(xml_attr(root->child, "a"), "1");
 	assert_int_equal(parse(SLICE("<p:x><p:y q:a='1'>v</p:y></p:x>")), ERR_OK);
-	assert_slice(xml_child_text(root, "y"), "v");
+	assert_slice(child_text("y"), "v");
 	assert_int_equal(parse(SLICE("<\0x\0>\0\xe4\0<\0/\0x\0>\0")), ERR_SYNTAX);
 	assert_int_equal(parse(SLICE("\xff\xfe<\0x\0>\0\xe4\0<\0/\0x\0>\0")), ERR_OK);
 	assert_slice(root->text, "\xc3\xa4");
@@ -246,7 +258,7 @@ static void test_round_trip(void **state)
 	xml_close(&b, "r");
 	assert_int_equal(parse(buf_slice(&b)), ERR_OK);
 	assert_true(slice_eq(xml_attr(root, "a"), slice_make(all, len)));
-	assert_true(slice_eq(xml_child_text(root, "t"), slice_make(all, len)));
+	assert_true(slice_eq(child_text("t"), slice_make(all, len)));
 	arena_fini(&arena);
 	buf_fini(&b);
 }
