@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One JSON line per request, gathered per loop and written once per turn. Never a signature: the query is written again
+ * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is written again
  * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
  * all. */
-#include <errno.h>
-#include <unistd.h>
-
-#include "base/log.h"
 #include "rest/exchange_int.h"
+#include "rest/log_writer.h"
 #include "rest/op.h"
 #include "wire/date.h"
 
-enum { LOG_FLUSH_BYTES = 64 * 1024, LOG_LIMIT_BYTES = 1024 * 1024 };
+enum { LOG_FLUSH_BYTES = 64 * 1024 };
 
 /* Plain runs are copied whole; what JSON or a terminal could trip over is escaped. */
 static void put_text(struct buf *b, struct slice s)
@@ -69,7 +66,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	struct rest_loop *rl = ex->rl;
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
-	if (rl->server->access_log_fd < 0)
+	if (!rl->server->access_log)
 		return;
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];
 	date_format_iso(r->arrival_ticks, time);
@@ -101,21 +98,6 @@ void accesslog_write(struct exchange *ex, bool aborted)
 
 void accesslog_flush(struct rest_loop *rl)
 {
-	struct buf *b = &rl->log;
-	size_t done = 0;
-	while (done < b->len) {
-		ssize_t n = write(rl->server->access_log_fd, b->ptr + done, b->len - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			if (!rl->log_failed)
-				log_warn("cannot write the access log: %s; lines are being lost", strerror(errno));
-			rl->log_failed = true;
-			break;
-		}
-		done += (size_t)n;
-	}
-	if (done && done == b->len)
-		rl->log_failed = false;
-	buf_clear(b);
+	log_writer_put(rl->server->access_log, buf_slice(&rl->log));
+	buf_clear(&rl->log);
 }

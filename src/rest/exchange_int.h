@@ -130,7 +130,6 @@ struct rest_loop {
 	uint64_t date_second;
 	char date[32]; /* RFC 1123, of date_second */
 	struct buf log;
-	bool log_failed;
 	struct exchange *free_exchanges;
 	size_t free_exchange_count, live_exchanges;
 	struct free_buffer *free_buffers; /* BODY_BUFFER_BYTES each */

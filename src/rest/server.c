@@ -17,6 +17,7 @@
 
 #include "io/listen.h"
 #include "rest/conn_int.h"
+#include "rest/log_writer.h"
 #include "wire/xml.h"
 
 enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOOPS_MAX = 64, LOG_BUF_LIMIT = 1024 * 1024 };
@@ -231,17 +232,14 @@ static void loop_free(struct rest_loop *rl)
 static enum err open_log(struct rest_server *s, struct buf *message)
 {
 	const char *target = s->config.access_log;
-	s->access_log_fd = -1;
 	if (!target || !*target)
 		return ERR_OK;
-	if (strcmp(target, "-") == 0)
-		s->access_log_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	else
-		s->access_log_fd = open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	if (s->access_log_fd >= 0)
-		return ERR_OK;
-	buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));
-	return ERR_IO;
+	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+					  : open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	enum err e = fd >= 0 ? log_writer_new(fd, &s->access_log) : ERR_IO;
+	if (e != ERR_OK)
+		buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));
+	return e;
 }
 
 static enum err open_listeners(struct rest_server *s, struct buf *message)
@@ -309,8 +307,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
-	if (s->access_log_fd >= 0)
-		close(s->access_log_fd);
+	log_writer_free(s->access_log);
 	for (size_t i = 0; i < s->account_count; i++)
 		auth_account_release(&s->accounts[i]);
 	free(s);

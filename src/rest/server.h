@@ -74,7 +74,7 @@ struct rest_server {
 	size_t loop_count;
 	struct rest_listener_state *listeners;
 	size_t listener_count;
-	int access_log_fd;
+	struct log_writer *access_log; /* NULL: none */
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
 			   REST_CORS_SERVICES]; /* rest/cors.c: what is remembered per account and service */

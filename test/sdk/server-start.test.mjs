@@ -175,6 +175,22 @@ describe('a start', () => {
 		assert.notEqual(r.code, 0);
 		assert.match(r.stderr, /--create NotAName/);
 	});
+	test('a log that nobody reads holds up neither requests nor the end', async () => {
+		const fifo = path.join(dir(), 'fifo');
+		assert.equal(spawnSync('mkfifo', [fifo]).status, 0);
+		const reader = fs.openSync(fifo, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // open, never read
+		const server = await startServer({ accessLog: fifo });
+		const blob = new Client(server);
+		// Far more than a pipe and the server's own memory hold.
+		const long = `/${'x'.repeat(800)}`;
+		for (let i = 0; i < 60; i++) await Promise.all(Array.from({ length: 32 }, () => blob.get(long, { anonymous: true })));
+		const began = Date.now();
+		process.kill(server.pid, 'SIGTERM');
+		assert.deepEqual(await server.exited, { code: 0, signal: null });
+		assert.ok(Date.now() - began < 8000, 'SIGTERM ends it');
+		fs.closeSync(reader);
+		await server.remove();
+	});
 	test('the access log is one JSON line a request and holds no secret', async () => {
 		const log = path.join(dir(), 'access.log');
 		const server = await startServer({ accessLog: log });
