@@ -27,6 +27,7 @@
 #define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 200 bytes each when idle, more with TLS */
 #define LIMIT_DRAIN_BODY_BYTES                                                                                         \
 	(64 * 1024)		   /* rest of a refused body that is read and thrown away to keep the connection */
+#define LIMIT_LOOPS		64 /* event loops; one per core up to here */
 #define LIMIT_REQUESTS_PER_TURN 16 /* pipelined requests answered before other connections get their turn */
 #define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a streamed answer before other connections get their turn */
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */

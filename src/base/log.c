@@ -34,6 +34,10 @@ void log_write(enum log_level level, const char *format, ...)
 	size_t len = (size_t)n + (m < 0 ? 0 : (size_t)m);
 	if (len > sizeof line - 2)
 		len = sizeof line - 2;
+	/* What a client sent must not look like a line of ours. */
+	for (size_t i = (size_t)n; i < len; i++)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			line[i] = '?';
 	line[len] = '\n';
 	/* One write per line keeps lines whole; there is nobody to tell if it fails. */
 	if (write(STDERR_FILENO, line, len + 1) < 0)

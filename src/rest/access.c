@@ -79,6 +79,20 @@ static bool is(const char *a, const char *b)
 	return a && strcmp(a, b) == 0;
 }
 
+/* One line of the log: who compares it with a text of their own looks for its line ends. */
+static void tell_refused(enum err e, struct slice string_to_sign)
+{
+	struct buf b;
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < string_to_sign.len && buf_ok(&b); i++)
+		if (string_to_sign.ptr[i] == '\n')
+			BUF_PUT(&b, "\\n");
+		else
+			buf_put_byte(&b, string_to_sign.ptr[i]);
+	log_info("refused %s: string to sign was \"%.*s\"", err_name(e), SLICE_FMT(buf_slice(&b)));
+	buf_fini(&b);
+}
+
 enum err access_check(struct request *r)
 {
 	const struct op *op = r->op;
@@ -120,8 +134,7 @@ enum err access_check(struct request *r)
 		if (slice_is_set(failure.detail))
 			fault_add(r, "AuthenticationErrorDetail", failure.detail);
 		if (r->server->config.debug_signatures && slice_is_set(failure.string_to_sign))
-			log_info("refused %s: string to sign was \"%.*s\"", err_name(e),
-				 SLICE_FMT(failure.string_to_sign));
+			tell_refused(e, failure.string_to_sign);
 		return e;
 	}
 	if (r->identity.kind == AUTH_ANONYMOUS)

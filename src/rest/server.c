@@ -20,7 +20,7 @@
 #include "rest/log_writer.h"
 #include "wire/xml.h"
 
-enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOOPS_MAX = 64, LOG_BUF_LIMIT = 1024 * 1024 };
+enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOG_BUF_LIMIT = 1024 * 1024 };
 
 struct rest_listener_state {
 	struct io_source source;
@@ -267,8 +267,8 @@ static enum err start_threads(struct rest_server *s)
 	unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned loops = s->config.loops ? s->config.loops : cores,
 		 workers = s->config.workers ? s->config.workers : cores;
-	if (loops > LOOPS_MAX)
-		loops = LOOPS_MAX;
+	if (loops > LIMIT_LOOPS)
+		loops = LIMIT_LOOPS;
 	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;

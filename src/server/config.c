@@ -110,6 +110,10 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 		}
 		memcpy(place, &yes, sizeof yes);
 		return true;
+	case OPTIONAL: /* as a switch too */
+		if (value.len && bool_parse(value, &yes))
+			value = yes ? SLICE("-") : SLICE("");
+		/* fall through */
 	default: {
 		const char *text = text_keep(c, value);
 		memcpy(place, &text, sizeof text);
@@ -205,7 +209,7 @@ static bool file_line_parse(struct config *c, bool *seen, struct slice line, con
 		return false;
 	}
 	value = slice_trim(value);
-	if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
+	if (value.len >= 2 && (value.ptr[0] == '"' || value.ptr[0] == '\'') && value.ptr[value.len - 1] == value.ptr[0])
 		value = slice_make(value.ptr + 1, value.len - 2);
 	const struct setting *s = setting_find(name);
 	if (!s || s->at == PLACE(config)) {
@@ -236,7 +240,14 @@ static bool file_parse(struct config *c, bool *seen, const char *path, struct bu
 			n--;
 		char source[300];
 		snprintf(source, sizeof source, "%s line %d", path, number);
-		ok = file_line_parse(c, seen, slice_make(line, (size_t)n), source, error);
+		struct slice text = slice_make(line, (size_t)n);
+		if (number == 1 && slice_has_prefix(text, SLICE("\xef\xbb\xbf"))) /* some editors begin UTF-8 so */
+			text = slice_from(text, 3);
+		ok = file_line_parse(c, seen, text, source, error);
+	}
+	if (ok && ferror(f)) { /* a directory, say */
+		buf_printf(error, "cannot read the configuration file %s: %s", path, strerror(errno));
+		ok = false;
 	}
 	free(line);
 	fclose(f);
@@ -290,6 +301,19 @@ static bool config_check(struct config *c, struct buf *error)
 					   (long long)config_port(c, i), config_host(c, i));
 				return false;
 			}
+	int64_t web = 0;
+	if (c->webPort[0] && (!slice_to_i64(slice_str(c->webPort), &web) || web < 0 || web > UINT16_MAX)) {
+		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+		return false;
+	}
+	if (web && web == c->blobPort) {
+		buf_printf(error, "--webPort and --blobPort are both %lld: give each its own", (long long)web);
+		return false;
+	}
+	if (c->threads > LIMIT_LOOPS) {
+		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
+		return false;
+	}
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
 		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and "
 				  "--key, or --allowPlainHttp "

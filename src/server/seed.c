@@ -39,7 +39,14 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 			kind = RESOURCE_QUEUE;
 		else if (slice_has_prefix(item, SLICE("table:")))
 			kind = RESOURCE_TABLE;
-		if (slice_find_byte(item, ':') != item.len)
+		bool named = slice_find_byte(item, ':') != item.len;
+		if (named && kind == RESOURCE_CONTAINER && !slice_has_prefix(item, SLICE("container:"))) {
+			buf_printf(error,
+				   "--create %.*s: what is made is container:NAME (or NAME), queue:NAME or table:NAME",
+				   SLICE_FMT(item));
+			return false;
+		}
+		if (named)
 			slice_cut(&name, ':');
 		enum err err = kind == RESOURCE_TABLE ? table_name_check(name)
 						      : name_check_container(name, kind == RESOURCE_CONTAINER);

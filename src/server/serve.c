@@ -167,11 +167,7 @@ static bool house_build(struct house *h, struct buf *error)
 							  .service = (enum service)i,
 							  .tls = h->tls };
 	uint64_t web_port;
-	bool web = c->webPort[0] != 0;
-	if (web && (!slice_to_u64(slice_str(c->webPort), &web_port) || web_port > UINT16_MAX)) {
-		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
-		return false;
-	}
+	bool web = slice_to_u64(slice_str(c->webPort), &web_port); /* config_check has looked at it */
 	if (web)
 		h->listeners[CONFIG_SERVICES] = (struct rest_listener){
 			.host = config_host(c, 0), .port = (uint16_t)web_port, .service = SERVICE_WEB, .tls = h->tls
@@ -211,7 +207,7 @@ static void house_take_down(struct house *h)
 /* The address a client on this machine uses. */
 static void endpoint_put(struct buf *out, const struct house *h, int i)
 {
-	const char *host = config_host(h->config, i);
+	const char *host = config_host(h->config, i == CONFIG_SERVICES ? 0 : i); /* the website is Blob's */
 	if (strcmp(host, "0.0.0.0") == 0)
 		host = "127.0.0.1";
 	else if (strcmp(host, "::") == 0)
@@ -233,9 +229,11 @@ static void ready_print(const struct house *h)
 		endpoint_put(&out, h, i);
 		BUF_PUT(&out, "\n");
 	}
-	if (h->config->webPort[0])
-		buf_printf(&out, "Static website at %s://%s:%u\n", h->config->secure ? "https" : "http",
-			   config_host(h->config, 0), rest_server_port(h->server, CONFIG_SERVICES));
+	if (h->config->webPort[0]) {
+		BUF_PUT(&out, "Static website at ");
+		endpoint_put(&out, h, CONFIG_SERVICES);
+		BUF_PUT(&out, "\n");
+	}
 	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
 	struct slice account = h->accounts.account[0].name;
 	if (h->accounts.file)

@@ -39,6 +39,11 @@ describe('words', () => {
 		['a certificate without its key', ['serve', '--cert', 'x'], '--key is missing'],
 		['the well-known key on every address', ['serve', '--blobHost', '0.0.0.0', ...anyPort], '--iKnowThisKeyIsPublic'],
 		['production over plain HTTP', ['serve', '--mode', 'production', '--blobHost', '0.0.0.0', ...anyPort], '--allowPlainHttp'],
+		['a directory as configuration', ['serve', '--config', '/tmp', ...anyPort], 'cannot read the configuration file /tmp'],
+		['a website without a port', ['serve', '--webPort', 'abc', ...anyPort], '--webPort takes a port number'],
+		['a website on the port of Blob', ['serve', '--blobPort', '23499', '--webPort', '23499', '--queuePort', '0', '--tablePort', '0'], '--webPort and --blobPort are both 23499'],
+		['more loops than there are', ['serve', '--threads', '65', ...anyPort], '--threads is at most 64'],
+		['something to make that is not known', ['serve', '--create', 'qeue:abcdef', ...anyPort], 'queue:NAME'],
 		['a certificate that is not there', ['serve', '--cert', '/nonexistent', '--key', '/nonexistent', ...anyPort], '/nonexistent'],
 	])
 		test(`${name} is refused`, async () => {
