@@ -424,6 +424,7 @@ static enum err open_segments(struct opening *o)
 		return err;
 	}
 	TRY(restore_bitmaps(o));
+	segments_restored(o->r->segments);
 	return rocks_reclaim_open(o->r);
 }
 

@@ -210,6 +210,8 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 		TRY(read_dead(r, until, dead, &count, &more));
 		if (count)
 			TRY(reclaim_rows(r, dead, count));
+		if (count && !more)
+			segments_give_back(r->segments);
 	}
 	if (!more)
 		compact_deleted(r);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { FREE_REGIONS_KEPT = 1 };
 enum { GROW_BLOCKS = 2048 }; /* 8 MiB at a time, so that a small disk is not filled by the first extent */
 
 static enum err errno_error(void)
@@ -257,7 +258,8 @@ static bool take_run(struct segments *s, size_t number, size_t count, uint64_t *
 static enum err find_growing(struct segments *s, size_t count, size_t *ret)
 {
 	size_t n = s->region_count;
-	while (s->growing < n && s->region[s->growing]->grown_blocks + count > SEGMENT_REGION_BLOCKS)
+	while (s->growing < n &&
+	       (s->region[s->growing]->leaving || s->region[s->growing]->grown_blocks + count > SEGMENT_REGION_BLOCKS))
 		s->growing++;
 	if (s->growing == n) {
 		uint32_t number = (uint32_t)(n / SEGMENT_FILE_REGIONS);
@@ -328,6 +330,77 @@ void segment_unreserve(struct segments *s, uint64_t place, size_t count)
 	if (r->cursor > (uint32_t)place)
 		r->cursor = (uint32_t)place;
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- giving back ---- */
+
+static bool punch(struct segments *s, size_t number)
+{
+	return fallocate(segment_file_of(s, (uint32_t)number)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 (off_t)segment_offset((uint64_t)number << 32),
+			 (off_t)SEGMENT_REGION_BLOCKS * SEGMENT_BLOCK_BYTES) == 0;
+}
+
+/* Under the lock: the last of the free regions, if there are more than are kept. */
+static bool find_leaving(const struct segments *s, size_t *ret)
+{
+	size_t found = 0;
+	for (size_t i = 0; i < s->region_count; i++) {
+		const struct region *r = s->region[i];
+		if (!r->grown_blocks || r->free_blocks != r->grown_blocks)
+			continue;
+		*ret = i;
+		found++;
+	}
+	return found > FREE_REGIONS_KEPT;
+}
+
+void segments_give_back(struct segments *s)
+{
+	size_t number = 0;
+	pthread_mutex_lock(&s->lock);
+	while (!s->cannot_punch && find_leaving(s, &number)) {
+		struct region *r = s->region[number];
+		size_t grown = r->grown_blocks;
+		/* Nobody finds room in it meanwhile, nor makes it grow. */
+		r->grown_blocks = r->free_blocks = r->cursor = 0;
+		r->leaving = true;
+		pthread_mutex_unlock(&s->lock);
+		bool punched = punch(s, number);
+		pthread_mutex_lock(&s->lock);
+		r->leaving = false;
+		if (!punched) {
+			r->grown_blocks = r->free_blocks = grown;
+			s->cannot_punch = true;
+		} else if (number < s->growing) {
+			s->growing = number;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static size_t used_end(const struct region *r)
+{
+	size_t end = SEGMENT_REGION_BLOCKS;
+	while (end && !bit_get(r->used, end - 1))
+		end--;
+	return end;
+}
+
+/* A file with holes does not tell how far its regions have space: each counts up to its last extent. */
+void segments_restored(struct segments *s)
+{
+	struct stat st;
+	for (size_t i = 0; i < s->region_count; i++) {
+		struct region *r = s->region[i];
+		if (fstat(segment_file_of(s, (uint32_t)i)->fd, &st) != 0 || st.st_blocks * INT64_C(512) >= st.st_size)
+			continue;
+		size_t end = used_end(r);
+		if (end == 0 && !punch(s, i))
+			continue;
+		r->grown_blocks = end;
+		r->free_blocks = end - bits_count(r->used);
+	}
 }
 
 /* ---- published space ---- */

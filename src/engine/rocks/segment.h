@@ -5,7 +5,8 @@
  *
  * Two bitmaps for each region: `used` (in memory: reserved by a writer, sealed or published) and `published` (also a
  * row in the database, written in the batch that publishes or reclaims). After a crash only what is published is used
- * again. Space is reused as soon as it is released; files never shrink and bytes never move.
+ * again. Space is reused as soon as it is released; bytes never move. Of the regions in which nothing is left one is kept
+ * for what comes, the others are given back to the file system (as holes: a file keeps its length).
  *
  * Threads: writers and readers from any; the published_* calls under the caller's publish lock. */
 #ifndef ENGINE_ROCKS_SEGMENT_H
@@ -37,6 +38,10 @@ void segments_close(struct segments *); /* accepts NULL */
 size_t segments_region_count(struct segments *);
 /* At open: what the database says is published in a region. ERR_CORRUPT if there is no such region. */
 enum err segments_restore(struct segments *, uint32_t region, const unsigned char *bitmap) MUST_CHECK;
+/* After that, before the first writer. */
+void segments_restored(struct segments *);
+/* Gives the space of free regions back. May take milliseconds; one thread at a time. */
+void segments_give_back(struct segments *);
 
 enum err segment_writer_new(struct segments *, uint32_t length_hint, struct extent_writer **ret);
 enum err segment_writer_append(struct extent_writer *, struct slice bytes);

@@ -21,6 +21,7 @@ struct region {
 	size_t grown_blocks; /* the file has this much of the region */
 	size_t free_blocks;  /* of these, not used */
 	size_t cursor;
+	bool leaving;	  /* its space is being given back */
 	size_t no_run_of; /* no run of so many free blocks was found since the last release */
 };
 
@@ -38,8 +39,9 @@ struct segments {
 	pthread_mutex_t lock; /* used bitmaps, growth, the pool */
 	struct region **region;
 	atomic_size_t region_count;
-	size_t current; /* where the last run was found */
-	size_t growing; /* no region before this one can grow */
+	size_t current;	   /* where the last run was found */
+	bool cannot_punch; /* the file system takes nothing back */
+	size_t growing;	   /* no region before this one can grow */
 	struct segment_file **file;
 	void *pool[POOL_MAX];
 	size_t pool_count;
