@@ -382,6 +382,16 @@ describe('leases', () => {
 		assert.equal((await b.head(to)).headers['x-ms-lease-state'], 'leased', 'the lease stays');
 		expectError(await b.copy(fresh(), b.url(from), { 'x-ms-lease-id': uuid() }), 412, 'LeaseNotPresentWithBlobOperation');
 	});
+	test('its id lets If-None-Match: * pass for Put Blob From URL, as for Put Blob', async () => {
+		const from = await source('x'), to = await source('old');
+		const id = await b.acquire(to);
+		const copy = (form, lease) => b.copy(to, b.url(from), { ...FORMS[form], 'If-None-Match': '*', 'x-ms-lease-id': lease });
+		expectError(await copy('Put Blob From URL', uuid()), 412, 'LeaseIdMismatchWithBlobOperation');
+		for (const form of ['Copy Blob', 'Copy Blob From URL']) expectError(await copy(form, id), 409, 'BlobAlreadyExists');
+		assert.equal((await b.get(to)).text, 'old');
+		expectStatus(await copy('Put Blob From URL', id), 201);
+		assert.equal((await b.get(to)).text, 'x');
+	});
 	test('of the source does not matter, unless named', async () => {
 		const from = await source('x');
 		const id = await b.acquire(from);
