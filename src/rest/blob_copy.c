@@ -258,9 +258,11 @@ static enum err decide(struct request *r)
 		c->copy.copy.incremental = c->copy.incremental = true;
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
-		return ERR_CANNOT_VERIFY_COPY_SOURCE;
-	if (c->form == FORM_PUT && length > COPY_PIECES_MAX_BYTES)
-		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+		return ERR_COPY_SOURCE_TOO_LARGE;
+	if (c->form == FORM_PUT && length > COPY_PIECES_MAX_BYTES) {
+		r->fault.message = SLICE("The copy source is longer than 5000 MiB.");
+		return ERR_COPY_SOURCE_TOO_LARGE;
+	}
 	if (!can_share(r, c))
 		return bring_bytes(r, c);
 	const struct blob_get_call *g = c->found;
