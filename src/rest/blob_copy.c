@@ -6,6 +6,7 @@
 #include "svc/blob/copy.h"
 
 #include "rest/blob_tags.h"
+#include "rest/conditional.h"
 #include "rest/copy_build.h"
 #include "rest/copy_job.h"
 #include "rest/copy_source.h"
@@ -310,13 +311,6 @@ static enum err parse_seal(struct request *r, struct copy_call *c)
 		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-seal-blob", v);
 }
 
-/* Where the service names the destination's condition apart from the source's. */
-static bool match_is_foreign(struct request *r)
-{
-	struct slice v = request_header(r, "If-Match");
-	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
-}
-
 static enum err parse_copy(struct request *r, enum copy_form form)
 {
 	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
@@ -335,8 +329,10 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
 	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
-	c->copy.unmet_error =
-		form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
+	/* Where the service names the destination's condition apart from the source's. */
+	c->copy.unmet_error = form == FORM_ASYNC || conditional_match_is_foreign(r, "If-Match")
+				      ? ERR_TARGET_CONDITION_NOT_MET
+				      : ERR_CONDITION_NOT_MET;
 	if (form != FORM_PUT) {
 		c->copy.copy.status = COPY_SUCCESS;
 		c->copy.copy.id = rng_uuid(r->rng);

@@ -121,6 +121,12 @@ enum err conditional_parse_tier(struct request *r, struct conditions *ret)
 	return ERR_OK;
 }
 
+bool conditional_match_is_foreign(const struct request *r, const char *header)
+{
+	struct slice v = request_header(r, header);
+	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
+}
+
 enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
 {
 	struct slice text = request_header(r, header);

@@ -19,6 +19,8 @@ enum err conditional_parse_tags(struct request *, struct conditions *ret) MUST_C
 enum err conditional_parse_tier(struct request *, struct conditions *ret) MUST_CHECK;
 /* x-ms-if-tags, or the same under another name; NULL if it is absent. */
 enum err conditional_parse_if_tags(struct request *, const char *header, const struct tag_filter **ret) MUST_CHECK;
+/* An If-Match, or the same under another name, that is neither "*" nor an ETag of ours: copies name it differently. */
+bool conditional_match_is_foreign(const struct request *, const char *header);
 /* x-ms-source-if-* of copies: the same headers under another prefix. */
 enum err conditional_parse_source(struct request *, struct conditions *ret) MUST_CHECK;
 

@@ -169,13 +169,6 @@ static bool is_condition_failure(enum err e)
 	return e == ERR_CONDITION_NOT_MET || e == ERR_NOT_MODIFIED;
 }
 
-/* An x-ms-source-if-match that is no ETag of ours is answered differently by the service. */
-static bool source_match_is_foreign(struct request *r)
-{
-	struct slice v = request_header(r, "x-ms-source-if-match");
-	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
-}
-
 enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
 {
 	enum err e = exchange_of(s->part)->error;
@@ -193,7 +186,7 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	}
 	if (s->asynchronous && is_condition_failure(e))
 		return ERR_SOURCE_CONDITION_NOT_MET;
-	if (is_condition_failure(e) && source_match_is_foreign(r))
+	if (is_condition_failure(e) && !s->into_content && conditional_match_is_foreign(r, "x-ms-source-if-match"))
 		return ERR_SOURCE_CONDITION_NOT_MET;
 	switch (err_info(e)->http_status) {
 	case 304:

@@ -13,6 +13,7 @@
 struct copy_source {
 	struct slice url;
 	bool asynchronous; /* Copy Blob: its errors differ */
+	bool into_content; /* pages, appended blocks: theirs differ too */
 	bool has_range;	   /* x-ms-source-range */
 	bool none_at_all;  /* x-ms-source-if-none-match: *, which no source meets */
 	struct request *part;

@@ -372,6 +372,22 @@ describe('conditions', () => {
 			expectStatus(await b.copy(fresh(), b.url(from), { ...FORMS[form], 'If-None-Match': '*' }), success(form));
 			expectStatus(await b.copy(fresh(), b.url(from), { ...FORMS[form], 'If-Match': '*' }), 412);
 		});
+	test('what is no ETag at all has codes of its own', async () => {
+		const from = await source(random(512)), page = fresh(), append = fresh();
+		expectStatus(await b.pageBlob(page, 512), 201);
+		expectStatus(await b.appendBlob(append), 201);
+		const SOURCE = { 'x-ms-source-if-match': 'garbage' }, TARGET = { 'If-Match': 'garbage' };
+		const url = { 'x-ms-copy-source': b.url(from) };
+		const pages = { ...url, 'x-ms-page-write': 'update', 'x-ms-source-range': 'bytes=0-511', 'x-ms-range': 'bytes=0-511' };
+		for (const form of ['Copy Blob From URL', 'Put Blob From URL']) expectError(await b.copy(fresh(), b.url(from), { ...FORMS[form], ...SOURCE }), 412, 'SourceConditionNotMet');
+		expectError(await b.comp(fresh(), 'block', { ...url, ...SOURCE }, undefined, { blockid: base64('a') }), 412, 'SourceConditionNotMet');
+		expectError(await b.comp(append, 'appendblock', { ...url, ...SOURCE }), 412, 'CannotVerifyCopySource');
+		expectError(await b.comp(page, 'page', { ...pages, ...SOURCE }), 412, 'CannotVerifyCopySource');
+		expectError(await b.comp(page, 'page', { ...pages, ...TARGET }), 412, 'TargetConditionNotMet');
+		expectError(await b.comp(page, 'page', { ...pages, 'If-Match': ETAG }), 412, 'ConditionNotMet');
+		expectError(await b.comp(append, 'appendblock', { ...url, ...TARGET }), 412, 'ConditionNotMet');
+		expectError(await b.comp(page, 'metadata', TARGET), 412, 'ConditionNotMet');
+	});
 	const BAD = { 'x-ms-source-if-modified-since': 'yesterday', 'x-ms-source-if-unmodified-since': '', 'x-ms-source-lease-id': 'no-guid', 'x-ms-source-if-tags': 'a LIKE b' };
 	for (const [header, value] of Object.entries(BAD))
 		test(`a malformed ${header} is 400, whatever the source`, async () => {

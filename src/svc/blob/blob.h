@@ -27,6 +27,7 @@ struct blob_target {
 	bool has_lease_id;
 	struct uuid lease_id;
 	struct conditions conditions;
+	bool names_target; /* a change that does not meet them is ERR_TARGET_CONDITION_NOT_MET, as for a copy */
 	const struct tag_filter *if_tags; /* NULL = no x-ms-if-tags */
 	struct blob_rules rules;
 };
