@@ -173,6 +173,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
+		blob_settle(&item->blob, txn_now(m->txn));
 		item->is_prefix = item->is_uncommitted = false;
 		item->is_current = s->tag == 'b';
 		if (s->tag == 'h') {
