@@ -25,6 +25,10 @@ async function listed(b, path, include) {
 	const r = expectStatus(await b.list(home, { prefix: path.split('/')[2], include }), 200);
 	return items(r.text);
 }
+async function countPrefixes(b, prefix, include, query = {}) {
+	const r = expectStatus(await b.list(home, { prefix, delimiter: '/', include, ...query }), 200);
+	return r.text.split('<BlobPrefix>').length - 1;
+}
 const retention = (days, permanent = '') =>
 	`<?xml version="1.0" encoding="utf-8"?><StorageServiceProperties><DeleteRetentionPolicy><Enabled>${days > 0}</Enabled>${days > 0 ? `<Days>${days}</Days>` : ''}${permanent}</DeleteRetentionPolicy></StorageServiceProperties>`;
 const setRetention = (client, days, permanent) => client.put('/', { query: { restype: 'service', comp: 'properties' }, body: retention(days, permanent) });
@@ -213,6 +217,14 @@ describe('versions', () => {
 		await rejectsWith(blob.getProperties(), 404);
 		assert.equal((await blob.withVersion(two.versionId).downloadToBuffer()).toString(), 'two', 'versions outlive the base');
 	});
+	test('what is not listed makes no prefix', async () => {
+		const name = uniqueName('d'), below = `/${home}/${name}/x`;
+		const prefixes = (include) => countPrefixes(b, name, include);
+		expectStatus(await b.put(below, 'x'), 201);
+		expectStatus(await b.delete(below), 202);
+		for (const include of [undefined, 'deleted']) assert.equal(await prefixes(include), 0, `${include}`);
+		assert.equal(await prefixes('versions'), 1);
+	});
 	test('every write that makes one', async () => {
 		const path = fresh();
 		const seen = [version(expectStatus(await b.put(path, '1'), 201))];
@@ -321,6 +333,19 @@ describe('soft delete', () => {
 		assert.equal((await blob.downloadToBuffer()).toString(), 'kept');
 		const p = await blob.getProperties();
 		assert.deepEqual([p.metadata, p.tagCount], [{ a: 'b' }, 1]);
+	});
+	test('what is not listed makes no prefix', async () => {
+		const name = uniqueName('d'), below = `/${home}/${name}/x`;
+		const prefixes = (include, query) => countPrefixes(b, name, include, query);
+		expectStatus(await b.put(below, 'x'), 201);
+		expectStatus(await b.put(below, 'y'), 201);
+		for (const include of [undefined, 'versions', 'deleted']) assert.equal(await prefixes(include), 1, `there, ${include}`);
+		expectStatus(await b.delete(below), 202);
+		for (const include of [undefined, 'versions', 'uncommittedblobs,versions']) assert.equal(await prefixes(include), 0, `deleted, ${include}`);
+		assert.equal(await prefixes('deleted'), 1);
+		assert.equal(await prefixes(undefined, { showonly: 'deleted' }), 1);
+		expectStatus(await b.put(`/${home}/${name}/z`, 'z'), 201);
+		assert.equal(await prefixes('versions', { maxresults: 1 }), 1, 'the next one does');
 	});
 	test('snapshots go and come with the blob', async () => {
 		const path = fresh();

@@ -240,21 +240,19 @@ enum err blob_apply_list(struct txn *txn, void *call)
 		struct blob_list_item behind;
 		/* cppcheck-suppress uninitvar ; its address, to be filled */
 		struct blob_list_item *item = full ? &behind : &c->item[c->count];
-		struct slice prefix = folded(c, s->name);
-		if (slice_is_set(prefix)) {
+		TRY(make_item(&m, s, item, &wanted));
+		wanted = wanted && !shadowed(&m, s);
+		/* Only what would be listed itself makes a prefix. */
+		struct slice prefix = wanted ? folded(c, s->name) : SLICE_NONE;
+		bool is_prefix = slice_is_set(prefix);
+		if (is_prefix)
 			*item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
-			wanted = true;
-		} else {
-			TRY(make_item(&m, s, item, &wanted));
-			wanted = wanted && !shadowed(&m, s);
-		}
 		if (wanted && full) {
 			c->more = true;
 			c->next = item->blob.name;
-			c->next_ticks = item->is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
+			c->next_ticks = is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
 			return ERR_OK;
 		}
-		bool is_prefix = item->is_prefix;
 		if (wanted)
 			c->count++;
 		if (is_prefix) {
