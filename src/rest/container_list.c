@@ -156,7 +156,7 @@ static enum err parse_include(struct request *r, struct blobs_call *c)
 		      { SLICE("snapshots"), &c->list.snapshots },
 		      { SLICE("versions"), &c->list.versions },
 		      { SLICE("deleted"), &c->list.deleted },
-		      { SLICE("deletedwithversions"), &c->list.deleted },
+		      { SLICE("deletedwithversions"), &c->list.versions_only },
 		      { SLICE("uncommittedblobs"), &c->list.uncommitted },
 		      { SLICE("tags"), &c->tags },
 		      { SLICE("copy"), &c->copy },
@@ -198,7 +198,7 @@ static enum err parse_blobs(struct request *r)
 				   "Snapshots cannot be listed with a delimiter.");
 	if (slice_eq_nocase(request_param(r, "showonly"), SLICE("deleted"))) {
 		l->deleted = true;
-		l->base_too = l->snapshots = l->versions = false;
+		l->base_too = l->snapshots = l->versions = l->versions_only = false;
 	}
 	struct slice start = request_param(r, "startFrom");
 	if (slice_is_set(start) && start.len)
@@ -447,6 +447,8 @@ static void pen_history(struct pen *p, const struct blobs_call *c, const struct 
 		if (item->is_current)
 			PEN(p, "<IsCurrentVersion>true</IsCurrentVersion>");
 	}
+	if (item->versions_only)
+		PEN(p, "<HasVersionsOnly>true</HasVersionsOnly>");
 }
 
 static void put_blob(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)

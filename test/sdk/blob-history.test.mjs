@@ -225,6 +225,39 @@ describe('versions', () => {
 		for (const include of [undefined, 'deleted']) assert.equal(await prefixes(include), 0, `${include}`);
 		assert.equal(await prefixes('versions'), 1);
 	});
+	test('names that have versions only', async () => {
+		const prefix = uniqueName('o'), at = (name) => `/${home}/${prefix}${name}`;
+		for (const name of ['a', 'b', 'c', 'd/x', 'd/y', 'e']) for (const body of ['1', '22']) expectStatus(await b.put(at(name), body), 201);
+		for (const name of ['a', 'c', 'd/x', 'd/y', 'e']) expectStatus(await b.delete(at(name)), 202);
+		expectStatus(await b.put(at('s'), 'x'), 201);
+		await b.snapshot(at('s'));
+		expectStatus(await b.block(at('e'), 'id', 'staged'), 201);
+		const shown = async (query) => {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix, marker, ...query }), 200);
+				for (const m of text.matchAll(/<(Blob|BlobPrefix)>(.*?)<\/\1>/gs)) {
+					const name = elements(m[2], 'Name')[0].slice(prefix.length);
+					found.push(name + (m[1] === 'BlobPrefix' ? '' : m[2].includes('<HasVersionsOnly>true</HasVersionsOnly>') ? ' only' : m[2].includes('<VersionId>') && !m[2].includes('<IsCurrentVersion>') ? ' old' : ''));
+				}
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker);
+			return found;
+		};
+		const only = { include: 'deletedwithversions' }, all = { include: 'deletedwithversions,versions' };
+		for (const maxresults of [undefined, 1, 2, 3]) {
+			assert.deepEqual(await shown({ ...only, maxresults }), ['a only', 'b', 'c only', 'd/x only', 'd/y only', 'e only', 's'], `pages of ${maxresults}`);
+			assert.deepEqual(await shown({ ...only, delimiter: '/', maxresults }), ['a only', 'b', 'c only', 'd/', 'e only', 's'], `pages of ${maxresults}`);
+			const each = (name) => [`${name} old`, `${name} old`, `${name} only`];
+			assert.deepEqual(await shown({ ...all, maxresults }), [...each('a'), 'b old', 'b', ...each('c'), ...each('d/x'), ...each('d/y'), ...each('e'), 's'], `pages of ${maxresults}`);
+			assert.deepEqual(await shown({ include: 'deletedwithversions,uncommittedblobs', maxresults }), ['a only', 'b', 'c only', 'd/x only', 'd/y only', 'e only', 's'], `pages of ${maxresults}`);
+		}
+		assert.deepEqual(await shown({ include: 'deleted' }), ['b', 's']);
+		const sdk = [];
+		for await (const item of container.listBlobsFlat({ prefix: `${prefix}a`, includeDeletedWithVersions: true })) sdk.push([item.name, item.hasVersionsOnly, item.versionId, item.properties.contentLength]);
+		assert.deepEqual(sdk, [[`${prefix}a`, true, undefined, 2]]);
+	});
 	test('every write that makes one', async () => {
 		const path = fresh();
 		const seen = [version(expectStatus(await b.put(path, '1'), 201))];

@@ -165,7 +165,8 @@ struct blob_list_call {
 	uint64_t from_ticks; /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
 	size_t limit;
 	bool snapshots, versions, deleted, uncommitted;
-	bool base_too; /* false with showonly=deleted */
+	bool versions_only; /* also, once, each name without a base that has versions; needs base_too */
+	bool base_too;	    /* false with showonly=deleted */
 	/* out */
 	struct blob_list_item *item;
 	size_t count;
@@ -178,6 +179,7 @@ struct blob_list_item {
 	bool is_prefix;
 	bool is_uncommitted; /* only uncommitted blocks exist */
 	bool is_current;     /* with versions: this is the current one */
+	bool versions_only;  /* the base is gone: what is shown is its newest version, without its id */
 	struct blob blob;    /* or only the name, of a prefix */
 };
 enum err blob_apply_list(struct txn *, void *call);
