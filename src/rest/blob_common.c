@@ -266,6 +266,9 @@ enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	struct slice hold = request_header(r, "x-ms-legal-hold");
+	bool any = slice_is_set(until) || slice_is_set(mode) || slice_is_set(hold);
+	if (any && !auth_allows(&r->identity, 'i'))
+		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 	if (slice_is_set(until)) {
 		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) ||
 		    c->immutable_until_ticks <= r->arrival_ticks)

@@ -56,7 +56,8 @@ enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
-/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. */
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
+ */
 enum err blob_hold_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */
 enum err blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;

@@ -78,8 +78,11 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 		inherit_http(&p->http, &source->http, true);
 	if (!c->own_metadata)
 		TRY(dup_pairs(r->arena, &source->metadata, &p->metadata));
-	if (c->copy_tags)
+	if (c->copy_tags) {
+		if (blob_tags_permission(c->source.part) != ERR_OK)
+			return ERR_COPY_SOURCE_FORBIDDEN;
 		TRY(dup_pairs(r->arena, &source->tags, &p->tags));
+	}
 	p->page_length_bytes = source->length_bytes;
 	p->sequence_number = source->sequence_number;
 	if (c->seal && source->type != BLOB_APPEND)
@@ -294,6 +297,8 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 	c->copy_tags = slice_eq_nocase(v, SLICE("COPY"));
 	if (!c->copy_tags && !slice_eq_nocase(v, SLICE("REPLACE")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source-tag-option", v);
+	if (c->copy_tags)
+		TRY(blob_tags_permission(r));
 	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION
 						      : ERR_OK;
 }

@@ -12,7 +12,7 @@
 
 enum { TAGS_HEADER_MAX = 2 * 1024 };
 
-static enum err need_tag_permission(const struct request *r)
+enum err blob_tags_permission(const struct request *r)
 {
 	return auth_allows(&r->identity, 't') ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 }
@@ -20,7 +20,7 @@ static enum err need_tag_permission(const struct request *r)
 enum err blob_if_tags_parse(struct request *r, const struct tag_filter **ret)
 {
 	if (request_header(r, "x-ms-if-tags").len)
-		TRY(need_tag_permission(r));
+		TRY(blob_tags_permission(r));
 	return conditional_parse_if_tags(r, "x-ms-if-tags", ret);
 }
 
@@ -58,7 +58,7 @@ enum err blob_tags_header_parse(struct request *r, struct pairs *ret)
 	*ret = p;
 	if (!slice_is_set(rest) || rest.len == 0)
 		return ERR_OK;
-	TRY(need_tag_permission(r));
+	TRY(blob_tags_permission(r));
 	if (rest.len > TAGS_HEADER_MAX)
 		return ERR_TAGS_TOO_LARGE;
 	p.pair = ARENA_NEW_ARRAY(r->arena, struct pair, TAGS_MAX + 1);

@@ -174,7 +174,7 @@ static enum err parse_include(struct request *r, struct blobs_call *c)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
-	return ERR_OK;
+	return c->tags ? blob_tags_permission(r) : ERR_OK;
 }
 
 static enum err parse_blobs(struct request *r)

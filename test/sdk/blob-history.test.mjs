@@ -602,6 +602,15 @@ describe('immutability', () => {
 		expectStatus(await policy(path, 2000, 'locked'), 200);
 		expectStatus(await b.delete(path), 409);
 	});
+	test('given with the write: the permission i', async () => {
+		const path = fresh();
+		const put = (sp, headers) => client.put(path, { sas: blobSas(server.account, server.key, home, path.split('/')[2], { sp }), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', ...headers } });
+		for (const headers of [{ 'x-ms-legal-hold': 'true' }, { 'x-ms-immutability-policy-until-date': until(server, 3600), 'x-ms-immutability-policy-mode': 'unlocked' }])
+			expectError(await put('cw', headers), 403, 'AuthorizationPermissionMismatch');
+		expectStatus(await put('cw', {}), 201);
+		expectStatus(await put('cwi', { 'x-ms-legal-hold': 'true' }), 201);
+		expectError(await put('cw', {}), 409, 'BlobImmutableDueToLegalHold');
+	});
 	test('given with the write', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x', { 'x-ms-legal-hold': 'true', 'x-ms-immutability-policy-until-date': until(server, 60), 'x-ms-immutability-policy-mode': 'unlocked' }), 201);

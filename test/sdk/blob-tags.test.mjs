@@ -105,6 +105,24 @@ describe('set and get', () => {
 		expectError(await client.put(path, { ...q, sas: sas('w'), body: xml([]) }), 403, 'AuthorizationPermissionMismatch');
 		expectError(await client.put(path, { sas: sas('cw'), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-tags': 'a=1' } }), 403, 'AuthorizationPermissionMismatch');
 		expectStatus(await client.put(path, { sas: sas('cwt'), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-tags': 'a=1' } }), 201);
+		const list = (sp, include) => client.get(`/${home}`, { query: { restype: 'container', comp: 'list', include, maxresults: 1 }, sas: blobSas(server.account, server.key, home, undefined, { sp }) });
+		expectStatus(await list('l'), 200);
+		expectStatus(await list('l', 'metadata'), 200);
+		expectError(await list('l', 'metadata,tags'), 403, 'AuthorizationPermissionMismatch');
+		expectStatus(await list('lt', 'metadata,tags'), 200);
+	});
+	test('permission t of both sides of a copy that takes the tags along', async () => {
+		const from = fresh(), to = fresh();
+		expectStatus(await b.put(from, 'x', { 'x-ms-tags': 'a=1' }), 201);
+		const sas = (path, sp) => blobSas(server.account, server.key, home, path.split('/')[2], { sp });
+		const copy = (sourceSp, sp, form) => client.put(to, { sas: sas(to, sp), headers: { 'x-ms-copy-source': b.url(from, {}, sas(from, sourceSp)), 'x-ms-copy-source-tag-option': 'COPY', ...form } });
+		for (const form of [{ 'x-ms-requires-sync': 'true' }, { 'x-ms-blob-type': 'BlockBlob' }]) {
+			expectError(await copy('rt', 'w', form), 403, 'AuthorizationPermissionMismatch');
+			expectError(await copy('r', 'wt', form), 403, 'CannotVerifyCopySource');
+			const r = await copy('rt', 'wt', form);
+			assert.ok(r.status === 201 || r.status === 202, `${r.status} ${r.code}`);
+			assert.deepEqual(await tags(to), { a: '1' });
+		}
 	});
 	test('late versions know conditions of their own', async () => {
 		const path = fresh();
