@@ -30,6 +30,21 @@ enum err blob_find(struct request *r, struct slice *ret_partition)
 	return blob_find_container(r, &container, ret_partition);
 }
 
+static enum err find_to_write(struct request *r)
+{
+	struct slice partition;
+	apply_fn *apply = r->steps[r->step_next - 1].apply;
+	TRY(blob_find(r, &partition));
+	request_step_write(r, partition, apply);
+	return ERR_OK;
+}
+
+void blob_step_write(struct request *r, apply_fn *apply)
+{
+	request_step_call(r, find_to_write);
+	r->steps[r->step_count - 1].apply = apply;
+}
+
 bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks)
 {
 	return slice_is_set(text) && date_parse_iso(text, ret_ticks) && *ret_ticks != 0;

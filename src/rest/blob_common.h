@@ -12,6 +12,9 @@
 enum err blob_find_container(struct request *, struct resource *ret, struct slice *ret_partition) MUST_CHECK;
 /* As above for an object: checks the blob's name too. */
 enum err blob_find(struct request *, struct slice *ret_partition) MUST_CHECK;
+/* Finds it when all of the head is read, and then writes to it: what is malformed is told before what is missing. For
+ * operations without a body. */
+void blob_step_write(struct request *, apply_fn *);
 
 /* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. What
  * was never changes: a write that names a snapshot or version is refused, unless it is one of those that may (_any). */

@@ -186,7 +186,6 @@ static enum err parse_blobs(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	struct blob_list_call *l = &c->list;
-	TRY(blob_find_container(r, &container, &partition));
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_include(r, c));
 	l->prefix = c->paging.prefix;
@@ -205,6 +204,7 @@ static enum err parse_blobs(struct request *r)
 		l->from = start;
 	if (slice_is_set(c->paging.marker))
 		TRY(marker_decode(r, c->paging.marker, &l->from, &l->from_ticks));
+	TRY(blob_find_container(r, &container, &partition));
 	request_step_read(r, partition, blob_apply_list);
 	return ERR_OK;
 }

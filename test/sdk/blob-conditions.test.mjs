@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+import { Blobs } from '../lib/blob.mjs';
 
 let server, client;
 const container = uniqueName('cond');
@@ -169,6 +170,17 @@ describe('the edges', () => {
 		const r = await client.get(b.path, { version: '2012-02-12', headers: { 'if-match': b.etag, 'if-modified-since': date(0) } });
 		expectError(r, 400, 'MultipleConditionHeadersNotSupported');
 	});
+});
+
+test('what is malformed is told before what is missing', async () => {
+	const b = new Blobs(client), at = '/no-such-container/x';
+	expectError(await b.comp(at, 'metadata', { 'x-ms-meta-1a': 'x' }), 400, 'InvalidMetadata');
+	expectError(await b.lease(at, 'acquire', { 'x-ms-lease-duration': 5 }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'properties', { 'x-ms-sequence-number-action': 'none' }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'tier', { 'x-ms-access-tier': 'Tepid' }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'legalhold', { 'x-ms-legal-hold': 'maybe' }), 400, 'InvalidHeaderValue');
+	expectError(await b.list('no-such-container', { maxresults: 'x' }), 400, 'InvalidQueryParameterValue');
+	for (const r of [await b.comp(at, 'metadata'), await b.lease(at, 'acquire', { 'x-ms-lease-duration': 15 }), await b.comp(at, 'tier', { 'x-ms-access-tier': 'Cool' }), await b.list('no-such-container')]) expectError(r, 404, 'ContainerNotFound');
 });
 
 describe('containers take the times alone', () => {
