@@ -21,16 +21,19 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 	*ret = (struct etag_set){ .present = false };
 	if (!slice_is_set(value))
 		return ERR_OK;
+	enum err e = etag_parse_list(value, r->arena, &list);
+	if (e == ERR_LIMIT)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	/* A value that is no list of ETags is one foreign ETag: it matches nothing. */
-	if (etag_parse_list(value, r->arena, &list) != ERR_OK)
+	if (e == ERR_SYNTAX)
 		list = (struct etag_list){ .foreign_count = 1 };
+	else
+		TRY(e);
 	ret->present = true;
 	ret->any = list.any;
-	if (list.count > CONDITION_ETAGS_MAX)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	for (size_t i = 0; i < list.count; i++)
 		ret->etag[ret->count++] = list.etags[i];
-	for (size_t i = 0; i < list.foreign_count && ret->count < CONDITION_ETAGS_MAX; i++)
+	for (size_t i = 0; i < list.foreign_count; i++)
 		ret->etag[ret->count++] = ETAG_FOREIGN;
 	return ERR_OK;
 }

@@ -157,6 +157,16 @@ describe('the edges', () => {
 		expectStatus(await client.get(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 200);
 		expectStatus(await client.get(b.path, { headers: { 'if-none-match': `${OTHER}, ${b.etag}` } }), 304);
 	});
+	for (const count of [1, 16, 17, 64, 65, 200])
+		test(`a list of ${count} ETags: all are judged, or the list is refused`, async () => {
+			const b = await makeBlob();
+			for (const other of [(i) => `"0x8DA00000000${String(i).padStart(4, '0')}"`, (i) => `"foreign-${i}"`]) {
+				const list = [...Array.from({ length: count - 1 }, (_, i) => other(i)), b.etag].join(', ');
+				assert.equal((await client.get(b.path, { headers: { 'if-match': list } })).status, count <= 64 ? 200 : 400);
+				assert.equal((await client.get(b.path, { headers: { 'if-none-match': list } })).status, count <= 64 ? 304 : 400);
+				assert.equal((await put(b.path, { headers: { 'if-none-match': list } })).status, count === 1 ? 412 : 400);
+			}
+		});
 	test('several ETags on a write are 400', async () => {
 		const b = await makeBlob();
 		expectStatus(await put(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 400);
