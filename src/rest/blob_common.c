@@ -54,8 +54,9 @@ enum err blob_time_parse(struct request *r, const char *parameter, uint64_t *ret
 {
 	struct slice text = request_param(r, parameter);
 	*ret = 0;
-	if (!slice_is_set(text) || text.len == 0)
+	if (!slice_is_set(text))
 		return ERR_OK;
+	/* One without a value names nothing, least of all the base. */
 	if (!blob_time_text_parse(text, ret))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, parameter, text, "Not a valid date-time.");
 	return ERR_OK;

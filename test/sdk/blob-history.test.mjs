@@ -138,6 +138,16 @@ describe('snapshots', () => {
 		expectError(await b.delete(path, {}, { snapshot: '2020-01-01T00:00:00.0000000Z' }), 404, 'BlobNotFound');
 		expectError(await b.delete(path, { 'x-ms-delete-snapshots': 'some' }), 400, 'InvalidHeaderValue');
 	});
+	for (const parameter of ['snapshot', 'versionid'])
+		test(`${parameter} without a value is not the base`, async () => {
+			const path = fresh();
+			expectStatus(await b.put(path, 'x'), 201);
+			for (const call of [b.get, b.head, b.delete]) {
+				const r = await call.call(b, path, {}, { [parameter]: '' });
+				assert.deepEqual([r.status, r.headers['x-ms-error-code']], [400, 'InvalidQueryParameterValue']);
+			}
+			expectStatus(await b.get(path), 200);
+		});
 	test('a lease is not copied and not needed', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x'), 201);
