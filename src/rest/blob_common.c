@@ -73,6 +73,7 @@ static enum err target_common(struct request *r, struct blob_target *t)
 	if ((r->identity.resource == 's' && !t->snapshot_ticks) || (r->identity.resource == 'v' && !t->version_ticks))
 		return ERR_AUTHORIZATION_FAILURE;
 	TRY(lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id));
+	t->lease_of_old_only = r->version < VERSION(2013, 8, 15);
 	return blob_if_tags_parse(r, &t->if_tags);
 }
 

@@ -25,6 +25,7 @@ struct blob_target {
 	uint64_t snapshot_ticks; /* 0 = none asked */
 	uint64_t version_ticks;
 	bool has_lease_id;
+	bool lease_of_old_only; /* before 2013-08-15: a creating write looks at its id only if there is a blob */
 	struct uuid lease_id;
 	struct conditions conditions;
 	bool names_target; /* a change that does not meet them is ERR_TARGET_CONDITION_NOT_MET, as for a copy */
@@ -35,6 +36,12 @@ struct blob_target {
 static inline const struct uuid *target_lease_id(const struct blob_target *t)
 {
 	return t->has_lease_id ? &t->lease_id : NULL;
+}
+
+/* Of a creating write. */
+static inline const struct uuid *target_create_lease_id(const struct blob_target *t, bool exists)
+{
+	return exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
 }
 
 /* --- building blocks of the applies (check.c) --- */

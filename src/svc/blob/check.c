@@ -92,7 +92,7 @@ enum err blob_check_create(struct txn *txn, const struct blob_target *t, const s
 {
 	struct condition_target c = condition_target_of(old);
 	static const struct lease none;
-	const struct uuid *id = target_lease_id(t);
+	const struct uuid *id = target_create_lease_id(t, old != NULL);
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
 	bool lease_wins = id && old && t->conditions.none_match.any;
 	if (!lease_wins)

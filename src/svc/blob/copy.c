@@ -100,7 +100,7 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 	struct condition_target target = { .exists = old != NULL,
 					   .etag = old ? old->etag : 0,
 					   .modified_ticks = old ? old->modified_ticks : 0 };
-	const struct uuid *id = target_lease_id(t);
+	const struct uuid *id = target_create_lease_id(t, old != NULL);
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
 	if (old && id && c->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
 		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
