@@ -180,7 +180,12 @@ static enum err parse_page(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
+	struct slice kind = request_header(r, "x-ms-page-write");
 	TRY(refuse_body(r));
+	if (!slice_is_set(kind))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-page-write", SLICE_NONE);
+	if (!slice_eq_nocase(kind, SLICE("update")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-page-write", kind);
 	TRY(blob_page_range_parse(r, &c->put));
 	if (!slice_is_set(request_header(r, "x-ms-source-range")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-source-range", SLICE_NONE);

@@ -738,6 +738,8 @@ describe('from URL', () => {
 		assert.ok((await b.get(to)).body.equals(want));
 		expectStatus(await write('bytes=0-1023', 'bytes=0-511'), 400);
 		expectStatus(await write(undefined, 'bytes=0-511'), 400);
+		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-page-write': 'clear' }), 400, 'InvalidHeaderValue');
+		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-page-write': undefined }), 400, 'MissingRequiredHeader');
 		expectError(await write('bytes=0-511', 'bytes=2048-2559'), 416, 'InvalidPageRange');
 		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-if-sequence-number-lt': 3 }), 412, 'SequenceNumberConditionNotMet');
 		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-source-content-crc64': crc64('x') }), 400, 'Crc64Mismatch');
