@@ -30,6 +30,21 @@ enum err blob_find(struct request *r, struct slice *ret_partition)
 	return blob_find_container(r, &container, ret_partition);
 }
 
+static enum err find_to_write(struct request *r)
+{
+	struct slice partition;
+	apply_fn *apply = r->steps[r->step_next - 1].apply;
+	TRY(blob_find(r, &partition));
+	request_step_write(r, partition, apply);
+	return ERR_OK;
+}
+
+void blob_step_write(struct request *r, apply_fn *apply)
+{
+	request_step_call(r, find_to_write);
+	r->steps[r->step_count - 1].apply = apply;
+}
+
 bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks)
 {
 	return slice_is_set(text) && date_parse_iso(text, ret_ticks) && *ret_ticks != 0;
@@ -39,8 +54,9 @@ enum err blob_time_parse(struct request *r, const char *parameter, uint64_t *ret
 {
 	struct slice text = request_param(r, parameter);
 	*ret = 0;
-	if (!slice_is_set(text) || text.len == 0)
+	if (!slice_is_set(text))
 		return ERR_OK;
+	/* One without a value names nothing, least of all the base. */
 	if (!blob_time_text_parse(text, ret))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, parameter, text, "Not a valid date-time.");
 	return ERR_OK;
@@ -57,6 +73,7 @@ static enum err target_common(struct request *r, struct blob_target *t)
 	if ((r->identity.resource == 's' && !t->snapshot_ticks) || (r->identity.resource == 'v' && !t->version_ticks))
 		return ERR_AUTHORIZATION_FAILURE;
 	TRY(lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id));
+	t->lease_of_old_only = r->version < VERSION(2013, 8, 15);
 	return blob_if_tags_parse(r, &t->if_tags);
 }
 
@@ -266,6 +283,9 @@ enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	struct slice hold = request_header(r, "x-ms-legal-hold");
+	bool any = slice_is_set(until) || slice_is_set(mode) || slice_is_set(hold);
+	if (any && !auth_allows(&r->identity, 'i'))
+		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 	if (slice_is_set(until)) {
 		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) ||
 		    c->immutable_until_ticks <= r->arrival_ticks)

@@ -12,6 +12,9 @@
 enum err blob_find_container(struct request *, struct resource *ret, struct slice *ret_partition) MUST_CHECK;
 /* As above for an object: checks the blob's name too. */
 enum err blob_find(struct request *, struct slice *ret_partition) MUST_CHECK;
+/* Finds it when all of the head is read, and then writes to it: what is malformed is told before what is missing. For
+ * operations without a body. */
+void blob_step_write(struct request *, apply_fn *);
 
 /* snapshot, versionid, x-ms-lease-id, x-ms-if-tags, account rules; conditions are parsed as for a read or a write. What
  * was never changes: a write that names a snapshot or version is refused, unless it is one of those that may (_any). */
@@ -56,7 +59,8 @@ enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
-/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. */
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
+ */
 enum err blob_hold_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */
 enum err blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "svc/blob/copy.h"
 
 #include "rest/blob_tags.h"
+#include "rest/conditional.h"
 #include "rest/copy_build.h"
 #include "rest/copy_job.h"
 #include "rest/copy_source.h"
@@ -77,8 +78,11 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 		inherit_http(&p->http, &source->http, true);
 	if (!c->own_metadata)
 		TRY(dup_pairs(r->arena, &source->metadata, &p->metadata));
-	if (c->copy_tags)
+	if (c->copy_tags) {
+		if (blob_tags_permission(c->source.part) != ERR_OK)
+			return ERR_COPY_SOURCE_FORBIDDEN;
 		TRY(dup_pairs(r->arena, &source->tags, &p->tags));
+	}
 	p->page_length_bytes = source->length_bytes;
 	p->sequence_number = source->sequence_number;
 	if (c->seal && source->type != BLOB_APPEND)
@@ -258,9 +262,11 @@ static enum err decide(struct request *r)
 		c->copy.copy.incremental = c->copy.incremental = true;
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)
-		return ERR_CANNOT_VERIFY_COPY_SOURCE;
-	if (c->form == FORM_PUT && length > COPY_PIECES_MAX_BYTES)
-		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+		return ERR_COPY_SOURCE_TOO_LARGE;
+	if (c->form == FORM_PUT && length > COPY_PIECES_MAX_BYTES) {
+		r->fault.message = SLICE("The copy source is longer than 5000 MiB.");
+		return ERR_COPY_SOURCE_TOO_LARGE;
+	}
 	if (!can_share(r, c))
 		return bring_bytes(r, c);
 	const struct blob_get_call *g = c->found;
@@ -291,6 +297,8 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 	c->copy_tags = slice_eq_nocase(v, SLICE("COPY"));
 	if (!c->copy_tags && !slice_eq_nocase(v, SLICE("REPLACE")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source-tag-option", v);
+	if (c->copy_tags)
+		TRY(blob_tags_permission(r));
 	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION
 						      : ERR_OK;
 }
@@ -306,13 +314,6 @@ static enum err parse_seal(struct request *r, struct copy_call *c)
 	return c->seal || slice_eq_nocase(v, SLICE("false"))
 		       ? ERR_OK
 		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-seal-blob", v);
-}
-
-/* Where the service names the destination's condition apart from the source's. */
-static bool match_is_foreign(struct request *r)
-{
-	struct slice v = request_header(r, "If-Match");
-	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
 }
 
 static enum err parse_copy(struct request *r, enum copy_form form)
@@ -333,8 +334,10 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
 	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
-	c->copy.unmet_error =
-		form == FORM_ASYNC || match_is_foreign(r) ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
+	/* Where the service names the destination's condition apart from the source's. */
+	c->copy.unmet_error = form == FORM_ASYNC || conditional_match_is_foreign(r, "If-Match")
+				      ? ERR_TARGET_CONDITION_NOT_MET
+				      : ERR_CONDITION_NOT_MET;
 	if (form != FORM_PUT) {
 		c->copy.copy.status = COPY_SUCCESS;
 		c->copy.copy.id = rng_uuid(r->rng);

@@ -7,7 +7,9 @@
 #include "svc/blob/tags.h"
 #include "wire/xml.h"
 
-enum { FIND_CONTAINERS_PER_PAGE = 1000 };
+/* A page ends when it is full, or when so much was looked at or is held in memory: then it has a marker, and maybe no
+ * blob at all. */
+enum { FIND_CONTAINERS_PER_PAGE = 1000, FIND_ROWS_PER_PAGE = 20000, FIND_PAGE_BYTES = 16 * 1024 * 1024 };
 
 struct find_item {
 	struct slice container;
@@ -18,11 +20,14 @@ struct find_call {
 	struct paging paging;
 	struct slice where;
 	struct tag_filter filter;
-	struct slice from_container, from_name; /* marker */
+	struct slice from_container; /* marker */
+	struct tag_place from;
 	struct resource_page containers;
+	struct tag_find_room room;
 	struct find_item *item;
 	size_t count;
-	struct slice next_container, next_name; /* absent at the end */
+	struct slice next_container; /* absent at the end */
+	struct tag_place next;
 };
 
 static enum err parse_where(struct request *r, struct find_call *c)
@@ -41,22 +46,23 @@ static enum err parse_where(struct request *r, struct find_call *c)
 
 static enum err find_in(struct request *r, struct find_call *c, const struct resource *container)
 {
-	struct tag_find_call find = { .filter = &c->filter, .limit = c->paging.limit - c->count };
+	struct tag_find_call find = { .filter = &c->filter, .limit = c->paging.limit - c->count, .room = c->room };
 	struct slice partition =
 		resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, container->generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
 	if (slice_is_set(c->from_container) && slice_eq(c->from_container, container->name))
-		find.from = c->from_name;
+		find.from = c->from;
 	enum err e = store_read(r->server->store, partition, tags_apply_find, &find, r->arena);
 	if (e == ERR_CONTAINER_NOT_FOUND)
 		return ERR_OK; /* deleted meanwhile */
 	TRY(e);
+	c->room = find.left;
 	for (size_t i = 0; i < find.count; i++)
 		c->item[c->count++] = (struct find_item){ container->name, find.item[i] };
 	if (find.more) {
 		c->next_container = container->name;
-		c->next_name = find.next;
+		c->next = find.next;
 	}
 	return ERR_OK;
 }
@@ -75,17 +81,42 @@ static enum err find_all(struct request *r)
 		const struct resource *container = &c->containers.resource[i];
 		if (!tag_filter_wants_container(&c->filter, container->name))
 			continue;
-		if (c->count == c->paging.limit) {
+		if (c->count == c->paging.limit || !c->room.rows || !c->room.bytes) {
 			c->next_container = container->name;
-			c->next_name = SLICE("");
 			break;
 		}
 		TRY(find_in(r, c, container));
 	}
-	if (!slice_is_set(c->next_container) && slice_is_set(c->containers.next_name)) {
+	if (!slice_is_set(c->next_container))
 		c->next_container = c->containers.next_name;
-		c->next_name = SLICE("");
-	}
+	return ERR_OK;
+}
+
+/* The container's name, a slash, the value and the name of a place in its index; the number says how long the value is.
+ * At the beginning of a container there is no place. */
+static enum err parse_marker(struct request *r, struct find_call *c)
+{
+	struct slice text;
+	uint64_t value_len;
+	TRY(marker_decode(r, c->paging.marker, &text, &value_len));
+	c->from_container = slice_cut(&text, '/');
+	if (!slice_is_set(text) || text.len == 0)
+		return ERR_OK;
+	if (value_len > TAG_VALUE_MAX || value_len > text.len || text.len > LIMIT_KEY_BYTES / 2)
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
+	c->from = (struct tag_place){ slice_first(text, (size_t)value_len), slice_from(text, (size_t)value_len) };
+	return ERR_OK;
+}
+
+static enum err put_marker(struct request *r, struct buf *b, const struct find_call *c)
+{
+	struct slice text = arena_printf(r->arena, "%.*s/%.*s%.*s", SLICE_FMT(c->next_container),
+					 SLICE_FMT(c->next.value), SLICE_FMT(c->next.name));
+	if (!slice_is_set(text))
+		return ERR_NO_MEMORY;
+	BUF_PUT(b, "<NextMarker>");
+	marker_encode(b, text, c->next.value.len);
+	BUF_PUT(b, "</NextMarker>");
 	return ERR_OK;
 }
 
@@ -97,13 +128,9 @@ static enum err begin(struct request *r, struct find_call **ret)
 	r->call = c;
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_where(r, c));
-	if (slice_is_set(c->paging.marker)) {
-		struct slice text;
-		uint64_t unused;
-		TRY(marker_decode(r, c->paging.marker, &text, &unused));
-		c->from_container = slice_cut(&text, '/');
-		c->from_name = slice_is_set(text) ? text : SLICE("");
-	}
+	if (slice_is_set(c->paging.marker))
+		TRY(parse_marker(r, c));
+	c->room = (struct tag_find_room){ FIND_ROWS_PER_PAGE, FIND_PAGE_BYTES };
 	c->item = ARENA_NEW_ARRAY(r->arena, struct find_item, c->paging.limit);
 	*ret = c;
 	return c->item ? ERR_OK : ERR_NO_MEMORY;
@@ -158,17 +185,10 @@ static enum err format(struct request *r)
 		xml_close(b, "Blob");
 	}
 	xml_close(b, "Blobs");
-	if (slice_is_set(c->next_container)) {
-		struct slice text =
-			arena_printf(r->arena, "%.*s/%.*s", SLICE_FMT(c->next_container), SLICE_FMT(c->next_name));
-		if (!slice_is_set(text))
-			return ERR_NO_MEMORY;
-		BUF_PUT(b, "<NextMarker>");
-		marker_encode(b, text, 0);
-		BUF_PUT(b, "</NextMarker>");
-	} else {
+	if (slice_is_set(c->next_container))
+		TRY(put_marker(r, b, c));
+	else
 		BUF_PUT(b, "<NextMarker />");
-	}
 	xml_close(b, "EnumerationResults");
 	return ERR_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes whose bytes come from another blob: Put Block, Append Block and Put Page From URL. Each runs the source as a
  * part, fetches its bytes on a worker, and then is the plain operation. */
+#include "rest/conditional.h"
 #include "rest/copy_source.h"
 #include "svc/blob/append.h"
 #include "svc/blob/page.h"
@@ -128,6 +129,7 @@ static enum err parse_append(struct request *r)
 	TRY(blob_refuse_encryption(r));
 	TRY(blob_append_conditions_parse(r, &c->append));
 	TRY(copy_source_parse(r, false, true, &c->from.source));
+	c->from.source.into_content = true;
 	TRY(blob_find(r, &partition));
 	request_step_call(r, start_append);
 	request_step_work(r, fetch_append);
@@ -178,7 +180,12 @@ static enum err parse_page(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
+	struct slice kind = request_header(r, "x-ms-page-write");
 	TRY(refuse_body(r));
+	if (!slice_is_set(kind))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-page-write", SLICE_NONE);
+	if (!slice_eq_nocase(kind, SLICE("update")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-page-write", kind);
 	TRY(blob_page_range_parse(r, &c->put));
 	if (!slice_is_set(request_header(r, "x-ms-source-range")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-source-range", SLICE_NONE);
@@ -186,6 +193,8 @@ static enum err parse_page(struct request *r)
 	TRY(blob_refuse_encryption(r));
 	TRY(blob_sequence_conditions_parse(r, &c->put));
 	TRY(copy_source_parse(r, false, true, &c->from.source));
+	c->from.source.into_content = true;
+	c->put.target.names_target = conditional_match_is_foreign(r, "If-Match");
 	TRY(blob_find(r, &partition));
 	request_step_call(r, start_page);
 	request_step_work(r, fetch_page);

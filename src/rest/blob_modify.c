@@ -7,14 +7,12 @@
 
 static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_modify_call **ret)
 {
-	struct slice partition;
 	struct blob_modify_call *c = ARENA_NEW(r->arena, struct blob_modify_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(blob_target_write(r, &c->target));
-	TRY(blob_find(r, &partition));
-	request_step_write(r, partition, apply);
+	blob_step_write(r, apply);
 	*ret = c;
 	return ERR_OK;
 }

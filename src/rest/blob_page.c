@@ -5,6 +5,7 @@
 #include "rest/blob_common.h"
 #include "rest/paging.h"
 #include "wire/range.h"
+#include "wire/uri.h"
 #include "wire/xml.h"
 
 enum { PUT_PAGE_MAX_BYTES = 4 * 1024 * 1024, PAGE_RANGES_MAX = 10000 };
@@ -122,6 +123,18 @@ static enum err format_page(struct request *r)
 /* --- Get Page Ranges
  * ---------------------------------------------------------------------------------------------------------------- */
 
+/* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root container
+ * it may leave out the former. */
+static bool names_blob(const struct request *r, struct slice url)
+{
+	struct slice path, names = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->container), SLICE_FMT(r->object));
+	if (slice_eq(r->container, SLICE("$root")))
+		names = slice_from(names, r->container.len + 1);
+	return slice_is_set(names) &&
+	       uri_decode(slice_first(url, slice_find_byte(url, '?')), r->arena, &path) == ERR_OK &&
+	       path.len >= names.len && slice_eq(slice_from(path, path.len - names.len), names);
+}
+
 static enum err parse_previous(struct request *r, struct blob_page_ranges_call *c)
 {
 	struct slice url = request_header(r, "x-ms-previous-snapshot-url");
@@ -130,7 +143,8 @@ static enum err parse_previous(struct request *r, struct blob_page_ranges_call *
 	if (slice_is_set(url)) {
 		struct query q;
 		size_t at = slice_find_byte(url, '?');
-		if (at == url.len || uri_parse_query(slice_from(url, at + 1), r->arena, &q) != ERR_OK)
+		if (at == url.len || uri_parse_query(slice_from(url, at + 1), r->arena, &q) != ERR_OK ||
+		    !names_blob(r, url))
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-previous-snapshot-url", url);
 		text = query_get(&q, SLICE("snapshot"));
 	}

@@ -86,13 +86,11 @@ static enum err format_ok(struct request *r)
 
 static enum err begin_state(struct request *r, apply_fn *apply, struct blob_state_call **ret)
 {
-	struct slice partition;
 	struct blob_state_call *c = ARENA_NEW(r->arena, struct blob_state_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_find(r, &partition));
-	request_step_write(r, partition, apply);
+	blob_step_write(r, apply);
 	*ret = c;
 	return ERR_OK;
 }

@@ -12,27 +12,16 @@
 
 enum { TAGS_HEADER_MAX = 2 * 1024 };
 
-static enum err need_tag_permission(const struct request *r)
+enum err blob_tags_permission(const struct request *r)
 {
 	return auth_allows(&r->identity, 't') ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 }
 
 enum err blob_if_tags_parse(struct request *r, const struct tag_filter **ret)
 {
-	struct slice text = request_header(r, "x-ms-if-tags");
-	size_t position;
-	const char *reason;
-	*ret = NULL;
-	if (!slice_is_set(text) || text.len == 0)
-		return ERR_OK;
-	TRY(need_tag_permission(r));
-	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
-	if (!f)
-		return ERR_NO_MEMORY;
-	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-if-tags", text);
-	*ret = f;
-	return ERR_OK;
+	if (request_header(r, "x-ms-if-tags").len)
+		TRY(blob_tags_permission(r));
+	return conditional_parse_if_tags(r, "x-ms-if-tags", ret);
 }
 
 static enum err check_tags(struct request *r, const struct pairs *p)
@@ -69,7 +58,7 @@ enum err blob_tags_header_parse(struct request *r, struct pairs *ret)
 	*ret = p;
 	if (!slice_is_set(rest) || rest.len == 0)
 		return ERR_OK;
-	TRY(need_tag_permission(r));
+	TRY(blob_tags_permission(r));
 	if (rest.len > TAGS_HEADER_MAX)
 		return ERR_TAGS_TOO_LARGE;
 	p.pair = ARENA_NEW_ARRAY(r->arena, struct pair, TAGS_MAX + 1);

@@ -6,6 +6,8 @@
 #include "rest/request.h"
 #include "svc/blob/tags.h"
 
+/* ERR_AUTHORIZATION_PERMISSION_MISMATCH for a SAS without the permission t, and for nobody in particular. */
+enum err blob_tags_permission(const struct request *) MUST_CHECK;
 /* NULL if the header is absent. Needs the permission t under a SAS. */
 enum err blob_if_tags_parse(struct request *, const struct tag_filter **ret) MUST_CHECK;
 /* x-ms-tags: k=v&k=v, percent-encoded. Needs the permission t under a SAS. */

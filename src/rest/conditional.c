@@ -21,16 +21,19 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 	*ret = (struct etag_set){ .present = false };
 	if (!slice_is_set(value))
 		return ERR_OK;
+	enum err e = etag_parse_list(value, r->arena, &list);
+	if (e == ERR_LIMIT)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	/* A value that is no list of ETags is one foreign ETag: it matches nothing. */
-	if (etag_parse_list(value, r->arena, &list) != ERR_OK)
+	if (e == ERR_SYNTAX)
 		list = (struct etag_list){ .foreign_count = 1 };
+	else
+		TRY(e);
 	ret->present = true;
 	ret->any = list.any;
-	if (list.count > CONDITION_ETAGS_MAX)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	for (size_t i = 0; i < list.count; i++)
 		ret->etag[ret->count++] = list.etags[i];
-	for (size_t i = 0; i < list.foreign_count && ret->count < CONDITION_ETAGS_MAX; i++)
+	for (size_t i = 0; i < list.foreign_count; i++)
 		ret->etag[ret->count++] = ETAG_FOREIGN;
 	return ERR_OK;
 }
@@ -118,6 +121,29 @@ enum err conditional_parse_tier(struct request *r, struct conditions *ret)
 	TRY(parse_time(r, "x-ms-access-tier-if-modified-since", &c.has_modified_since, &c.modified_since));
 	TRY(parse_time(r, "x-ms-access-tier-if-unmodified-since", &c.has_unmodified_since, &c.unmodified_since));
 	*ret = c;
+	return ERR_OK;
+}
+
+bool conditional_match_is_foreign(const struct request *r, const char *header)
+{
+	struct slice v = request_header(r, header);
+	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
+}
+
+enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
+{
+	struct slice text = request_header(r, header);
+	size_t position;
+	const char *reason;
+	*ret = NULL;
+	if (!slice_is_set(text) || text.len == 0)
+		return ERR_OK;
+	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
+	if (!f)
+		return ERR_NO_MEMORY;
+	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, text);
+	*ret = f;
 	return ERR_OK;
 }
 

@@ -156,7 +156,7 @@ static enum err parse_include(struct request *r, struct blobs_call *c)
 		      { SLICE("snapshots"), &c->list.snapshots },
 		      { SLICE("versions"), &c->list.versions },
 		      { SLICE("deleted"), &c->list.deleted },
-		      { SLICE("deletedwithversions"), &c->list.deleted },
+		      { SLICE("deletedwithversions"), &c->list.versions_only },
 		      { SLICE("uncommittedblobs"), &c->list.uncommitted },
 		      { SLICE("tags"), &c->tags },
 		      { SLICE("copy"), &c->copy },
@@ -174,7 +174,7 @@ static enum err parse_include(struct request *r, struct blobs_call *c)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
-	return ERR_OK;
+	return c->tags ? blob_tags_permission(r) : ERR_OK;
 }
 
 static enum err parse_blobs(struct request *r)
@@ -186,7 +186,6 @@ static enum err parse_blobs(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	struct blob_list_call *l = &c->list;
-	TRY(blob_find_container(r, &container, &partition));
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_include(r, c));
 	l->prefix = c->paging.prefix;
@@ -198,13 +197,14 @@ static enum err parse_blobs(struct request *r)
 				   "Snapshots cannot be listed with a delimiter.");
 	if (slice_eq_nocase(request_param(r, "showonly"), SLICE("deleted"))) {
 		l->deleted = true;
-		l->base_too = l->snapshots = l->versions = false;
+		l->base_too = l->snapshots = l->versions = l->versions_only = false;
 	}
 	struct slice start = request_param(r, "startFrom");
 	if (slice_is_set(start) && start.len)
 		l->from = start;
 	if (slice_is_set(c->paging.marker))
 		TRY(marker_decode(r, c->paging.marker, &l->from, &l->from_ticks));
+	TRY(blob_find_container(r, &container, &partition));
 	request_step_read(r, partition, blob_apply_list);
 	return ERR_OK;
 }
@@ -447,6 +447,8 @@ static void pen_history(struct pen *p, const struct blobs_call *c, const struct 
 		if (item->is_current)
 			PEN(p, "<IsCurrentVersion>true</IsCurrentVersion>");
 	}
+	if (item->versions_only)
+		PEN(p, "<HasVersionsOnly>true</HasVersionsOnly>");
 }
 
 static void put_blob(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "rest/conditional.h"
 #include "rest/driver.h"
 #include "rest/exchange_int.h"
 #include "wire/base64.h"
@@ -78,6 +79,21 @@ static bool is_plain_range(struct slice text)
 	return kind == RANGE_OPEN || kind == RANGE_CLOSED;
 }
 
+/* What the source will judge must be well-formed before anything is looked up. */
+static enum err check_conditions(struct request *r, struct copy_source *s)
+{
+	struct conditions c;
+	struct uuid unused_lease;
+	const struct tag_filter *unused_tags;
+	bool has_lease;
+	TRY(conditional_parse_source(r, &c));
+	TRY(lease_id_parse(r, "x-ms-source-lease-id", &has_lease, &unused_lease));
+	TRY(conditional_parse_if_tags(r, "x-ms-source-if-tags", &unused_tags));
+	/* Beside it the time alone decides: one of the two has to hold. */
+	s->none_at_all = c.none_match.any && !c.has_modified_since && r->version >= VERSION(2016, 5, 31);
+	return ERR_OK;
+}
+
 enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
 {
 	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
@@ -103,6 +119,7 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 		return ERR_INVALID_MD5;
 	if (s.has_crc64 && !hash_crc64_parse(crc, &s.crc64))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-content-crc64", crc);
+	TRY(check_conditions(r, &s));
 	*ret = s;
 	return ERR_OK;
 }
@@ -130,7 +147,9 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct slice v = request_header(r, names[i].from);
-		if (slice_is_set(v) && (s->has_range || strcmp(names[i].to, "x-ms-range") != 0))
+		bool left_out = (!s->has_range && strcmp(names[i].to, "x-ms-range") == 0) ||
+				(slice_eq(v, SLICE("*")) && strcmp(names[i].to, "If-None-Match") == 0);
+		if (slice_is_set(v) && !left_out)
 			h[count++] = (struct http_header){ slice_str(names[i].to), v };
 	}
 	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
@@ -150,27 +169,24 @@ static bool is_condition_failure(enum err e)
 	return e == ERR_CONDITION_NOT_MET || e == ERR_NOT_MODIFIED;
 }
 
-/* An x-ms-source-if-match that is no ETag of ours is answered differently by the service. */
-static bool source_match_is_foreign(struct request *r)
-{
-	struct slice v = request_header(r, "x-ms-source-if-match");
-	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
-}
-
 enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
 {
 	enum err e = exchange_of(s->part)->error;
+	if (e == ERR_OK && s->none_at_all)
+		e = ERR_NOT_MODIFIED;
 	if (e == ERR_OK) {
 		const struct blob_get_call *found = s->part->call;
 		/* Only a job goes through a source in pieces of its own. */
-		if (found->too_many && !s->asynchronous)
-			return ERR_CANNOT_VERIFY_COPY_SOURCE;
+		if (found->too_many && !s->asynchronous) {
+			r->fault.message = SLICE("The copy source lies in more pieces than one request brings.");
+			return ERR_COPY_SOURCE_TOO_LARGE;
+		}
 		*ret = found;
 		return ERR_OK;
 	}
 	if (s->asynchronous && is_condition_failure(e))
 		return ERR_SOURCE_CONDITION_NOT_MET;
-	if (is_condition_failure(e) && source_match_is_foreign(r))
+	if (is_condition_failure(e) && !s->into_content && conditional_match_is_foreign(r, "x-ms-source-if-match"))
 		return ERR_SOURCE_CONDITION_NOT_MET;
 	switch (err_info(e)->http_status) {
 	case 304:
@@ -184,6 +200,9 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	case 404:
 		r->fault.message = slice_str(err_info(e)->text);
 		return ERR_COPY_SOURCE_NOT_FOUND;
+	case 400:
+		r->fault.message = slice_str(err_info(e)->text);
+		return ERR_COPY_SOURCE_INVALID;
 	case 409:
 		return e;
 	case 416:

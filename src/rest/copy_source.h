@@ -13,14 +13,16 @@
 struct copy_source {
 	struct slice url;
 	bool asynchronous; /* Copy Blob: its errors differ */
+	bool into_content; /* pages, appended blocks: theirs differ too */
 	bool has_range;	   /* x-ms-source-range */
+	bool none_at_all;  /* x-ms-source-if-none-match: *, which no source meets */
 	struct request *part;
 	bool has_md5, has_crc64; /* x-ms-source-content-md5, -crc64 */
 	unsigned char md5[16];
 	uint64_t crc64;
 };
 
-/* Head only. takes_range: x-ms-source-range counts. */
+/* Head only: the URL and the syntax of the x-ms-source-* headers. takes_range: x-ms-source-range counts. */
 enum err copy_source_parse(struct request *, bool asynchronous, bool takes_range, struct copy_source *ret) MUST_CHECK;
 /* On the loop: starts the part; the next step finds it done. */
 enum err copy_source_start(struct request *, struct copy_source *) MUST_CHECK;

@@ -52,7 +52,7 @@ enum step_kind {
 struct step {
 	enum step_kind kind;
 	struct slice partition;		    /* READ, WRITE: outlives the request (arena) */
-	apply_fn *apply;		    /* READ, WRITE: gets req->call */
+	apply_fn *apply;		    /* READ, WRITE: gets req->call. CALL: of the step it adds, if it says so */
 	enum err (*call)(struct request *); /* CALL, WORK */
 };
 

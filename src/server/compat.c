@@ -84,5 +84,7 @@ void compat_print(struct buf *out)
 		"- A request has at most 1,024 headers: metadata of more pairs than that is refused, however short.\n"
 		"- A DELETE of messages with a popreceipt but without an id is refused (UnsupportedQueryParameter): it "
 		"would clear the queue where one message was meant.\n"
+		"- List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
+		"the blob was deleted is not kept.\n"
 		"- A valid bearer token may do whatever its service allows: there are no roles.\n");
 }

@@ -76,8 +76,10 @@ enum err etag_parse_list(struct slice header, struct arena *arena, struct etag_l
 	size_t entries = 0;
 	do {
 		struct slice entry;
-		if (!list_cut(&header, &entry) || list.any || entries == LIMIT_ETAGS)
+		if (!list_cut(&header, &entry) || list.any)
 			return ERR_SYNTAX;
+		if (entries == LIMIT_ETAGS)
+			return ERR_LIMIT;
 		if (slice_eq(entry, SLICE("*"))) {
 			if (entries)
 				return ERR_SYNTAX;

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+import { Blobs } from '../lib/blob.mjs';
 
 let server, client;
 const container = uniqueName('cond');
@@ -156,6 +157,16 @@ describe('the edges', () => {
 		expectStatus(await client.get(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 200);
 		expectStatus(await client.get(b.path, { headers: { 'if-none-match': `${OTHER}, ${b.etag}` } }), 304);
 	});
+	for (const count of [1, 16, 17, 64, 65, 200])
+		test(`a list of ${count} ETags: all are judged, or the list is refused`, async () => {
+			const b = await makeBlob();
+			for (const other of [(i) => `"0x8DA00000000${String(i).padStart(4, '0')}"`, (i) => `"foreign-${i}"`]) {
+				const list = [...Array.from({ length: count - 1 }, (_, i) => other(i)), b.etag].join(', ');
+				assert.equal((await client.get(b.path, { headers: { 'if-match': list } })).status, count <= 64 ? 200 : 400);
+				assert.equal((await client.get(b.path, { headers: { 'if-none-match': list } })).status, count <= 64 ? 304 : 400);
+				assert.equal((await put(b.path, { headers: { 'if-none-match': list } })).status, count === 1 ? 412 : 400);
+			}
+		});
 	test('several ETags on a write are 400', async () => {
 		const b = await makeBlob();
 		expectStatus(await put(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 400);
@@ -169,6 +180,17 @@ describe('the edges', () => {
 		const r = await client.get(b.path, { version: '2012-02-12', headers: { 'if-match': b.etag, 'if-modified-since': date(0) } });
 		expectError(r, 400, 'MultipleConditionHeadersNotSupported');
 	});
+});
+
+test('what is malformed is told before what is missing', async () => {
+	const b = new Blobs(client), at = '/no-such-container/x';
+	expectError(await b.comp(at, 'metadata', { 'x-ms-meta-1a': 'x' }), 400, 'InvalidMetadata');
+	expectError(await b.lease(at, 'acquire', { 'x-ms-lease-duration': 5 }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'properties', { 'x-ms-sequence-number-action': 'none' }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'tier', { 'x-ms-access-tier': 'Tepid' }), 400, 'InvalidHeaderValue');
+	expectError(await b.comp(at, 'legalhold', { 'x-ms-legal-hold': 'maybe' }), 400, 'InvalidHeaderValue');
+	expectError(await b.list('no-such-container', { maxresults: 'x' }), 400, 'InvalidQueryParameterValue');
+	for (const r of [await b.comp(at, 'metadata'), await b.lease(at, 'acquire', { 'x-ms-lease-duration': 15 }), await b.comp(at, 'tier', { 'x-ms-access-tier': 'Cool' }), await b.list('no-such-container')]) expectError(r, 404, 'ContainerNotFound');
 });
 
 describe('containers take the times alone', () => {

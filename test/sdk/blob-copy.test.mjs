@@ -157,6 +157,17 @@ describe('bytes', () => {
 		assert.deepEqual((await b.blocks(to)).committed, []);
 		assert.equal((await b.get(to)).text, 'bytes');
 	});
+	test('Copy Blob From URL takes 256 MiB and no byte more', async () => {
+		const from = fresh();
+		expectStatus(await b.block(from, 'a', random(4 * MIB)), 201);
+		expectStatus(await b.block(from, 'b', 'x'), 201);
+		expectStatus(await b.blockList(from, Array(64).fill('a')), 201);
+		expectStatus(await b.copy(fresh(), b.url(from), SYNC), 202);
+		expectStatus(await b.block(from, 'b', 'x'), 201);
+		expectStatus(await b.blockList(from, [...Array(64).fill('a'), 'b']), 201);
+		expectError(await b.copy(fresh(), b.url(from), SYNC), 409, 'CannotVerifyCopySource');
+		expectStatus(await b.copy(fresh(), b.url(from)), 202);
+	});
 	test('blocks: hashes and conditions are judged', async () => {
 		const from = fresh(), to = fresh(away);
 		for (const id of ['a', 'b']) expectStatus(await b.block(from, id, id.repeat(700)), 201);
@@ -361,6 +372,52 @@ describe('conditions', () => {
 			expectStatus(await b.copy(fresh(), b.url(from), { ...FORMS[form], 'If-None-Match': '*' }), success(form));
 			expectStatus(await b.copy(fresh(), b.url(from), { ...FORMS[form], 'If-Match': '*' }), 412);
 		});
+	test('what is no ETag at all has codes of its own', async () => {
+		const from = await source(random(512)), page = fresh(), append = fresh();
+		expectStatus(await b.pageBlob(page, 512), 201);
+		expectStatus(await b.appendBlob(append), 201);
+		const SOURCE = { 'x-ms-source-if-match': 'garbage' }, TARGET = { 'If-Match': 'garbage' };
+		const url = { 'x-ms-copy-source': b.url(from) };
+		const pages = { ...url, 'x-ms-page-write': 'update', 'x-ms-source-range': 'bytes=0-511', 'x-ms-range': 'bytes=0-511' };
+		for (const form of ['Copy Blob From URL', 'Put Blob From URL']) expectError(await b.copy(fresh(), b.url(from), { ...FORMS[form], ...SOURCE }), 412, 'SourceConditionNotMet');
+		expectError(await b.comp(fresh(), 'block', { ...url, ...SOURCE }, undefined, { blockid: base64('a') }), 412, 'SourceConditionNotMet');
+		expectError(await b.comp(append, 'appendblock', { ...url, ...SOURCE }), 412, 'CannotVerifyCopySource');
+		expectError(await b.comp(page, 'page', { ...pages, ...SOURCE }), 412, 'CannotVerifyCopySource');
+		expectError(await b.comp(page, 'page', { ...pages, ...TARGET }), 412, 'TargetConditionNotMet');
+		expectError(await b.comp(page, 'page', { ...pages, 'If-Match': ETAG }), 412, 'ConditionNotMet');
+		expectError(await b.comp(append, 'appendblock', { ...url, ...TARGET }), 412, 'ConditionNotMet');
+		expectError(await b.comp(page, 'metadata', TARGET), 412, 'ConditionNotMet');
+	});
+	const BAD = { 'x-ms-source-if-modified-since': 'yesterday', 'x-ms-source-if-unmodified-since': '', 'x-ms-source-lease-id': 'no-guid', 'x-ms-source-if-tags': 'a LIKE b' };
+	for (const [header, value] of Object.entries(BAD))
+		test(`a malformed ${header} is 400, whatever the source`, async () => {
+			const from = await source('x'), page = fresh(), append = fresh();
+			expectStatus(await b.pageBlob(page, 512), 201);
+			expectStatus(await b.appendBlob(append), 201);
+			for (const url of [b.url(from), b.url(fresh())]) {
+				const headers = { 'x-ms-copy-source': url, [header]: value };
+				for (const form of Object.keys(FORMS)) expectError(await b.copy(fresh(), url, { ...FORMS[form], ...headers }), 400, 'InvalidHeaderValue');
+				expectError(await b.comp(fresh(), 'block', headers, undefined, { blockid: base64('a') }), 400, 'InvalidHeaderValue');
+				expectError(await b.comp(append, 'appendblock', headers), 400, 'InvalidHeaderValue');
+				expectError(await b.comp(page, 'page', { ...headers, 'x-ms-page-write': 'update', 'x-ms-source-range': 'bytes=0-511', 'x-ms-range': 'bytes=0-511' }), 400, 'InvalidHeaderValue');
+			}
+		});
+	for (const form of Object.keys(FORMS))
+		test(`${form}, x-ms-source-if-none-match: * is met by no source`, async () => {
+			const from = await source('x'), OLD_VERSION = { 'x-ms-version': '2015-12-11' };
+			const copy = (headers, url = b.url(from)) => b.copy(fresh(), url, { ...FORMS[form], 'x-ms-source-if-none-match': '*', ...headers });
+			const unmet = form === 'Copy Blob' ? [412, 'SourceConditionNotMet'] : [304, 'CannotVerifyCopySource'];
+			const r = await copy({});
+			assert.deepEqual([r.status, r.headers['x-ms-error-code']], unmet);
+			assert.equal((await copy({}, b.url(fresh()))).status, 404);
+			expectStatus(await copy({ 'x-ms-source-if-modified-since': OLD }), success(form));
+			expectStatus(await copy({ 'x-ms-source-if-modified-since': FUTURE }), unmet[0]);
+			if (form === 'Copy Blob') expectStatus(await copy(OLD_VERSION), 202);
+		});
+	test('a source that cannot be read as asked is 400', async () => {
+		const from = await source('x');
+		for (const form of Object.keys(FORMS)) expectError(await b.copy(fresh(), b.url(from, { snapshot: 'never' }), FORMS[form]), 400, 'CannotVerifyCopySource');
+	});
 	test('x-ms-source-if-tags', async () => {
 		const from = await source('x', { 'x-ms-tags': 'a=b' });
 		expectError(await b.copy(fresh(), b.url(from), { 'x-ms-source-if-tags': "a = 'c'" }), 412, 'SourceConditionNotMet');
@@ -381,6 +438,16 @@ describe('leases', () => {
 		expectStatus(await b.copy(to, b.url(from), { 'x-ms-lease-id': forever }), 202);
 		assert.equal((await b.head(to)).headers['x-ms-lease-state'], 'leased', 'the lease stays');
 		expectError(await b.copy(fresh(), b.url(from), { 'x-ms-lease-id': uuid() }), 412, 'LeaseNotPresentWithBlobOperation');
+	});
+	test('its id lets If-None-Match: * pass for Put Blob From URL, as for Put Blob', async () => {
+		const from = await source('x'), to = await source('old');
+		const id = await b.acquire(to);
+		const copy = (form, lease) => b.copy(to, b.url(from), { ...FORMS[form], 'If-None-Match': '*', 'x-ms-lease-id': lease });
+		expectError(await copy('Put Blob From URL', uuid()), 412, 'LeaseIdMismatchWithBlobOperation');
+		for (const form of ['Copy Blob', 'Copy Blob From URL']) expectError(await copy(form, id), 409, 'BlobAlreadyExists');
+		assert.equal((await b.get(to)).text, 'old');
+		expectStatus(await copy('Put Blob From URL', id), 201);
+		assert.equal((await b.get(to)).text, 'x');
 	});
 	test('of the source does not matter, unless named', async () => {
 		const from = await source('x');
@@ -671,6 +738,8 @@ describe('from URL', () => {
 		assert.ok((await b.get(to)).body.equals(want));
 		expectStatus(await write('bytes=0-1023', 'bytes=0-511'), 400);
 		expectStatus(await write(undefined, 'bytes=0-511'), 400);
+		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-page-write': 'clear' }), 400, 'InvalidHeaderValue');
+		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-page-write': undefined }), 400, 'MissingRequiredHeader');
 		expectError(await write('bytes=0-511', 'bytes=2048-2559'), 416, 'InvalidPageRange');
 		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-if-sequence-number-lt': 3 }), 412, 'SequenceNumberConditionNotMet');
 		expectError(await write('bytes=0-511', 'bytes=0-511', { 'x-ms-source-content-crc64': crc64('x') }), 400, 'Crc64Mismatch');

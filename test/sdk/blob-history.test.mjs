@@ -25,6 +25,10 @@ async function listed(b, path, include) {
 	const r = expectStatus(await b.list(home, { prefix: path.split('/')[2], include }), 200);
 	return items(r.text);
 }
+async function countPrefixes(b, prefix, include, query = {}) {
+	const r = expectStatus(await b.list(home, { prefix, delimiter: '/', include, ...query }), 200);
+	return r.text.split('<BlobPrefix>').length - 1;
+}
 const retention = (days, permanent = '') =>
 	`<?xml version="1.0" encoding="utf-8"?><StorageServiceProperties><DeleteRetentionPolicy><Enabled>${days > 0}</Enabled>${days > 0 ? `<Days>${days}</Days>` : ''}${permanent}</DeleteRetentionPolicy></StorageServiceProperties>`;
 const setRetention = (client, days, permanent) => client.put('/', { query: { restype: 'service', comp: 'properties' }, body: retention(days, permanent) });
@@ -134,6 +138,16 @@ describe('snapshots', () => {
 		expectError(await b.delete(path, {}, { snapshot: '2020-01-01T00:00:00.0000000Z' }), 404, 'BlobNotFound');
 		expectError(await b.delete(path, { 'x-ms-delete-snapshots': 'some' }), 400, 'InvalidHeaderValue');
 	});
+	for (const parameter of ['snapshot', 'versionid'])
+		test(`${parameter} without a value is not the base`, async () => {
+			const path = fresh();
+			expectStatus(await b.put(path, 'x'), 201);
+			for (const call of [b.get, b.head, b.delete]) {
+				const r = await call.call(b, path, {}, { [parameter]: '' });
+				assert.deepEqual([r.status, r.headers['x-ms-error-code']], [400, 'InvalidQueryParameterValue']);
+			}
+			expectStatus(await b.get(path), 200);
+		});
 	test('a lease is not copied and not needed', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x'), 201);
@@ -212,6 +226,47 @@ describe('versions', () => {
 		await blob.delete();
 		await rejectsWith(blob.getProperties(), 404);
 		assert.equal((await blob.withVersion(two.versionId).downloadToBuffer()).toString(), 'two', 'versions outlive the base');
+	});
+	test('what is not listed makes no prefix', async () => {
+		const name = uniqueName('d'), below = `/${home}/${name}/x`;
+		const prefixes = (include) => countPrefixes(b, name, include);
+		expectStatus(await b.put(below, 'x'), 201);
+		expectStatus(await b.delete(below), 202);
+		for (const include of [undefined, 'deleted']) assert.equal(await prefixes(include), 0, `${include}`);
+		assert.equal(await prefixes('versions'), 1);
+	});
+	test('names that have versions only', async () => {
+		const prefix = uniqueName('o'), at = (name) => `/${home}/${prefix}${name}`;
+		for (const name of ['a', 'b', 'c', 'd/x', 'd/y', 'e']) for (const body of ['1', '22']) expectStatus(await b.put(at(name), body), 201);
+		for (const name of ['a', 'c', 'd/x', 'd/y', 'e']) expectStatus(await b.delete(at(name)), 202);
+		expectStatus(await b.put(at('s'), 'x'), 201);
+		await b.snapshot(at('s'));
+		expectStatus(await b.block(at('e'), 'id', 'staged'), 201);
+		const shown = async (query) => {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix, marker, ...query }), 200);
+				for (const m of text.matchAll(/<(Blob|BlobPrefix)>(.*?)<\/\1>/gs)) {
+					const name = elements(m[2], 'Name')[0].slice(prefix.length);
+					found.push(name + (m[1] === 'BlobPrefix' ? '' : m[2].includes('<HasVersionsOnly>true</HasVersionsOnly>') ? ' only' : m[2].includes('<VersionId>') && !m[2].includes('<IsCurrentVersion>') ? ' old' : ''));
+				}
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker);
+			return found;
+		};
+		const only = { include: 'deletedwithversions' }, all = { include: 'deletedwithversions,versions' };
+		for (const maxresults of [undefined, 1, 2, 3]) {
+			assert.deepEqual(await shown({ ...only, maxresults }), ['a only', 'b', 'c only', 'd/x only', 'd/y only', 'e only', 's'], `pages of ${maxresults}`);
+			assert.deepEqual(await shown({ ...only, delimiter: '/', maxresults }), ['a only', 'b', 'c only', 'd/', 'e only', 's'], `pages of ${maxresults}`);
+			const each = (name) => [`${name} old`, `${name} old`, `${name} only`];
+			assert.deepEqual(await shown({ ...all, maxresults }), [...each('a'), 'b old', 'b', ...each('c'), ...each('d/x'), ...each('d/y'), ...each('e'), 's'], `pages of ${maxresults}`);
+			assert.deepEqual(await shown({ include: 'deletedwithversions,uncommittedblobs', maxresults }), ['a only', 'b', 'c only', 'd/x only', 'd/y only', 'e only', 's'], `pages of ${maxresults}`);
+		}
+		assert.deepEqual(await shown({ include: 'deleted' }), ['b', 's']);
+		const sdk = [];
+		for await (const item of container.listBlobsFlat({ prefix: `${prefix}a`, includeDeletedWithVersions: true })) sdk.push([item.name, item.hasVersionsOnly, item.versionId, item.properties.contentLength]);
+		assert.deepEqual(sdk, [[`${prefix}a`, true, undefined, 2]]);
 	});
 	test('every write that makes one', async () => {
 		const path = fresh();
@@ -321,6 +376,19 @@ describe('soft delete', () => {
 		assert.equal((await blob.downloadToBuffer()).toString(), 'kept');
 		const p = await blob.getProperties();
 		assert.deepEqual([p.metadata, p.tagCount], [{ a: 'b' }, 1]);
+	});
+	test('what is not listed makes no prefix', async () => {
+		const name = uniqueName('d'), below = `/${home}/${name}/x`;
+		const prefixes = (include, query) => countPrefixes(b, name, include, query);
+		expectStatus(await b.put(below, 'x'), 201);
+		expectStatus(await b.put(below, 'y'), 201);
+		for (const include of [undefined, 'versions', 'deleted']) assert.equal(await prefixes(include), 1, `there, ${include}`);
+		expectStatus(await b.delete(below), 202);
+		for (const include of [undefined, 'versions', 'uncommittedblobs,versions']) assert.equal(await prefixes(include), 0, `deleted, ${include}`);
+		assert.equal(await prefixes('deleted'), 1);
+		assert.equal(await prefixes(undefined, { showonly: 'deleted' }), 1);
+		expectStatus(await b.put(`/${home}/${name}/z`, 'z'), 201);
+		assert.equal(await prefixes('versions', { maxresults: 1 }), 1, 'the next one does');
 	});
 	test('snapshots go and come with the blob', async () => {
 		const path = fresh();
@@ -543,6 +611,15 @@ describe('immutability', () => {
 		expectStatus(await b.delete(path, {}, { comp: 'immutabilityPolicies' }), 409);
 		expectStatus(await policy(path, 2000, 'locked'), 200);
 		expectStatus(await b.delete(path), 409);
+	});
+	test('given with the write: the permission i', async () => {
+		const path = fresh();
+		const put = (sp, headers) => client.put(path, { sas: blobSas(server.account, server.key, home, path.split('/')[2], { sp }), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', ...headers } });
+		for (const headers of [{ 'x-ms-legal-hold': 'true' }, { 'x-ms-immutability-policy-until-date': until(server, 3600), 'x-ms-immutability-policy-mode': 'unlocked' }])
+			expectError(await put('cw', headers), 403, 'AuthorizationPermissionMismatch');
+		expectStatus(await put('cw', {}), 201);
+		expectStatus(await put('cwi', { 'x-ms-legal-hold': 'true' }), 201);
+		expectError(await put('cw', {}), 409, 'BlobImmutableDueToLegalHold');
 	});
 	test('given with the write', async () => {
 		const path = fresh();

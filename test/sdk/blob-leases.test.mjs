@@ -288,6 +288,14 @@ describe('use of a blob by lease state', () => {
 		const r = await client.put(`/${containerName}/${uniqueName('b')}`, { headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-lease-id': A }, body: 'n' });
 		expectError(r, 412, 'LeaseNotPresentWithBlobOperation');
 	});
+	test('before 2013-08-15 it is 201, if there is no blob', async () => {
+		const path = `/${containerName}/${uniqueName('b')}`, copy = `${path}-copy`;
+		const headers = { 'x-ms-blob-type': 'BlockBlob', 'x-ms-lease-id': A }, old = { version: '2012-02-12' };
+		expectStatus(await client.put(path, { ...old, headers, body: 'n' }), 201);
+		expectError(await client.put(path, { ...old, headers, body: 'n' }), 412, 'LeaseNotPresentWithBlobOperation');
+		expectStatus(await client.put(copy, { ...old, headers: { 'x-ms-copy-source': client.url(path).href, 'x-ms-lease-id': A } }), 202);
+		expectError(await client.put(copy, { ...old, headers: { 'x-ms-copy-source': client.url(path).href, 'x-ms-lease-id': A } }), 412, 'LeaseNotPresentWithBlobOperation');
+	});
 	test('lease before If-None-Match: * (no id)', async () => {
 		const path = await inState('blob', 'leased');
 		expectError(await client.put(path, { headers: { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*' }, body: 'n' }), 412, 'LeaseIdMissing');

@@ -190,6 +190,7 @@ describe('differences', () => {
 		assert.deepEqual(await b.ranges(path, { prevsnapshot: two }), [[10 * PAGE, 11 * PAGE - 1]]);
 		assert.deepEqual(await b.ranges(path, { prevsnapshot: two, snapshot: two }), []);
 		assert.deepEqual(await b.ranges(path, {}, { 'x-ms-previous-snapshot-url': b.url(path, { snapshot: two }) }), [[10 * PAGE, 11 * PAGE - 1]]);
+		for (const foreign of [`${path}x`, '/other/blob']) expectError(await b.get(path, { 'x-ms-previous-snapshot-url': b.url(foreign, { snapshot: two }) }, { comp: 'pagelist' }), 400, 'InvalidHeaderValue');
 		expectError(await b.get(path, {}, { comp: 'pagelist', prevsnapshot: two, snapshot: one }), 400, 'PreviousSnapshotCannotBeNewer');
 		expectError(await b.get(path, {}, { comp: 'pagelist', prevsnapshot: '2020-01-01T00:00:00.0000000Z' }), 409, 'PreviousSnapshotNotFound');
 		expectError(await b.get(path, {}, { comp: 'pagelist', prevsnapshot: 'yesterday' }), 400, 'InvalidQueryParameterValue');

@@ -210,6 +210,11 @@ describe('tiers', () => {
 		expectError(await b.blockList(path, []), 409, 'BlobArchived');
 		expectStatus(await tier(path, 'Hot', { 'x-ms-rehydrate-priority': 'High' }), 202);
 		assert.equal((await b.head(path)).headers['x-ms-archive-status'], 'rehydrate-pending-to-hot');
+		const inList = async () => {
+			const { text } = expectStatus(await b.list(path.split('/')[1], { prefix: path.split('/')[2] }), 200);
+			return [...elements(text, 'AccessTier'), ...elements(text, 'ArchiveStatus')];
+		};
+		assert.deepEqual(await inList(), ['Archive', 'rehydrate-pending-to-hot']);
 		const r = await b.get(path);
 		assert.ok(['BlobArchived', 'BlobBeingRehydrated'].includes(r.code) && r.status === 409, `${r.status} ${r.code}`);
 		expectStatus(await tier(path, 'Hot'), 202);
@@ -218,6 +223,7 @@ describe('tiers', () => {
 		assert.equal(expectStatus(await b.get(path), 200).text, 'frozen');
 		const p = await b.head(path);
 		assert.deepEqual([p.headers['x-ms-access-tier'], p.headers['x-ms-archive-status']], ['Hot', undefined]);
+		assert.deepEqual(await inList(), ['Hot']);
 		await server.setClock(0);
 	});
 	test('of a snapshot', async () => {

@@ -105,6 +105,24 @@ describe('set and get', () => {
 		expectError(await client.put(path, { ...q, sas: sas('w'), body: xml([]) }), 403, 'AuthorizationPermissionMismatch');
 		expectError(await client.put(path, { sas: sas('cw'), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-tags': 'a=1' } }), 403, 'AuthorizationPermissionMismatch');
 		expectStatus(await client.put(path, { sas: sas('cwt'), body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-tags': 'a=1' } }), 201);
+		const list = (sp, include) => client.get(`/${home}`, { query: { restype: 'container', comp: 'list', include, maxresults: 1 }, sas: blobSas(server.account, server.key, home, undefined, { sp }) });
+		expectStatus(await list('l'), 200);
+		expectStatus(await list('l', 'metadata'), 200);
+		expectError(await list('l', 'metadata,tags'), 403, 'AuthorizationPermissionMismatch');
+		expectStatus(await list('lt', 'metadata,tags'), 200);
+	});
+	test('permission t of both sides of a copy that takes the tags along', async () => {
+		const from = fresh(), to = fresh();
+		expectStatus(await b.put(from, 'x', { 'x-ms-tags': 'a=1' }), 201);
+		const sas = (path, sp) => blobSas(server.account, server.key, home, path.split('/')[2], { sp });
+		const copy = (sourceSp, sp, form) => client.put(to, { sas: sas(to, sp), headers: { 'x-ms-copy-source': b.url(from, {}, sas(from, sourceSp)), 'x-ms-copy-source-tag-option': 'COPY', ...form } });
+		for (const form of [{ 'x-ms-requires-sync': 'true' }, { 'x-ms-blob-type': 'BlockBlob' }]) {
+			expectError(await copy('rt', 'w', form), 403, 'AuthorizationPermissionMismatch');
+			expectError(await copy('r', 'wt', form), 403, 'CannotVerifyCopySource');
+			const r = await copy('rt', 'wt', form);
+			assert.ok(r.status === 201 || r.status === 202, `${r.status} ${r.code}`);
+			assert.deepEqual(await tags(to), { a: '1' });
+		}
 	});
 	test('late versions know conditions of their own', async () => {
 		const path = fresh();
@@ -204,6 +222,28 @@ describe('find', () => {
 		for await (const item of service.findBlobsByTags(`mark='${mark}' AND size='020'`)) seen.push([item.containerName, item.name, item.tags]);
 		assert.deepEqual(seen.map((x) => x[0]).sort(), [home, second].sort());
 		assert.deepEqual(seen[0][2], { mark, size: '020' });
+	});
+	test('a range by pages: each blob once, whatever the order of values and names', async () => {
+		const count = scaled(22000, 300), there = uniqueName('many');
+		expectStatus(await b.container(there), 201);
+		const names = Array.from({ length: count }, (_, i) => `n${String(i).padStart(5, '0')}`);
+		const value = (i) => `v${String(count - i).padStart(5, '0')}`;
+		let next = 0;
+		await Promise.all(Array.from({ length: 32 }, async () => {
+			while (next < count) {
+				const i = next++;
+				expectStatus(await b.put(`/${there}/${names[i]}`, '', { 'x-ms-tags': `k=${value(i)}&odd=${i % 2}&r=${i % 7}` }), 201);
+			}
+		}));
+		const among = (holds) => names.filter((_, i) => holds(i)).sort();
+		const found = async (where, maxresults) => (await find(where, { at: `/${there}`, query: { maxresults } })).sort();
+		assert.deepEqual(await found(`k>='v'`), names);
+		assert.deepEqual(await found(`k<='w'`, 997), names);
+		assert.deepEqual(await found(`k>'${value(count - 10)}' AND k<'${value(9)}'`), among((i) => i > 9 && i < count - 10));
+		assert.deepEqual(await found(`k>='v' AND r<'2'`, 500), among((i) => i % 7 < 2), 'the first term is walked, the second judged');
+		assert.deepEqual(await found(`k>='v' AND odd='1' AND r>='6'`, 100), among((i) => i % 2 === 1 && i % 7 === 6));
+		assert.deepEqual(await found(`k>='v' AND r>'6'`), []);
+		for (const bad of ['2!8!AAAAAAAA', 'x', '2!16!AAAAAAAAAP9jL3g=']) expectError(await client.get(`/${there}`, { query: { restype: 'container', comp: 'blobs', where: `k>='v'`, marker: bad } }), 400, 'InvalidQueryParameterValue');
 	});
 	for (const bad of ['', 'mark', `mark = x`, `mark <> 'x'`, `mark = 'x' OR size = '1'`, `mark LIKE 'x'`, `@blob = 'x'`])
 		test(`${bad || 'nothing'} is refused`, async () => expectStatus(await client.get('/', { query: { comp: 'blobs', where: bad } }), 400));

@@ -25,8 +25,10 @@ struct blob_target {
 	uint64_t snapshot_ticks; /* 0 = none asked */
 	uint64_t version_ticks;
 	bool has_lease_id;
+	bool lease_of_old_only; /* before 2013-08-15: a creating write looks at its id only if there is a blob */
 	struct uuid lease_id;
 	struct conditions conditions;
+	bool names_target; /* a change that does not meet them is ERR_TARGET_CONDITION_NOT_MET, as for a copy */
 	const struct tag_filter *if_tags; /* NULL = no x-ms-if-tags */
 	struct blob_rules rules;
 };
@@ -34,6 +36,12 @@ struct blob_target {
 static inline const struct uuid *target_lease_id(const struct blob_target *t)
 {
 	return t->has_lease_id ? &t->lease_id : NULL;
+}
+
+/* Of a creating write. */
+static inline const struct uuid *target_create_lease_id(const struct blob_target *t, bool exists)
+{
+	return exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
 }
 
 /* --- building blocks of the applies (check.c) --- */
@@ -164,7 +172,8 @@ struct blob_list_call {
 	uint64_t from_ticks; /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
 	size_t limit;
 	bool snapshots, versions, deleted, uncommitted;
-	bool base_too; /* false with showonly=deleted */
+	bool versions_only; /* also, once, each name without a base that has versions; needs base_too */
+	bool base_too;	    /* false with showonly=deleted */
 	/* out */
 	struct blob_list_item *item;
 	size_t count;
@@ -177,6 +186,7 @@ struct blob_list_item {
 	bool is_prefix;
 	bool is_uncommitted; /* only uncommitted blocks exist */
 	bool is_current;     /* with versions: this is the current one */
+	bool versions_only;  /* the base is gone: what is shown is its newest version, without its id */
 	struct blob blob;    /* or only the name, of a prefix */
 };
 enum err blob_apply_list(struct txn *, void *call);

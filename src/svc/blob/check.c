@@ -72,8 +72,9 @@ enum err blob_check_mutable(const struct blob *b, uint64_t now)
 enum err blob_check_delete(struct txn *txn, const struct blob_target *t, const struct blob *b)
 {
 	struct condition_target c = condition_target_of(b);
+	enum err unmet = t->names_target ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
 	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
-	TRY(conditions_check_write(&t->conditions, &c, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	TRY(conditions_check_write(&t->conditions, &c, unmet, unmet));
 	TRY(blob_check_tags(t, b));
 	return blob_check_mutable(b, txn_now(txn));
 }
@@ -91,7 +92,7 @@ enum err blob_check_create(struct txn *txn, const struct blob_target *t, const s
 {
 	struct condition_target c = condition_target_of(old);
 	static const struct lease none;
-	const struct uuid *id = target_lease_id(t);
+	const struct uuid *id = target_create_lease_id(t, old != NULL);
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
 	bool lease_wins = id && old && t->conditions.none_match.any;
 	if (!lease_wins)

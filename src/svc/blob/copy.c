@@ -100,11 +100,14 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 	struct condition_target target = { .exists = old != NULL,
 					   .etag = old ? old->etag : 0,
 					   .modified_ticks = old ? old->modified_ticks : 0 };
-	const struct uuid *id = target_lease_id(t);
+	const struct uuid *id = target_create_lease_id(t, old != NULL);
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
 	if (old && id && c->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
 		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
-	TRY(conditions_check_write(&t->conditions, &target, ERR_BLOB_ALREADY_EXISTS, c->unmet_error));
+	/* Put Blob From URL is a Put Blob in this too (blob_check_create). */
+	bool lease_wins = c->copy.status == COPY_NONE && id && old && t->conditions.none_match.any;
+	if (!lease_wins)
+		TRY(conditions_check_write(&t->conditions, &target, ERR_BLOB_ALREADY_EXISTS, c->unmet_error));
 	TRY(blob_check_tags(t, old));
 	if (!old)
 		return ERR_OK;

@@ -32,6 +32,9 @@ struct merge {
 	struct rows marks;
 	size_t mark_at;
 	bool marks_fetched;
+	/* The newest version seen of a name whose base did not come yet (call->versions_only). */
+	bool has_root;
+	struct blob root;
 };
 
 enum { LIST_FETCH_MARKS = 64 };
@@ -114,6 +117,44 @@ static enum err stream_seek(struct merge *m, struct stream *s, struct slice name
 	return stream_front(m, s);
 }
 
+static bool is_version(const struct blob *b, uint64_t now)
+{
+	return b->version_ticks && !b->is_snapshot && !(b->deleted_ticks && blob_retention_over(b, now));
+}
+
+static void note_version(struct merge *m, const struct blob *b)
+{
+	m->has_root = true;
+	m->root = *b;
+	/* As a root it is neither that version nor deleted as one. */
+	m->root.version_ticks = m->root.deleted_ticks = 0;
+}
+
+struct newest {
+	uint64_t now, ticks;
+};
+
+static enum err newest_version(const struct blob *b, void *arg, bool *go_on)
+{
+	struct newest *n = arg;
+	if (is_version(b, n->now))
+		n->ticks = b->history_ticks;
+	return ERR_OK;
+}
+
+/* A page that begins behind the history of a name: which of it is the newest version? */
+static enum err find_root(struct merge *m, struct slice name)
+{
+	struct newest n = { .now = txn_now(m->txn) };
+	struct blob b;
+	TRY(history_each(m->txn, name, 0, newest_version, &n));
+	if (!n.ticks)
+		return ERR_OK;
+	TRY(history_get(m->txn, name, n.ticks, &b));
+	note_version(m, &b);
+	return ERR_OK;
+}
+
 static enum err merge_begin(struct merge *m)
 {
 	struct blob_list_call *c = m->call;
@@ -121,7 +162,9 @@ static enum err merge_begin(struct merge *m)
 	for (int i = 0; i < 3; i++) {
 		struct stream *s = &m->stream[i];
 		s->tag = tags[i];
-		s->on = i == 0 ? c->snapshots || c->versions || c->deleted : i == 1 ? c->base_too : c->uncommitted;
+		s->on = i == 0	 ? c->snapshots || c->versions || c->deleted || c->versions_only
+			: i == 1 ? c->base_too
+				 : c->uncommitted;
 		if (!s->on)
 			continue;
 		key_init(&s->until);
@@ -139,7 +182,14 @@ static enum err merge_begin(struct merge *m)
 		TRY(stream_fetch(m, s, key_slice(&from)));
 		TRY(stream_front(m, s));
 	}
-	return ERR_OK;
+	bool behind_history = c->from_ticks == UINT64_MAX && slice_has_prefix(c->from, c->prefix);
+	return c->versions_only && behind_history ? find_root(m, c->from) : ERR_OK;
+}
+
+/* Did all of a name go by but its base? What is uncommitted comes behind the base. */
+static bool root_is_due(const struct merge *m, const struct stream *next)
+{
+	return m->has_root && (!next || next->tag == 'U' || !slice_eq(next->name, m->root.name));
 }
 
 static struct stream *merge_least(struct merge *m)
@@ -163,18 +213,26 @@ static bool wants_history(const struct blob_list_call *c, const struct blob *b, 
 
 static enum err make_item(struct merge *m, struct stream *s, struct blob_list_item *item, bool *ret_wanted)
 {
+	if (root_is_due(m, s)) {
+		*item = (struct blob_list_item){ .versions_only = true, .blob = m->root };
+		*ret_wanted = true;
+		return ERR_OK;
+	}
 	struct slice value = s->rows.row[s->at].value;
 	*ret_wanted = true;
 	if (s->tag == 'U') {
 		struct stage stage;
 		TRY(stage_decode(value, &stage));
-		*item = (struct blob_list_item){ .is_uncommitted = true };
+		*item = (struct blob_list_item){ .is_uncommitted = true, .blob = { .name = s->name } };
 		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
-		item->is_prefix = item->is_uncommitted = false;
+		blob_settle(&item->blob, txn_now(m->txn));
+		item->is_prefix = item->is_uncommitted = item->versions_only = false;
 		item->is_current = s->tag == 'b';
+		item->blob.name = s->name;
+		m->has_root = m->has_root && s->tag == 'h';
 		if (s->tag == 'h') {
 			struct history_mark mark;
 			enum err e = merge_mark(m, s->name, &mark);
@@ -182,9 +240,10 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 				return e;
 			bool there = e == ERR_NOT_FOUND || history_mark_apply(&mark, &item->blob, NULL);
 			*ret_wanted = there && wants_history(m->call, &item->blob, txn_now(m->txn));
+			if (m->call->versions_only && there && is_version(&item->blob, txn_now(m->txn)))
+				note_version(m, &item->blob);
 		}
 	}
-	item->blob.name = s->name;
 	return ERR_OK;
 }
 
@@ -233,33 +292,37 @@ enum err blob_apply_list(struct txn *txn, void *call)
 		return ERR_NO_MEMORY;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(merge_begin(&m));
-	for (struct stream *s = merge_least(&m); s; s = merge_least(&m)) {
+	for (;;) {
+		struct stream *s = merge_least(&m);
+		bool is_root = root_is_due(&m, s);
+		if (!s && !is_root)
+			break;
 		/* Made where it will stay; behind a full page there is only the one that says where to go on. */
 		bool full = page_is_full(&m), wanted;
 		struct blob_list_item behind;
 		/* cppcheck-suppress uninitvar ; its address, to be filled */
 		struct blob_list_item *item = full ? &behind : &c->item[c->count];
-		struct slice prefix = folded(c, s->name);
-		if (slice_is_set(prefix)) {
+		TRY(make_item(&m, s, item, &wanted));
+		wanted = wanted && (is_root || !shadowed(&m, s));
+		/* Only what would be listed itself makes a prefix. */
+		struct slice prefix = wanted ? folded(c, item->blob.name) : SLICE_NONE;
+		bool is_prefix = slice_is_set(prefix);
+		if (is_prefix)
 			*item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
-			wanted = true;
-		} else {
-			TRY(make_item(&m, s, item, &wanted));
-			wanted = wanted && !shadowed(&m, s);
-		}
 		if (wanted && full) {
 			c->more = true;
 			c->next = item->blob.name;
-			c->next_ticks = item->is_prefix ? 0 : s->tag == 'h' ? s->ticks : UINT64_MAX;
+			c->next_ticks = is_prefix ? 0 : is_root || s->tag != 'h' ? UINT64_MAX : s->ticks;
 			return ERR_OK;
 		}
-		bool is_prefix = item->is_prefix;
 		if (wanted)
 			c->count++;
-		if (is_prefix) {
+		if (is_root || is_prefix)
+			m.has_root = false;
+		if (is_prefix)
 			TRY(skip_prefix(&m, prefix));
+		if (is_root || is_prefix)
 			continue;
-		}
 		s->at++;
 		TRY(stream_front(&m, s));
 	}

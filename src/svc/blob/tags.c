@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "svc/blob/tags.h"
 
-#include <stdlib.h>
-
 #include "svc/common/generation.h"
 
 /* --- the language
@@ -266,36 +264,37 @@ static const struct tag_term *driving_term(const struct tag_filter *f)
 	return best;
 }
 
-static void walk_bounds(const struct tag_term *t, struct slice from_name, struct key *from, struct key *until)
+static void walk_bounds(const struct tag_term *t, const struct tag_place *place, struct key *from, struct key *until)
 {
 	key_init(from);
 	key_tag(from, 't');
 	key_str(from, t->key);
+	struct key at = *from;
 	*until = *from;
-	if (t->op == TAG_EQ) {
+	if (t->op == TAG_EQ || t->op == TAG_GT || t->op == TAG_GE)
 		key_str(from, t->value);
+	if (t->op == TAG_EQ || t->op == TAG_LT || t->op == TAG_LE)
 		key_str(until, t->value);
-		if (slice_is_set(from_name))
-			key_str(from, from_name);
-	} else if (t->op == TAG_GT || t->op == TAG_GE) {
-		key_str(from, t->value);
-	} else {
-		key_str(until, t->value);
-	}
 	key_prefix_end(until);
+	if (!slice_is_set(place->name))
+		return;
+	key_str(&at, place->value);
+	key_str(&at, place->name);
+	if (slice_cmp(key_slice(&at), key_slice(from)) > 0)
+		*from = at;
 }
 
-static bool take_name(struct txn *txn, struct slice key, struct slice *ret)
+static enum err take_place(struct arena *arena, struct slice key, struct tag_place *ret)
 {
-	struct slice skipped;
-	char *dst = arena_alloc(txn_arena(txn), key.len * 3 + 1);
-	return dst && key_take_tag(&key, 't') && key_take_str(&key, dst, key.len, &skipped) &&
-	       key_take_str(&key, dst, key.len, &skipped) && key_take_str(&key, dst, key.len, ret);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return slice_cmp(((const struct tag_find_item *)a)->name, ((const struct tag_find_item *)b)->name);
+	struct slice tag;
+	size_t room = key.len;
+	char *dst = arena_alloc(arena, room);
+	if (!dst)
+		return ERR_NO_MEMORY;
+	bool fine = key_take_tag(&key, 't') && key_take_str(&key, dst, room, &tag) &&
+		    key_take_str(&key, dst, room, &ret->value) &&
+		    key_take_str(&key, dst + ret->value.len, room - ret->value.len, &ret->name);
+	return fine ? ERR_OK : ERR_CORRUPT;
 }
 
 static enum err asked_tags(struct arena *arena, const struct tag_filter *f, const struct pairs *tags, struct pairs *ret)
@@ -312,10 +311,32 @@ static enum err asked_tags(struct arena *arena, const struct tag_filter *f, cons
 	return ERR_OK;
 }
 
-enum { FIND_ROWS_MAX = 20000 };
+/* A match behind a full page, or the first row there is no room for, is where the next page begins. */
+static enum err look_at(struct txn *txn, struct tag_find_call *c, struct slice key, size_t full_bytes)
+{
+	struct arena *arena = txn_arena(txn);
+	struct arena_mark unneeded = arena_mark(arena);
+	struct tag_place place;
+	struct blob b;
+	TRY(take_place(arena, key, &place));
+	c->more = c->left.rows == 0 || (c->count && arena->used_bytes > full_bytes);
+	c->next = place;
+	if (c->more)
+		return ERR_OK;
+	c->left.rows--;
+	enum err e = blob_get(txn, place.name, &b);
+	if (e != ERR_OK || !tag_filter_matches(c->filter, &b.tags)) {
+		arena_rewind(arena, unneeded);
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	}
+	c->more = c->count == c->limit;
+	if (c->more)
+		return ERR_OK;
+	struct tag_find_item *item = &c->item[c->count++];
+	item->name = place.name;
+	return asked_tags(arena, c->filter, &b.tags, &item->tags);
+}
 
-/* The answer is in name order. An equality gives names in order already and stops when the page is full; other walks
- * gather what matches (bounded) and sort. */
 enum err tags_apply_find(struct txn *txn, void *call)
 {
 	struct tag_find_call *c = call;
@@ -323,47 +344,31 @@ enum err tags_apply_find(struct txn *txn, void *call)
 	struct key from, until;
 	c->count = 0;
 	c->more = false;
+	c->left = c->room;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	const struct tag_term *drive = driving_term(c->filter);
 	if (!drive)
 		return ERR_OK;
-	bool ordered = drive->op == TAG_EQ;
-	size_t cap = ordered ? c->limit + 1 : FIND_ROWS_MAX;
-	c->item = ARENA_NEW_ARRAY(arena, struct tag_find_item, cap);
+	size_t begin_bytes = arena->used_bytes;
+	c->item = ARENA_NEW_ARRAY(arena, struct tag_find_item, c->limit);
 	if (!c->item)
 		return ERR_NO_MEMORY;
-	walk_bounds(drive, c->from, &from, &until);
-	for (bool more = true; more && c->count < cap;) {
+	walk_bounds(drive, &c->from, &from, &until);
+	for (bool more = true; more && !c->more;) {
 		struct rows rows;
+		struct arena_mark unneeded = arena_mark(arena);
+		size_t count = c->count;
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .keys_only = true };
 		TRY(txn_scan(txn, &spec, &rows));
-		for (size_t i = 0; i < rows.count && c->count < cap; i++) {
-			struct slice name;
-			struct blob b;
-			if (!take_name(txn, rows.row[i].key, &name))
-				return ERR_CORRUPT;
-			if (slice_is_set(c->from) && slice_cmp(name, c->from) < 0)
-				continue;
-			enum err e = blob_get(txn, name, &b);
-			if (e == ERR_NOT_FOUND)
-				continue;
-			TRY(e);
-			if (!tag_filter_matches(c->filter, &b.tags))
-				continue;
-			struct tag_find_item *item = &c->item[c->count++];
-			item->name = name;
-			TRY(asked_tags(arena, c->filter, &b.tags, &item->tags));
-		}
+		for (size_t i = 0; i < rows.count && !c->more; i++)
+			TRY(look_at(txn, c, rows.row[i].key, begin_bytes + c->room.bytes));
 		more = rows.more;
 		if (rows.count)
 			key_after(&from, rows.row[rows.count - 1].key);
+		if (c->count == count && !c->more)
+			arena_rewind(arena, unneeded);
 	}
-	if (!ordered && c->count)
-		qsort(c->item, c->count, sizeof *c->item, by_name);
-	if (c->count > c->limit) {
-		c->more = true;
-		c->next = c->item[c->limit].name;
-		c->count = c->limit;
-	}
+	size_t kept_bytes = arena->used_bytes - begin_bytes;
+	c->left.bytes -= kept_bytes < c->left.bytes ? kept_bytes : c->left.bytes;
 	return ERR_OK;
 }

@@ -43,19 +43,32 @@ bool tag_is_valid(struct slice key, struct slice value);
 /* The index follows the tags of the base blob; either may be NULL. */
 enum err tags_reindex(struct txn *, struct slice name, const struct pairs *old, const struct pairs *fresh) MUST_CHECK;
 
-/* Find Blobs by Tags in one container. */
+/* Where a walk of the index stands: among the rows of one tag, which are in the order of values, then names. */
+struct tag_place {
+	struct slice value, name;
+};
+
+/* What one request may look at and keep; then it says where to go on. */
+struct tag_find_room {
+	size_t rows;  /* of the index */
+	size_t bytes; /* of its arena */
+};
+
+/* Find Blobs by Tags in one container. What is found comes in the order of the index. */
 struct tag_find_call {
 	const struct tag_filter *filter;
-	struct slice from; /* name: at or after; absent = beginning */
+	struct tag_place from; /* at or after; absent = beginning */
 	size_t limit;
+	struct tag_find_room room;
 	/* out */
 	struct tag_find_item {
 		struct slice name;
 		struct pairs tags; /* only those the expression asks for */
 	} * item;
 	size_t count;
+	struct tag_find_room left;
 	bool more;
-	struct slice next;
+	struct tag_place next;
 };
 enum err tags_apply_find(struct txn *, void *call);
 

@@ -6,9 +6,10 @@
 #define SVC_COMMON_CONDITIONS_H
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/slice.h"
 
-enum { CONDITION_ETAGS_MAX = 16 };
+enum { CONDITION_ETAGS_MAX = LIMIT_ETAGS };
 #define ETAG_FOREIGN UINT64_C(0)
 
 struct etag_set {
