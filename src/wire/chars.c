@@ -64,19 +64,6 @@ size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret)
 	return n;
 }
 
-size_t char_utf8_encode(uint32_t c, char *dst)
-{
-	if (c < 0x80) {
-		dst[0] = (char)c;
-		return 1;
-	}
-	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	for (size_t i = n; i-- > 1; c >>= 6)
-		dst[i] = (char)(0x80 | (c & 0x3f));
-	dst[0] = (char)((0xf00u >> n) | c);
-	return n;
-}
-
 bool char_utf8_valid(struct slice s)
 {
 	const char *p = s.ptr, *end = s.ptr + s.len;

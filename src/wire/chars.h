@@ -50,7 +50,5 @@ const char *char_find_control(const char *p, const char *end);
 bool char_utf8_valid(struct slice s);
 /* Decodes one character at p; 0 bytes if it is malformed. */
 size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret);
-/* Writes 1..4 bytes. */
-size_t char_utf8_encode(uint32_t c, char *dst);
 
 #endif

@@ -195,11 +195,6 @@ void segments_close(struct segments *s)
 	free(s);
 }
 
-size_t segments_region_count(struct segments *s)
-{
-	return s->region_count;
-}
-
 enum err segments_restore(struct segments *s, uint32_t region, const unsigned char *bitmap)
 {
 	if (region >= s->region_count)
