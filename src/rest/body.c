@@ -200,7 +200,9 @@ static bool fill_ensure(struct exchange *ex)
 		return true;
 	uint64_t length = ex->head.content_length;
 	if (ex->head.has_content_length && length <= PAYLOAD_INLINE_BYTES && length > 0) {
-		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length), .cap = length };
+		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length),
+					   .cap = length,
+					   .from = BUFFER_ARENA };
 	} else if (ex->rl->live_buffers < LIMIT_LOOP_BUFFERS) {
 		*b = (struct body_buffer){ .ptr = buffer_get(ex->rl), .cap = BODY_BUFFER_BYTES, .from = BUFFER_POOL };
 	} else {

@@ -46,15 +46,13 @@ struct rest_config {
 	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
-	const char *challenge_authority;	 /* authorization_uri of the 401 challenge; NULL = the public cloud's */
 	unsigned loops;				 /* 0 = one per core */
 	unsigned workers;			 /* 0 = as many as cores, at least 2 */
 	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
 	bool development;			 /* shown in /health; no rule of the protocol depends on it */
 	bool versioning;			 /* blob versioning, for every account */
 	uint32_t container_retention_days;	 /* deleted containers can be restored for so long; 0 = not at all */
-	bool public_access_off; /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
-	bool debug_signatures;	/* log strings to sign of refused requests (never keys or signatures) */
+	bool debug_signatures; /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;
 };
 
