@@ -648,10 +648,6 @@ static void conn_keep_rest(struct exchange *ex)
 static void conn_answered(struct conn *c)
 {
 	struct exchange *ex = c->ex;
-	struct rest_loop *rl = c->rl;
-	stat_add(&rl->responses[ex->req.response.status / 100 % 6], 1);
-	stat_add(&rl->bytes_in, ex->bytes_in);
-	stat_add(&rl->bytes_out, ex->bytes_out);
 	accesslog_write(ex, false);
 	c->turn_requests++;
 	if (ex->close_after) {

@@ -142,7 +142,7 @@ struct rest_loop {
 	struct io_task drain_task;
 	struct io_timer drain_timer;
 	/* Written by the loop alone, read by any thread. */
-	atomic_uint_least64_t requests, responses[6], bytes_in, bytes_out;
+	atomic_uint_least64_t requests;
 };
 
 static inline void stat_add(atomic_uint_least64_t *counter, uint64_t n)

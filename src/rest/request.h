@@ -117,7 +117,6 @@ struct request {
 				   explicit */
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
 				none */
-	bool messages;	     /* queue: /q/messages[/id] */
 	bool secondary;	     /* the account was named with "-secondary" */
 	unsigned level;	     /* enum level of rest/op.h */
 	struct query query;

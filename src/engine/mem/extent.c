@@ -65,7 +65,6 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 		x->id = mem->extent_next_id++;
 		x->place = x->id * 7919; /* anything a caller could not guess from the id by accident */
 		x->length_bytes = (uint32_t)w->len;
-		x->crc_count = chunks;
 		x->bytes = w->bytes;
 		w->bytes = NULL;
 		for (uint32_t i = 0; i < chunks; i++)

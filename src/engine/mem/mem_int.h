@@ -62,7 +62,6 @@ void versions_free(struct version *);
 struct extent {
 	uint64_t id, place;
 	uint32_t length_bytes;
-	uint32_t crc_count;
 	uint64_t published_commit; /* 0: not yet */
 	uint64_t retired_commit;   /* 0: alive */
 	uint64_t retired_event;	   /* orders retirement against pins */

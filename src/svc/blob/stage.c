@@ -247,7 +247,6 @@ struct commit {
 	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
 	bool took_committed;
-	bool took_staged;
 };
 
 /* By id; of several places of one block the one that owns its extents comes first. */
@@ -294,7 +293,6 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		const struct block *found = staged ? staged : old;
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
-		m->took_staged |= staged != NULL;
 		m->took_committed |= old != NULL;
 		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
 			return ERR_INVALID_BLOCK_LIST;
