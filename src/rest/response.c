@@ -94,7 +94,7 @@ void response_reset(struct response *p)
 	buf_clear(&p->body);
 }
 
-const char *server_name(enum service s)
+static const char *server_name(enum service s)
 {
 	static const char *const names[] = {
 		[SERVICE_BLOB] = "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",

@@ -105,7 +105,7 @@ static size_t extent_index(const struct mem *mem, uint64_t id)
 	return lo;
 }
 
-struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *ref)
+static struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *ref)
 {
 	size_t i = extent_index(mem, ref->id);
 	struct extent *x = i < mem->extent_count ? mem->extents[i] : NULL;

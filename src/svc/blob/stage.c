@@ -15,7 +15,7 @@
 
 enum { STAGE_RECORD_VERSION = 1 };
 
-void stage_key(struct key *k, struct slice name)
+static void stage_key(struct key *k, struct slice name)
 {
 	key_init(k);
 	key_tag(k, 'U');
@@ -71,7 +71,8 @@ static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret
 	return stage_decode(value, ret);
 }
 
-enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
+/* ERR_NOT_FOUND if none is open (or its week is over). */
+static enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
 {
 	TRY(stage_find(txn, name, ret));
 	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
