@@ -381,16 +381,7 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 		return ERR_INVALID_BLOB_TYPE;
 	if (exists && old.tier == TIER_ARCHIVE)
 		return ERR_BLOB_ARCHIVED;
-	p->blob = (struct blob){ .name = p->target.name,
-				 .type = BLOB_BLOCK,
-				 .http = p->http,
-				 .metadata = p->metadata,
-				 .tags = p->tags,
-				 .tier = p->tier,
-				 .immutability = p->immutability,
-				 .immutable_until_ticks = p->immutable_until_ticks,
-				 .legal_hold = p->legal_hold };
-	struct blob *b = &p->blob;
+	struct blob *b = blob_begin(p, BLOB_BLOCK);
 	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
 	if (exists) {
 		b->lease = old.lease;
