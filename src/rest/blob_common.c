@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Headers that many blob operations take, and those that many of their answers carry. */
 #include "rest/blob_common.h"
 
 #include "rest/blob_rules.h"

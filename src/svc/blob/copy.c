@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Applies on the destination of a copy: its start, its steps, its abort. */
 #include "svc/blob/copy.h"
 
 #include "svc/blob/append.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Applies that change what a blob is without changing its bytes, and the round that ends what time ends. */
 #include "svc/blob/state.h"
 
 #include "svc/blob/build.h"
