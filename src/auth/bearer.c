@@ -15,7 +15,6 @@ enum { VERSION_BEARER = 20171109, VERSION_CHALLENGE = 20191212, VERSION_CHALLENG
 
 struct auth_bearer_config {
 	enum bearer_mode mode;
-	bool allow_http;
 	char *issuer, *audience; /* NULL = the defaults */
 	struct bearer_keys keys;
 };
@@ -46,7 +45,6 @@ enum err bearer_config_new(const struct bearer_options *o, struct auth_bearer_co
 	if (!c)
 		return ERR_NO_MEMORY;
 	c->mode = o->mode;
-	c->allow_http = o->allow_http;
 	c->issuer = dup_or_null(o->issuer);
 	c->audience = dup_or_null(o->audience);
 	if ((o->issuer.len && !c->issuer) || (o->audience.len && !c->audience)) {
@@ -224,7 +222,7 @@ enum err bearer_verify(const struct auth_request *r, struct slice token, struct 
 	struct jwt jwt;
 	if (!c || c->mode == BEARER_OFF)
 		return refuse(r, failure, "Bearer tokens are not accepted by this server.");
-	if (!r->secure && !c->allow_http) {
+	if (!r->secure) {
 		failure->detail = SLICE("Authentication scheme Bearer is not allowed with HTTP.");
 		return ERR_AUTHENTICATION_FAILED;
 	}

@@ -3,8 +3,7 @@
  *
  * BEARER_BASIC is for development: the signature is not checked, only that the token is well formed, in its time, and
  * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 or ES256 with a key of the set) and
- * wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone,
- * unless plain HTTP is allowed for a server that listens on loopback only. */
+ * wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone. */
 #ifndef AUTH_BEARER_H
 #define AUTH_BEARER_H
 
@@ -18,7 +17,6 @@ struct auth_bearer_config;
 
 struct bearer_options {
 	enum bearer_mode mode;
-	bool allow_http;	 /* loopback development only */
 	struct slice issuer;	 /* FULL: exactly this; BASIC: absent = the public clouds' prefixes */
 	struct slice audience;	 /* absent: the storage audience, or https://<account>.<service>.<suffix> */
 	struct slice jwks;	 /* FULL: the issuer's key set (JSON text), or */

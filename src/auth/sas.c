@@ -9,18 +9,6 @@
 #include "base/clock.h"
 #include "wire/date.h"
 
-enum {
-	V_FIRST = 20120212,
-	V_OVERRIDES = 20130815,
-	V_ACCOUNT_SAS = 20150405,
-	V_SNAPSHOT_SAS = 20181109,
-	V_DELEGATION = 20181109,
-	V_DIRECTORY_SAS = 20200210,
-	V_ENCRYPTION_SCOPE = 20201206,
-	V_DELEGATED_USER = 20250705,
-	V_SIGNED_REQUEST = 20260406,
-};
-
 static enum err refuse(struct auth_failure *failure, const char *detail)
 {
 	failure->detail = slice_str(detail);
@@ -90,7 +78,7 @@ static enum err resource_check(const struct auth_request *r, const struct sas_to
 		*ret_resource = sr.ptr[0];
 		return ERR_OK;
 	}
-	if ((slice_eq(sr, SLICE("bs")) || slice_eq(sr, SLICE("bv"))) && k->version >= V_SNAPSHOT_SAS) {
+	if ((slice_eq(sr, SLICE("bs")) || slice_eq(sr, SLICE("bv"))) && k->version >= SAS_V_SNAPSHOT_SAS) {
 		/* Without the snapshot or version in the request it would reach the base blob. */
 		*ret_resource = sr.ptr[1];
 		if (slice_is_set(k->field[sr.ptr[1] == 's' ? SAS_SNAPSHOT : SAS_VERSIONID]))
@@ -99,7 +87,7 @@ static enum err resource_check(const struct auth_request *r, const struct sas_to
 	}
 	if (slice_eq(sr, SLICE("d"))) {
 		uint64_t depth;
-		if (k->version < V_DIRECTORY_SAS)
+		if (k->version < SAS_V_DIRECTORY_SAS)
 			return ERR_DIRECTORY_SAS_NOT_SUPPORTED_VERSION;
 		if (k->field[SAS_SDD].len == 0)
 			return ERR_QUERY_PARAMETER_SAS_MANDATORY;
@@ -117,13 +105,13 @@ static enum err form_check(const struct auth_request *r, enum sas_kind kind, con
 	const struct slice *f = k->field;
 	if (k->repeated || k->control_bytes || f[SAS_SIG].len == 0)
 		return refuse(failure, not_well_formed);
-	if (k->version < V_FIRST)
+	if (k->version < SAS_V_FIRST)
 		return refuse(failure, "sv is mandatory. Cannot be empty");
-	if (slice_is_set(f[SAS_SES]) && k->version < V_ENCRYPTION_SCOPE)
+	if (slice_is_set(f[SAS_SES]) && k->version < SAS_V_ENCRYPTION_SCOPE)
 		return refuse(failure, not_well_formed);
 	if (kind == SAS_ACCOUNT) {
-		if (k->version < V_ACCOUNT_SAS || !letters_ok(f[SAS_SS], "bqtf") || !letters_ok(f[SAS_SRT], "sco") ||
-		    !letters_ok(f[SAS_SP], "rwdxylacuptfimeo") || f[SAS_SE].len == 0)
+		if (k->version < SAS_V_ACCOUNT_SAS || !letters_ok(f[SAS_SS], "bqtf") ||
+		    !letters_ok(f[SAS_SRT], "sco") || !letters_ok(f[SAS_SP], "rwdxylacuptfimeo") || f[SAS_SE].len == 0)
 			return refuse(failure, not_well_formed);
 		return ERR_OK;
 	}
@@ -309,12 +297,12 @@ static enum err delegation_form_check(const struct auth_request *r, const struct
 		if (f[required[i]].len == 0)
 			return refuse(failure, "Signature fields not well formed.");
 	/* Fields that this version does not sign must not be there, nor may a stored policy. */
-	bool late = (k->version < V_DELEGATED_USER && r->service == AUTH_BLOB &&
+	bool late = (k->version < SAS_V_DELEGATED_USER && r->service == AUTH_BLOB &&
 		     (slice_is_set(f[SAS_SKDUTID]) || slice_is_set(f[SAS_SDUOID]))) ||
-		    (k->version < V_DIRECTORY_SAS && (slice_is_set(f[SAS_SAOID]) || slice_is_set(f[SAS_SUOID]))) ||
-		    ((k->version < V_SIGNED_REQUEST || r->service != AUTH_BLOB) &&
+		    (k->version < SAS_V_DIRECTORY_SAS && (slice_is_set(f[SAS_SAOID]) || slice_is_set(f[SAS_SUOID]))) ||
+		    ((k->version < SAS_V_SIGNED_REQUEST || r->service != AUTH_BLOB) &&
 		     (slice_is_set(f[SAS_SRH]) || slice_is_set(f[SAS_SRQ])));
-	if (k->version < V_DELEGATION || late || slice_is_set(f[SAS_SI]) || f[SAS_SKS].len != 1 ||
+	if (k->version < SAS_V_DELEGATION || late || slice_is_set(f[SAS_SI]) || f[SAS_SKS].len != 1 ||
 	    f[SAS_SKS].ptr[0] != service_letter[r->service] || sas_version_parse(f[SAS_SKV]) == 0)
 		return refuse(failure, "Signature fields not well formed.");
 	if (slice_is_set(f[SAS_SUOID])) /* asks for an ACL check that only a hierarchical namespace can make */
@@ -368,7 +356,7 @@ static void identity_fill(const struct auth_request *r, enum sas_kind kind, cons
 	ret->scope_container = r->service == AUTH_TABLE ? f[SAS_TN] : r->container;
 	ret->scope_object =
 		strchr("bsvf", resource) && (r->service == AUTH_BLOB || resource == 'f') ? r->object : SLICE("");
-	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= V_OVERRIDES) {
+	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= SAS_V_OVERRIDES) {
 		ret->override_cache_control = f[SAS_RSCC];
 		ret->override_content_disposition = f[SAS_RSCD];
 		ret->override_content_encoding = f[SAS_RSCE];

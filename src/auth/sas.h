@@ -56,6 +56,23 @@ enum sas_field {
 		SAS_FIELDS
 };
 
+/* Versions (sv) that brought something. */
+enum {
+	SAS_V_FIRST = 20120212,
+	SAS_V_OVERRIDES = 20130815,	      /* response headers are signed */
+	SAS_V_SERVICE_IN_RESOURCE = 20150221, /* "/blob/account/..." */
+	SAS_V_ACCOUNT_SAS = 20150405,
+	SAS_V_IP_AND_PROTOCOL = 20150405,
+	SAS_V_DELEGATION = 20181109,
+	SAS_V_SNAPSHOT_SAS = 20181109,
+	SAS_V_RESOURCE_SIGNED = 20181109, /* sr and the snapshot or version */
+	SAS_V_DIRECTORY_SAS = 20200210,
+	SAS_V_AGENTS = 20200210, /* saoid, suoid, scid */
+	SAS_V_ENCRYPTION_SCOPE = 20201206,
+	SAS_V_DELEGATED_USER = 20250705, /* skdutid, sduoid */
+	SAS_V_SIGNED_REQUEST = 20260406, /* srh, srq */
+};
+
 struct sas_token {
 	struct slice field[SAS_FIELDS]; /* decoded; absent or not empty */
 	uint32_t version;		/* sv as yyyymmdd; 0 if missing or malformed */

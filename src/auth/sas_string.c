@@ -4,17 +4,6 @@
 #include "auth/sas.h"
 #include "auth/text.h"
 
-enum {
-	V_OVERRIDES = 20130815,		  /* response headers are signed */
-	V_SERVICE_IN_RESOURCE = 20150221, /* "/blob/account/..." */
-	V_IP_AND_PROTOCOL = 20150405,
-	V_RESOURCE_SIGNED = 20181109, /* sr and the snapshot or version */
-	V_AGENTS = 20200210,	      /* saoid, suoid, scid */
-	V_ENCRYPTION_SCOPE = 20201206,
-	V_DELEGATED_USER = 20250705, /* skdutid, sduoid */
-	V_SIGNED_REQUEST = 20260406, /* srh, srq */
-};
-
 uint32_t sas_version_parse(struct slice s)
 {
 	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
@@ -130,7 +119,7 @@ static void put_resource(struct text *t, const struct auth_request *r, const str
 		[AUTH_TABLE] = { "/table", 6 },
 		[AUTH_FILE] = { "/file", 5 },
 	};
-	if (k->version >= V_SERVICE_IN_RESOURCE)
+	if (k->version >= SAS_V_SERVICE_IN_RESOURCE)
 		text_put(t, prefix[r->service]);
 	text_byte(t, '/');
 	text_put(t, r->account->name);
@@ -163,7 +152,7 @@ enum err sas_account_string(const struct auth_request *r, const struct sas_token
 	text_init(&t, arena);
 	text_line(&t, r->account->name);
 	PUT_FIELDS(&t, k, SAS_SP, SAS_SS, SAS_SRT, SAS_ST, SAS_SE, SAS_SIP, SAS_SPR, SAS_SV);
-	if (k->version >= V_ENCRYPTION_SCOPE)
+	if (k->version >= SAS_V_ENCRYPTION_SCOPE)
 		text_line(&t, k->field[SAS_SES]);
 	return text_take(&t, ret); /* this one keeps its last line feed */
 }
@@ -176,16 +165,16 @@ enum err sas_service_string(const struct auth_request *r, const struct sas_token
 	PUT_FIELDS(&t, k, SAS_SP, SAS_ST, SAS_SE);
 	put_resource(&t, r, k);
 	text_line(&t, k->field[SAS_SI]);
-	if (k->version >= V_IP_AND_PROTOCOL)
+	if (k->version >= SAS_V_IP_AND_PROTOCOL)
 		PUT_FIELDS(&t, k, SAS_SIP, SAS_SPR);
 	text_line(&t, k->field[SAS_SV]);
-	if (r->service == AUTH_BLOB && k->version >= V_RESOURCE_SIGNED) {
+	if (r->service == AUTH_BLOB && k->version >= SAS_V_RESOURCE_SIGNED) {
 		text_line(&t, k->field[SAS_SR]);
 		text_line(&t, moment(k));
-		if (k->version >= V_ENCRYPTION_SCOPE)
+		if (k->version >= SAS_V_ENCRYPTION_SCOPE)
 			text_line(&t, k->field[SAS_SES]);
 	}
-	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= V_OVERRIDES)
+	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= SAS_V_OVERRIDES)
 		PUT_FIELDS(&t, k, SAS_RSCC, SAS_RSCD, SAS_RSCE, SAS_RSCL, SAS_RSCT);
 	if (r->service == AUTH_TABLE)
 		PUT_FIELDS(&t, k, SAS_SPK, SAS_SRK, SAS_EPK, SAS_ERK);
@@ -226,17 +215,17 @@ enum err sas_delegation_string(const struct auth_request *r, const struct sas_to
 	PUT_FIELDS(&t, k, SAS_SP, SAS_ST, SAS_SE);
 	put_resource(&t, r, k);
 	PUT_FIELDS(&t, k, SAS_SKOID, SAS_SKTID, SAS_SKT, SAS_SKE, SAS_SKS, SAS_SKV);
-	if (r->service == AUTH_BLOB && k->version >= V_AGENTS)
+	if (r->service == AUTH_BLOB && k->version >= SAS_V_AGENTS)
 		PUT_FIELDS(&t, k, SAS_SAOID, SAS_SUOID, SAS_SCID);
-	if (r->service != AUTH_BLOB || k->version >= V_DELEGATED_USER)
+	if (r->service != AUTH_BLOB || k->version >= SAS_V_DELEGATED_USER)
 		PUT_FIELDS(&t, k, SAS_SKDUTID, SAS_SDUOID);
 	PUT_FIELDS(&t, k, SAS_SIP, SAS_SPR, SAS_SV);
 	if (r->service == AUTH_BLOB) {
 		text_line(&t, k->field[SAS_SR]);
 		text_line(&t, moment(k));
-		if (k->version >= V_ENCRYPTION_SCOPE)
+		if (k->version >= SAS_V_ENCRYPTION_SCOPE)
 			text_line(&t, k->field[SAS_SES]);
-		if (k->version >= V_SIGNED_REQUEST) {
+		if (k->version >= SAS_V_SIGNED_REQUEST) {
 			put_signed_headers(&t, r, k->field[SAS_SRH]);
 			put_signed_query(&t, r, k->field[SAS_SRQ]);
 		}

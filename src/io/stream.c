@@ -51,11 +51,6 @@ ssize_t io_stream_read(struct io_stream *s, void *dst, size_t size)
 	return stream_result(n);
 }
 
-bool io_stream_buffered(const struct io_stream *s)
-{
-	return s->ssl && tls_stream_pending(s->ssl);
-}
-
 static ssize_t stream_write_tls(struct io_stream *s, const struct iovec *iov, int count)
 {
 	/* Head and small body share one record; what is larger goes as it is. */

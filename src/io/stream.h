@@ -23,8 +23,6 @@ struct io_stream {
 enum err io_stream_init(struct io_stream *, int fd, struct io_tls *) MUST_CHECK;
 void io_stream_close(struct io_stream *); /* accepts a closed one */
 ssize_t io_stream_read(struct io_stream *, void *dst, size_t size);
-/* True if bytes may wait above the socket (TLS), where no edge announces them. */
-bool io_stream_buffered(const struct io_stream *);
 ssize_t io_stream_writev(struct io_stream *, const struct iovec *, int count);
 /* No more will be sent; the peer may still send. */
 void io_stream_shutdown_write(struct io_stream *);

@@ -121,11 +121,6 @@ ssize_t tls_stream_write(void *ssl, const void *src, size_t size)
 	return n > 0 ? n : tls_result(ssl, n);
 }
 
-bool tls_stream_pending(const void *ssl)
-{
-	return SSL_has_pending(ssl) == 1;
-}
-
 void tls_stream_shutdown(void *ssl)
 {
 	ERR_clear_error();

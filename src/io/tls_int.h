@@ -3,7 +3,6 @@
 #ifndef IO_TLS_INT_H
 #define IO_TLS_INT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,7 +12,6 @@ void *tls_stream_new(struct io_tls *, int fd);
 void tls_stream_free(void *ssl);
 ssize_t tls_stream_read(void *ssl, void *dst, size_t size);
 ssize_t tls_stream_write(void *ssl, const void *src, size_t size);
-bool tls_stream_pending(const void *ssl);
 void tls_stream_shutdown(void *ssl);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The states of a lease and what each lets pass; its record and its words. */
 #include "lock/lease.h"
 
 #include "base/clock.h"

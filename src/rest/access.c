@@ -61,9 +61,7 @@ static enum err check_anonymous(struct request *r)
 	if (e != ERR_OK)
 		return e;
 	bool allowed = c.public_access == PUBLIC_CONTAINER || (c.public_access == PUBLIC_BLOB && op->anon == ANON_BLOB);
-	if (!allowed)
-		return refuse_anonymous(r);
-	return r->server->config.public_access_off ? ERR_PUBLIC_ACCESS_NOT_PERMITTED : ERR_OK;
+	return allowed ? ERR_OK : refuse_anonymous(r);
 }
 
 static struct slice account_in_path(const struct request *r)

@@ -177,7 +177,6 @@ static enum err split_queue(struct request *r, struct slice path)
 		r->level = LEVEL_ANY;
 		return ERR_INVALID_URI;
 	}
-	r->messages = true;
 	r->level = rest.len ? LEVEL_MESSAGE : LEVEL_MESSAGES;
 	return rest.len ? decode(r, rest, &r->object) : ERR_OK;
 }

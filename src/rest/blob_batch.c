@@ -5,8 +5,6 @@
 #include "rest/driver.h"
 #include "wire/multipart.h"
 
-enum { BATCH_PARTS_MAX = 256 };
-
 struct batch_call {
 	struct slice boundary;
 	struct multipart parts;
@@ -75,9 +73,7 @@ static enum err parse_body(struct request *r)
 {
 	struct batch_call *c = r->call;
 	enum err e = multipart_parse(r->body, c->boundary, r->arena, &c->parts);
-	if (e == ERR_SYNTAX)
-		return ERR_INVALID_INPUT;
-	if (e == ERR_LIMIT || (e == ERR_OK && c->parts.count > BATCH_PARTS_MAX))
+	if (e == ERR_SYNTAX || e == ERR_LIMIT)
 		return ERR_INVALID_INPUT;
 	TRY(e);
 	if (c->parts.count == 0)

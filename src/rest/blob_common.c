@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Headers that many blob operations take, and those that many of their answers carry. */
 #include "rest/blob_common.h"
 
 #include "rest/blob_rules.h"
@@ -50,7 +51,8 @@ bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks)
 	return slice_is_set(text) && date_parse_iso(text, ret_ticks) && *ret_ticks != 0;
 }
 
-enum err blob_time_parse(struct request *r, const char *parameter, uint64_t *ret)
+/* snapshot and versionid parameters; 0 if absent. */
+static enum err blob_time_parse(struct request *r, const char *parameter, uint64_t *ret)
 {
 	struct slice text = request_param(r, parameter);
 	*ret = 0;
@@ -278,7 +280,9 @@ enum err blob_refuse_encryption(struct request *r)
 	return ERR_OK;
 }
 
-enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
+ */
+static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 {
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");

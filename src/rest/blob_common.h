@@ -59,9 +59,6 @@ enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
-/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
- */
-enum err blob_hold_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */
 enum err blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 
@@ -79,7 +76,5 @@ enum err blob_put_body(struct request *, const struct blob_get_call *) MUST_CHEC
 /* A time as snapshot, version ids show it: 28 characters in the arena. */
 struct slice blob_time_text(struct arena *, uint64_t ticks);
 bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks);
-/* snapshot and versionid parameters; 0 if absent. */
-enum err blob_time_parse(struct request *, const char *parameter, uint64_t *ret) MUST_CHECK;
 
 #endif

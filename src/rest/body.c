@@ -2,7 +2,7 @@
  * The sink of a request's body: memory for documents, the payload (hashed on the way) for data.
  *
  * A payload that stays in memory is hashed and appended on the loop; the MD5 of one whose length was announced waits
- * for the end of the loop's turn, where all that ended in it are hashed side by side (body_hash_turn). A longer one
+ * for the end of the loop's turn, where all that ended in it are hashed side by side (turn_end). A longer one
  * goes through two buffers: the loop fills one while a worker writes the other and the hasher takes its MD5; when both
  * are full the socket is not read, so a fast sender waits in its own TCP window. The worker that takes the last piece
  * also ends the payload, because sealing may block.
@@ -200,7 +200,9 @@ static bool fill_ensure(struct exchange *ex)
 		return true;
 	uint64_t length = ex->head.content_length;
 	if (ex->head.has_content_length && length <= PAYLOAD_INLINE_BYTES && length > 0) {
-		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length), .cap = length };
+		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length),
+					   .cap = length,
+					   .from = BUFFER_ARENA };
 	} else if (ex->rl->live_buffers < LIMIT_LOOP_BUFFERS) {
 		*b = (struct body_buffer){ .ptr = buffer_get(ex->rl), .cap = BODY_BUFFER_BYTES, .from = BUFFER_POOL };
 	} else {
@@ -309,21 +311,6 @@ static bool finish_memory(struct exchange *ex)
 	return true;
 }
 
-/* The payload is in memory and complete, but for its MD5. */
-static void turn_join(struct exchange *ex)
-{
-	struct rest_loop *rl = ex->rl;
-	sink_of(ex)->next_at_turn = NULL;
-	if (!rl->hash_first) {
-		rl->hash_last = &rl->hash_first;
-		rl->hash_task.run = body_hash_turn;
-		io_loop_defer(rl->loop, &rl->hash_task);
-	}
-	*rl->hash_last = ex;
-	rl->hash_last = &sink_of(ex)->next_at_turn;
-	work_begin(ex);
-}
-
 /* Some of those that joined, from *first on. */
 static void turn_hash(struct exchange **first)
 {
@@ -342,13 +329,29 @@ static void turn_hash(struct exchange **first)
 	}
 }
 
-void body_hash_turn(struct io_task *t)
+/* The loop's hash_task. */
+static void turn_end(struct io_task *t)
 {
 	struct rest_loop *rl = io_container_of(t, struct rest_loop, hash_task);
 	struct exchange *first = rl->hash_first;
 	rl->hash_first = NULL; /* what goes on from here may join again: that is the next turn's */
 	while (first)
 		turn_hash(&first);
+}
+
+/* The payload is in memory and complete, but for its MD5. */
+static void turn_join(struct exchange *ex)
+{
+	struct rest_loop *rl = ex->rl;
+	sink_of(ex)->next_at_turn = NULL;
+	if (!rl->hash_first) {
+		rl->hash_last = &rl->hash_first;
+		rl->hash_task.run = turn_end;
+		io_loop_defer(rl->loop, &rl->hash_task);
+	}
+	*rl->hash_last = ex;
+	rl->hash_last = &sink_of(ex)->next_at_turn;
+	work_begin(ex);
 }
 
 bool body_finish(struct exchange *ex)

@@ -70,7 +70,7 @@ static void conn_defer(struct conn *c)
 	io_loop_defer(c->rl->loop, &c->task);
 }
 
-void conn_close(struct conn *c)
+static void conn_close(struct conn *c)
 {
 	struct rest_loop *rl = c->rl;
 	struct exchange *ex = c->ex;
@@ -184,6 +184,15 @@ static bool conn_read_head(struct conn *c)
 	else if (n == STREAM_AGAIN)
 		return conn_read_head(c);
 	return false;
+}
+
+static void conn_advanced(struct exchange *ex, enum driver_state state)
+{
+	struct conn *c = ex->conn;
+	if (state == DRIVER_PARKED)
+		return;
+	conn_run_request(c, state);
+	conn_pump(c);
 }
 
 static void request_begin(struct conn *c)
@@ -648,10 +657,6 @@ static void conn_keep_rest(struct exchange *ex)
 static void conn_answered(struct conn *c)
 {
 	struct exchange *ex = c->ex;
-	struct rest_loop *rl = c->rl;
-	stat_add(&rl->responses[ex->req.response.status / 100 % 6], 1);
-	stat_add(&rl->bytes_in, ex->bytes_in);
-	stat_add(&rl->bytes_out, ex->bytes_out);
 	accesslog_write(ex, false);
 	c->turn_requests++;
 	if (ex->close_after) {
@@ -742,15 +747,6 @@ static void conn_pump(struct conn *c)
 		if (!on)
 			return;
 	}
-}
-
-void conn_advanced(struct exchange *ex, enum driver_state state)
-{
-	struct conn *c = ex->conn;
-	if (state == DRIVER_PARKED)
-		return;
-	conn_run_request(c, state);
-	conn_pump(c);
 }
 
 void conn_resume(struct exchange *ex)

@@ -33,8 +33,6 @@ struct conn {
 
 /* On the loop's thread. The connection's stream, service and address are set. */
 void conn_adopt(struct rest_loop *, struct conn *);
-void conn_close(struct conn *);
-void conn_advanced(struct exchange *, enum driver_state);
 /* Closes the idle ones, or all. */
 void conn_drain_all(struct rest_loop *, bool by_force);
 

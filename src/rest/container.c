@@ -23,7 +23,7 @@ static enum err parse_public_access(struct request *r, enum public_access *ret)
 		*ret = PUBLIC_BLOB;
 	else
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-public-access", v);
-	return r->server->config.public_access_off ? ERR_PUBLIC_ACCESS_NOT_PERMITTED : ERR_OK;
+	return ERR_OK;
 }
 
 static void put_public_access(struct request *r, enum public_access access)

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The threads of large copies: each brings a payload, a list of blocks or pages, and says how far it is. */
 #include "rest/copy_job.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * From the URL of a source to its pieces, and from these into a payload. */
 #include "rest/copy_source.h"
 
 #include <stdlib.h>

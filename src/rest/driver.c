@@ -6,10 +6,8 @@
 
 #include <assert.h>
 
+#include "rest/cors.h"
 #include "rest/exchange_int.h"
-
-/* CORS headers of actual requests; another file of this room brings them. */
-void cors_decorate(struct request *) __attribute__((weak));
 
 static void step_add(struct request *r, struct step step)
 {
@@ -70,7 +68,7 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	ex->error = e;
 	if (e != ERR_OK)
 		error_format(ex);
-	if (cors_decorate && slice_is_set(r->account))
+	if (slice_is_set(r->account))
 		cors_decorate(r);
 	return DRIVER_DONE;
 }

@@ -8,7 +8,7 @@
 #include "wire/json.h"
 #include "wire/xml.h"
 
-#define DEFAULT_AUTHORITY "https://login.microsoftonline.com/common/oauth2/authorize"
+#define AUTHORITY "https://login.microsoftonline.com/common/oauth2/authorize"
 
 static void put_message(struct buf *b, const struct request *r, const struct err_info *info, const char *line_break,
 			void (*put)(struct buf *, struct slice))
@@ -82,10 +82,8 @@ static void put_challenge(struct request *r, enum err e)
 {
 	if (e != ERR_NO_AUTHENTICATION_INFORMATION && e != ERR_INVALID_BEARER_TOKEN)
 		return;
-	const char *authority = r->server->config.challenge_authority;
-	struct slice value = arena_printf(r->arena, "Bearer authorization_uri=%s resource_id=https://storage.azure.com",
-					  authority ? authority : DEFAULT_AUTHORITY);
-	response_header(r, "WWW-Authenticate", value);
+	response_header(r, "WWW-Authenticate",
+			SLICE("Bearer authorization_uri=" AUTHORITY " resource_id=https://storage.azure.com"));
 }
 
 void error_format(struct exchange *ex)

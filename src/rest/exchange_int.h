@@ -142,7 +142,7 @@ struct rest_loop {
 	struct io_task drain_task;
 	struct io_timer drain_timer;
 	/* Written by the loop alone, read by any thread. */
-	atomic_uint_least64_t requests, responses[6], bytes_in, bytes_out;
+	atomic_uint_least64_t requests;
 };
 
 static inline void stat_add(atomic_uint_least64_t *counter, uint64_t n)
@@ -183,7 +183,6 @@ enum err body_take(struct exchange *, struct slice bytes, size_t *ret_taken);
 bool body_finish(struct exchange *);
 void body_drop(struct exchange *); /* gives up what is not finished; not while working */
 void body_free(struct exchange *);
-void body_hash_turn(struct io_task *); /* a rest_loop's hash_task */
 
 /* conn.c: something the exchange waited for is there. */
 void conn_resume(struct exchange *);
@@ -201,7 +200,6 @@ enum err access_check(struct request *);
 void response_finish_head(struct exchange *); /* writes ex->out */
 void response_reset(struct response *);
 struct slice response_body(const struct response *);
-const char *server_name(enum service);
 /* error_body.c: turns ex->error into the response. */
 void error_format(struct exchange *);
 

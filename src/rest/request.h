@@ -56,7 +56,7 @@ struct step {
 	enum err (*call)(struct request *); /* CALL, WORK */
 };
 
-enum { REQUEST_STEPS_MAX = 16, FAULT_DETAILS_MAX = 6, RESPONSE_RUNS_INLINE = 4 };
+enum { REQUEST_STEPS_MAX = 16, FAULT_DETAILS_MAX = 6 };
 
 /* Extra elements of an error body, in order: <HeaderName>..</HeaderName>. */
 struct fault_detail {
@@ -91,7 +91,6 @@ struct response {
 	size_t run_count;
 	uint64_t content_length; /* of runs, or of the body a HEAD would have: set_length says it counts */
 	bool set_length;
-	bool no_content_length; /* 304 */
 	uint64_t pin; /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */
 };
 
@@ -118,7 +117,6 @@ struct request {
 				   explicit */
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
 				none */
-	bool messages;	     /* queue: /q/messages[/id] */
 	bool secondary;	     /* the account was named with "-secondary" */
 	unsigned level;	     /* enum level of rest/op.h */
 	struct query query;

@@ -94,7 +94,7 @@ void response_reset(struct response *p)
 	buf_clear(&p->body);
 }
 
-const char *server_name(enum service s)
+static const char *server_name(enum service s)
 {
 	static const char *const names[] = {
 		[SERVICE_BLOB] = "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
@@ -127,7 +127,7 @@ static void put_length(struct buf *b, const struct exchange *ex)
 {
 	const struct response *p = &ex->req.response;
 	char digits[20];
-	if (p->no_content_length || p->status == 204 || p->status == 304)
+	if (p->status == 204 || p->status == 304)
 		return;
 	uint64_t length = p->set_length ? p->content_length : response_body(p).len;
 	if (ex->req.head->method == HTTP_HEAD && !p->set_length && ex->error != ERR_OK)

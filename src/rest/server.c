@@ -75,7 +75,6 @@ static void hand_over(struct rest_listener_state *l, int fd, const char *address
 	c->address_len = (uint8_t)strlen(address);
 	memcpy(c->address, address, c->address_len);
 	atomic_fetch_add_explicit(&rl->conn_count, 1, memory_order_relaxed);
-	stat_add(&l->server->accepted, 1);
 	if (io_loop_is_current(rl->loop)) {
 		conn_adopt(rl, c);
 	} else {
@@ -382,17 +381,10 @@ const struct auth_account *rest_server_account(const struct rest_server *s, stru
 
 void rest_server_stats(struct rest_server *s, struct rest_stats *ret)
 {
-	struct rest_stats t = { .connections = connections(s),
-				.accepted = atomic_load_explicit(&s->accepted, memory_order_relaxed) };
+	struct rest_stats t = { .connections = connections(s) };
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);
-		t.responses_2xx += atomic_load_explicit(&rl->responses[2], memory_order_relaxed);
-		t.responses_3xx += atomic_load_explicit(&rl->responses[3], memory_order_relaxed);
-		t.responses_4xx += atomic_load_explicit(&rl->responses[4], memory_order_relaxed);
-		t.responses_5xx += atomic_load_explicit(&rl->responses[5], memory_order_relaxed);
-		t.body_bytes_in += atomic_load_explicit(&rl->bytes_in, memory_order_relaxed);
-		t.body_bytes_out += atomic_load_explicit(&rl->bytes_out, memory_order_relaxed);
 	}
 	*ret = t;
 }

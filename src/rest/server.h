@@ -46,15 +46,12 @@ struct rest_config {
 	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
-	const char *challenge_authority;	 /* authorization_uri of the 401 challenge; NULL = the public cloud's */
 	unsigned loops;				 /* 0 = one per core */
 	unsigned workers;			 /* 0 = as many as cores, at least 2 */
 	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
-	bool development;			 /* shown in /health; no rule of the protocol depends on it */
 	bool versioning;			 /* blob versioning, for every account */
 	uint32_t container_retention_days;	 /* deleted containers can be restored for so long; 0 = not at all */
-	bool public_access_off; /* account switch: anonymous reads answer 409 PublicAccessNotPermitted */
-	bool debug_signatures;	/* log strings to sign of refused requests (never keys or signatures) */
+	bool debug_signatures; /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;
 };
 
@@ -78,7 +75,6 @@ struct rest_server {
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
 			   REST_CORS_SERVICES]; /* rest/cors.c: what is remembered per account and service */
-	atomic_uint_least64_t accepted;		/* written by loop 0 */
 };
 
 /* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad
@@ -94,10 +90,7 @@ const struct auth_account *rest_server_account(const struct rest_server *, struc
 
 struct rest_stats {
 	uint64_t connections; /* open now */
-	uint64_t accepted;    /* since the start */
 	uint64_t requests;
-	uint64_t responses_2xx, responses_3xx, responses_4xx, responses_5xx;
-	uint64_t body_bytes_in, body_bytes_out;
 };
 void rest_server_stats(struct rest_server *, struct rest_stats *ret);
 

@@ -3,14 +3,15 @@
 
 #include "base/limits.h"
 #include "base/rng.h"
+#include "wire/base64.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_BYTES = 64, KEY_BYTES_MAX = 1024, KEY_TEXT_BYTES = 4 * ((KEY_BYTES + 2) / 3) + 1 };
+enum { KEY_BYTES = 64, KEY_BYTES_MAX = 1024, KEY_TEXT_BYTES = BASE64_BYTES(KEY_BYTES) + 1 };
 
 static bool name_valid(struct slice name)
 {
@@ -22,26 +23,9 @@ static bool name_valid(struct slice name)
 	return true;
 }
 
-/* Strict: whole groups of four, padding at the end only. */
 static bool key_decode(struct arena *arena, struct slice text, struct slice *ret)
 {
-	unsigned char raw[KEY_BYTES_MAX];
-	size_t padding = 0;
-	if (text.len == 0 || text.len % 4 || text.len / 4 * 3 > sizeof raw)
-		return false;
-	while (padding < 2 && text.ptr[text.len - 1 - padding] == '=')
-		padding++;
-	for (size_t i = 0; i < text.len - padding; i++) {
-		char c = text.ptr[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-		      c == '/'))
-			return false;
-	}
-	int n = EVP_DecodeBlock(raw, (const unsigned char *)text.ptr, (int)text.len);
-	if (n < 0)
-		return false;
-	*ret = arena_dup(arena, slice_make(raw, (size_t)n - padding));
-	return slice_is_set(*ret);
+	return text.len && base64_decode(text, arena, ret) == ERR_OK && ret->len <= KEY_BYTES_MAX;
 }
 
 static bool account_add(struct accounts *a, struct slice row, const char *source, struct buf *error)
@@ -126,7 +110,8 @@ static void key_make(char *text)
 	struct rng rng;
 	rng_init_system(&rng);
 	rng_bytes(&rng, raw, sizeof raw);
-	EVP_EncodeBlock((unsigned char *)text, raw, sizeof raw);
+	base64_encode_to(text, slice_make(raw, sizeof raw));
+	text[KEY_TEXT_BYTES - 1] = 0;
 	explicit_bzero(raw, sizeof raw);
 	explicit_bzero(&rng, sizeof rng);
 }

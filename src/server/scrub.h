@@ -42,7 +42,6 @@ struct scrub {
 
 	bool terminal;
 	uint64_t begun_ns, shown_ns, work_total;
-	int shown_percent;
 };
 
 /* Words for s->partition. */

@@ -194,8 +194,6 @@ void scrub_damage_say(struct scrub *s, struct slice key, const char *what, enum 
 }
 
 struct holders_call {
-	struct scrub *scrub;
-	uint64_t content;
 	char tag;
 	struct slice from;
 	struct rows rows;
@@ -229,7 +227,7 @@ static size_t holders_say(struct scrub *s, uint64_t content, char tag, const cha
 	key_tag(&next, tag);
 	while (more && named < HOLDERS_NAMED) {
 		struct arena arena;
-		struct holders_call call = { .scrub = s, .content = content, .tag = tag, .from = key_slice(&next) };
+		struct holders_call call = { .tag = tag, .from = key_slice(&next) };
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 		more = store_read(s->store, s->partition, holders_apply, &call, &arena) == ERR_OK;
 		for (size_t i = 0; more && i < call.rows.count; i++) {
@@ -274,7 +272,6 @@ void scrub_progress_begin(struct scrub *s)
 	s->work_total = engine_rocks_estimate_rows(engine) + stats.extent_bytes_live / WORK_BYTES + 1;
 	s->begun_ns = base_monotonic_ns();
 	s->shown_ns = s->begun_ns;
-	s->shown_percent = -1;
 }
 
 void scrub_progress(struct scrub *s, bool end)
@@ -290,7 +287,6 @@ void scrub_progress(struct scrub *s, bool end)
 		      : work >= s->work_total ? 1
 					      : seconds * (double)(s->work_total - work) / (double)work;
 	s->shown_ns = now;
-	s->shown_percent = percent;
 	if (s->terminal)
 		fprintf(stderr, "\r[%-40.*s] %3d%%, %.0f s left, %llu rows, %.1f MiB in extents, %llu damaged\033[K%s",
 			percent * 2 / 5, bar, percent, left, (unsigned long long)s->rows,

@@ -184,7 +184,6 @@ static bool house_build(struct house *h, struct buf *error)
 		.bearer = h->bearer,
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
-		.development = !c->production,
 		.debug_signatures = c->debug[0],
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)

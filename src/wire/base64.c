@@ -123,16 +123,3 @@ bool base64_decode_exact(struct slice text, void *dst, size_t len)
 {
 	return strip_padding(&text) && unpadded_bytes(text.len) == len && decode_unpadded(text, values, dst);
 }
-
-bool base64_decoded_bytes(struct slice text, size_t *ret_bytes)
-{
-	if (!strip_padding(&text) || text.len % 4 == 1)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
-		if (c >= 128 || values[c] == NOT_BASE64)
-			return false;
-	}
-	*ret_bytes = unpadded_bytes(text.len);
-	return true;
-}

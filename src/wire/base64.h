@@ -19,7 +19,5 @@ enum err base64_decode(struct slice text, struct arena *, struct slice *ret) MUS
 enum err base64url_decode(struct slice text, struct arena *, struct slice *ret) MUST_CHECK;
 /* Decodes into dst if the result has exactly `len` bytes; false (dst undefined) if not. */
 bool base64_decode_exact(struct slice text, void *dst, size_t len);
-/* Well-formed, and how many bytes it stands for. */
-bool base64_decoded_bytes(struct slice text, size_t *ret_bytes);
 
 #endif

@@ -14,21 +14,11 @@ const unsigned char wire_chars[256] = {
 };
 /* clang-format on */
 
-static uint64_t load_le64(const char *p)
-{
-	uint64_t v;
-	memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 const char *char_find_control(const char *p, const char *end)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
 	for (; end - p >= 8; p += 8) {
-		uint64_t x = load_le64(p), del = x ^ (ones * 0x7f);
+		uint64_t x = char_load_le64(p), del = x ^ (ones * 0x7f);
 		uint64_t hit = (((x - ones * 0x20) & ~x) | ((del - ones) & ~del)) & highs;
 		if (hit)
 			return p + (__builtin_ctzll(hit) >> 3);
@@ -64,24 +54,11 @@ size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret)
 	return n;
 }
 
-size_t char_utf8_encode(uint32_t c, char *dst)
-{
-	if (c < 0x80) {
-		dst[0] = (char)c;
-		return 1;
-	}
-	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	for (size_t i = n; i-- > 1; c >>= 6)
-		dst[i] = (char)(0x80 | (c & 0x3f));
-	dst[0] = (char)((0xf00u >> n) | c);
-	return n;
-}
-
 bool char_utf8_valid(struct slice s)
 {
 	const char *p = s.ptr, *end = s.ptr + s.len;
 	while (p < end) {
-		if (end - p >= 8 && !(load_le64(p) & UINT64_C(0x8080808080808080)) && !memchr(p, 0, 8)) {
+		if (end - p >= 8 && !(char_load_le64(p) & UINT64_C(0x8080808080808080)) && !memchr(p, 0, 8)) {
 			p += 8;
 			continue;
 		}

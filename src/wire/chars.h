@@ -43,6 +43,17 @@ static inline bool char_digits(const char *p, size_t count, unsigned *ret)
 	return true;
 }
 
+/* Eight bytes as a number, the first one lowest. */
+static inline uint64_t char_load_le64(const void *p)
+{
+	uint64_t v;
+	memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
 /* The first byte below 0x20 or equal to 0x7f at or behind p, or end. Eight at a time: the lowest byte that the borrow
  * trick flags is exact, only those above it may be flagged by mistake. */
 const char *char_find_control(const char *p, const char *end);
@@ -50,7 +61,5 @@ const char *char_find_control(const char *p, const char *end);
 bool char_utf8_valid(struct slice s);
 /* Decodes one character at p; 0 bytes if it is malformed. */
 size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret);
-/* Writes 1..4 bytes. */
-size_t char_utf8_encode(uint32_t c, char *dst);
 
 #endif

@@ -8,27 +8,18 @@
  * the factors are x^(D+63) mod P for L and x^(D-1) mod P for H, reflected. */
 #include "wire/hash.h"
 
+#include "wire/chars.h"
 #include "wire/crc64_table.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-static uint64_t load_le64(const unsigned char *p)
-{
-	uint64_t v;
-	memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 /* Without the inversion at start and end. */
 static uint64_t crc64_tables(uint64_t crc, const unsigned char *p, size_t len)
 {
 	for (; len >= 8; p += 8, len -= 8) {
-		crc ^= load_le64(p);
+		crc ^= char_load_le64(p);
 		crc = crc64_table[7][crc & 255] ^ crc64_table[6][crc >> 8 & 255] ^ crc64_table[5][crc >> 16 & 255] ^
 		      crc64_table[4][crc >> 24 & 255] ^ crc64_table[3][crc >> 32 & 255] ^
 		      crc64_table[2][crc >> 40 & 255] ^ crc64_table[1][crc >> 48 & 255] ^ crc64_table[0][crc >> 56];

@@ -153,13 +153,6 @@ void date_put_iso(struct buf *out, uint64_t ticks)
 	out->len += DATE_ISO_BYTES;
 }
 
-void date_put_iso_short(struct buf *out, uint64_t ticks)
-{
-	char *p = buf_reserve(out, DATE_ISO_BYTES);
-	if (p)
-		out->len += date_format_iso_short(ticks, p);
-}
-
 /* hh:mm or hh:mm:ss */
 static bool parse_time(const char *p, bool seconds, struct date_civil *c)
 {
@@ -207,12 +200,10 @@ static bool parse_fraction(struct slice *rest, unsigned *ret)
 }
 
 /* Z, +hh:mm, -hh:mm; the minutes to take off. */
-static bool parse_zone(struct slice zone, bool optional, int *ret_minutes)
+static bool parse_zone(struct slice zone, int *ret_minutes)
 {
 	unsigned hours, minutes;
 	*ret_minutes = 0;
-	if (zone.len == 0)
-		return optional;
 	if (zone.len == 1)
 		return zone.ptr[0] == 'Z' || zone.ptr[0] == 'z';
 	if (zone.len != 6 || (zone.ptr[0] != '+' && zone.ptr[0] != '-') || !char_digits(zone.ptr + 1, 2, &hours) ||
@@ -223,7 +214,7 @@ static bool parse_zone(struct slice zone, bool optional, int *ret_minutes)
 	return true;
 }
 
-static bool parse_iso(struct slice text, bool zone_optional, uint64_t *ret)
+bool date_parse_iso(struct slice text, uint64_t *ret)
 {
 	const char *p = text.ptr;
 	struct date_civil c = { 0 };
@@ -243,7 +234,7 @@ static bool parse_iso(struct slice text, bool zone_optional, uint64_t *ret)
 			if (!parse_fraction(&rest, &c.fraction_ticks))
 				return false;
 		}
-		if (!parse_zone(rest, zone_optional, &zone_minutes))
+		if (!parse_zone(rest, &zone_minutes))
 			return false;
 	}
 	if (!date_civil_ticks(&c, &ticks))
@@ -253,14 +244,4 @@ static bool parse_iso(struct slice text, bool zone_optional, uint64_t *ret)
 		return false;
 	*ret = (uint64_t)shifted;
 	return true;
-}
-
-bool date_parse_iso(struct slice text, uint64_t *ret)
-{
-	return parse_iso(text, false, ret);
-}
-
-bool date_parse_iso_utc(struct slice text, uint64_t *ret)
-{
-	return parse_iso(text, true, ret);
 }

@@ -29,13 +29,10 @@ void date_format_iso(uint64_t ticks, char dst[DATE_ISO_BYTES]);
 size_t date_format_iso_short(uint64_t ticks, char dst[DATE_ISO_BYTES]);
 void date_put_rfc1123(struct buf *, uint64_t ticks);
 void date_put_iso(struct buf *, uint64_t ticks);
-void date_put_iso_short(struct buf *, uint64_t ticks);
 
 /* Exactly the form above, English names, the right weekday. */
 bool date_parse_rfc1123(struct slice text, uint64_t *ret);
 /* YYYY-MM-DD, YYYY-MM-DDThh:mmTZD, YYYY-MM-DDThh:mm:ss[.f{1,7}]TZD; TZD is Z, +hh:mm or -hh:mm, at most 14 hours. */
 bool date_parse_iso(struct slice text, uint64_t *ret);
-/* As date_parse_iso; a time without TZD is taken as UTC (Edm.DateTime). */
-bool date_parse_iso_utc(struct slice text, uint64_t *ret);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "wire/chars.h"
-#include "wire/date.h"
 
 enum { ETAG_DIGITS = 15 };
 
@@ -22,13 +21,6 @@ void etag_put(struct buf *out, uint64_t etag)
 	char text[ETAG_BYTES];
 	etag_format(etag, text);
 	buf_put(out, slice_make(text, sizeof text));
-}
-
-void etag_put_unquoted(struct buf *out, uint64_t etag)
-{
-	char text[ETAG_BYTES];
-	etag_format(etag, text);
-	buf_put(out, slice_make(text + 1, sizeof text - 2));
 }
 
 bool etag_parse(struct slice text, uint64_t *ret)
@@ -100,46 +92,4 @@ enum err etag_parse_list(struct slice header, struct arena *arena, struct etag_l
 	list.etags = etags;
 	*ret = list;
 	return ERR_OK;
-}
-
-bool etag_list_has(const struct etag_list *list, uint64_t etag)
-{
-	if (list->any)
-		return true;
-	for (size_t i = 0; i < list->count; i++)
-		if (list->etags[i] == etag)
-			return true;
-	return false;
-}
-
-void etag_put_table(struct buf *out, uint64_t ticks)
-{
-	char iso[DATE_ISO_BYTES];
-	size_t len = date_format_iso_short(ticks, iso);
-	BUF_PUT(out, "W/\"datetime'");
-	buf_put(out, slice_make(iso, 13));
-	BUF_PUT(out, "%3A");
-	buf_put(out, slice_make(iso + 14, 2));
-	BUF_PUT(out, "%3A");
-	buf_put(out, slice_make(iso + 17, len - 17));
-	BUF_PUT(out, "'\"");
-}
-
-bool etag_parse_table(struct slice text, uint64_t *ret)
-{
-	struct slice front = SLICE("W/\"datetime'"), back = SLICE("'\"");
-	if (text.len <= front.len + back.len || !slice_has_prefix(text, front) ||
-	    !slice_eq(slice_from(text, text.len - back.len), back))
-		return false;
-	struct slice body = slice_make(text.ptr + front.len, text.len - front.len - back.len);
-	char iso[DATE_ISO_BYTES];
-	size_t len = 0;
-	while (body.len) {
-		bool escaped = slice_has_prefix_nocase(body, SLICE("%3A"));
-		if (len == sizeof iso)
-			return false;
-		iso[len++] = escaped ? ':' : body.ptr[0];
-		body = slice_from(body, escaped ? 3 : 1);
-	}
-	return date_parse_iso(slice_make(iso, len), ret);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * JSON as tables and tokens need it.
  *
- * The writer appends to a buf and sets the commas itself. Strings are escaped; malformed UTF-8 becomes U+FFFD. Doubles
- * are written in the shortest form that reads back the same and always look like a double (5.0, 1e+20); those that are
- * no numbers as the strings "NaN", "Infinity", "-Infinity".
+ * Written are values alone. Strings are escaped; malformed UTF-8 becomes U+FFFD. Doubles are written in the shortest
+ * form that reads back the same and always look like a double (5.0, 1e+20); those that are no numbers as the strings
+ * "NaN", "Infinity", "-Infinity".
  *
  * The reader gives a tree whose slices point into the document or the arena. Refused: malformed UTF-8, halves of
  * surrogate pairs, trailing text, comments, nesting deeper than asked for, more than LIMIT_JSON_VALUES values. A byte
@@ -15,33 +15,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writer */
-struct json_out {
-	struct buf *buf;
-	bool comma; /* before the next name or element */
-};
-static inline struct json_out json_out_make(struct buf *buf)
-{
-	return (struct json_out){ buf, false };
-}
-void json_object_begin(struct json_out *);
-void json_object_end(struct json_out *);
-void json_array_begin(struct json_out *);
-void json_array_end(struct json_out *);
-void json_name(struct json_out *, struct slice name);
-void json_string(struct json_out *, struct slice text);
-void json_i64(struct json_out *, int64_t v);
-void json_u64(struct json_out *, uint64_t v);
-void json_double(struct json_out *, double v);
-void json_bool(struct json_out *, bool v);
-void json_null(struct json_out *);
-void json_raw(struct json_out *, struct slice json); /* a value that is JSON already */
-/* Without any state: a quoted string, what stands between its quotes, and a double as json_double writes it. */
-void json_put_string(struct buf *, struct slice text);
+/* What stands between the quotes of a string; and a double. */
 void json_put_text(struct buf *, struct slice text);
 void json_put_double(struct buf *, double v);
 
-/* Reader */
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
 
 struct json_node {

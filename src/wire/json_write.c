@@ -4,89 +4,6 @@
 #include "wire/chars.h"
 #include "wire/json.h"
 
-static void before_value(struct json_out *out)
-{
-	if (out->comma)
-		buf_put_byte(out->buf, ',');
-	out->comma = true;
-}
-
-void json_object_begin(struct json_out *out)
-{
-	before_value(out);
-	buf_put_byte(out->buf, '{');
-	out->comma = false;
-}
-
-void json_object_end(struct json_out *out)
-{
-	buf_put_byte(out->buf, '}');
-	out->comma = true;
-}
-
-void json_array_begin(struct json_out *out)
-{
-	before_value(out);
-	buf_put_byte(out->buf, '[');
-	out->comma = false;
-}
-
-void json_array_end(struct json_out *out)
-{
-	buf_put_byte(out->buf, ']');
-	out->comma = true;
-}
-
-void json_name(struct json_out *out, struct slice name)
-{
-	before_value(out);
-	json_put_string(out->buf, name);
-	buf_put_byte(out->buf, ':');
-	out->comma = false;
-}
-
-void json_string(struct json_out *out, struct slice text)
-{
-	before_value(out);
-	json_put_string(out->buf, text);
-}
-
-void json_i64(struct json_out *out, int64_t v)
-{
-	before_value(out);
-	if (v < 0)
-		buf_put_byte(out->buf, '-');
-	buf_put_u64_dec(out->buf, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
-void json_u64(struct json_out *out, uint64_t v)
-{
-	before_value(out);
-	buf_put_u64_dec(out->buf, v);
-}
-
-void json_double(struct json_out *out, double v)
-{
-	before_value(out);
-	json_put_double(out->buf, v);
-}
-
-void json_bool(struct json_out *out, bool v)
-{
-	json_raw(out, v ? SLICE("true") : SLICE("false"));
-}
-
-void json_null(struct json_out *out)
-{
-	json_raw(out, SLICE("null"));
-}
-
-void json_raw(struct json_out *out, struct slice json)
-{
-	before_value(out);
-	buf_put(out->buf, json);
-}
-
 /* Printable ASCII but the quote and the backslash. */
 static size_t plain_run(struct slice s)
 {
@@ -125,13 +42,6 @@ void json_put_text(struct buf *out, struct slice s)
 		if (s.len)
 			s = slice_from(s, put_special(out, s));
 	}
-}
-
-void json_put_string(struct buf *out, struct slice s)
-{
-	buf_put_byte(out, '"');
-	json_put_text(out, s);
-	buf_put_byte(out, '"');
 }
 
 void json_put_double(struct buf *out, double v)

@@ -53,13 +53,3 @@ struct range range_parse_either(struct slice x_ms_range, struct slice range)
 {
 	return range_parse(slice_is_set(x_ms_range) ? x_ms_range : range);
 }
-
-bool range_clip(const struct range *r, uint64_t size, uint64_t *ret_offset, uint64_t *ret_length)
-{
-	if (r->first >= size)
-		return false;
-	uint64_t last = r->last < size - 1 ? r->last : size - 1;
-	*ret_offset = r->first;
-	*ret_length = last - r->first + 1;
-	return true;
-}

@@ -23,7 +23,5 @@ struct range {
 struct range range_parse(struct slice header);
 /* x-ms-range wins over Range. */
 struct range range_parse_either(struct slice x_ms_range, struct slice range);
-/* The part of `size` bytes that an open or closed range covers; false: nothing (416). */
-bool range_clip(const struct range *, uint64_t size, uint64_t *ret_offset, uint64_t *ret_length);
 
 #endif

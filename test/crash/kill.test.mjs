@@ -11,24 +11,12 @@ import { after, before, test } from 'node:test';
 import { scaled, startServer } from '../lib/server.mjs';
 import { Client, RawConnection } from '../lib/http.mjs';
 import { expectStatus, md5 } from '../lib/assert.mjs';
+import { random } from './random.mjs';
 
 const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? scaled(20, 3));
 const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const CLIENTS = 16;
 const KEYS_PER_CLIENT = 8;
-
-// Small, seeded, good enough to choose sizes and moments.
-function random(seed) {
-	let x = seed >>> 0 || 1;
-	return (bound) => {
-		x ^= x << 13;
-		x >>>= 0;
-		x ^= x >>> 17;
-		x ^= x << 5;
-		x >>>= 0;
-		return x % bound;
-	};
-}
 
 let server, client;
 before(async () => {

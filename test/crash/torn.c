@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILL_MAX = 40000, KEYS = 23, SECTOR = 512, TOGETHER = 4, FILES_MAX = 512, PARTITION_COUNT = 1 };
+enum { FILL_MAX = 40000, KEYS = 23, SECTOR = 512, TOGETHER = 4, FILES_MAX = 512 };
 #define PARTITION                                                                                                      \
 	SLICE("torn\x01"                                                                                               \
 	      "cx")

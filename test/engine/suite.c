@@ -3,11 +3,9 @@
  * `conformance --work NAME DIR WORK FD` is the process that a power cut of an engine on disk kills. */
 #include "suite.h"
 
-#include "engine/mem/mem.h"
-#ifdef HAVE_ROCKS
 #include "base/buf.h"
+#include "engine/mem/mem.h"
 #include "engine/rocks/rocks.h"
-#endif
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -64,7 +62,6 @@ static void mem_corrupt(struct fixture *f, const struct extent_ref *ref, struct 
 	assert_true(engine_mem_corrupt_extent(f->engine, ref, offset));
 }
 
-#ifdef HAVE_ROCKS
 static struct engine *rocks_open_dir(const char *dir)
 {
 	struct engine *e = NULL;
@@ -184,18 +181,10 @@ void suite_kill_during(struct fixture *f, const char *work, const _Atomic uint64
 	work_expect_killed(pid);
 	f->engine = rocks_open(f);
 }
-#else
-void suite_kill_during(struct fixture *f, const char *work, const _Atomic uint64_t *progress, unsigned delay_us)
-{
-	fail_msg("%s has no other process", f->kind->name);
-}
-#endif
 
 static const struct kind kinds[] = {
 	{ "mem", mem_open, mem_crash_after, mem_reopen, mem_corrupt, false },
-#ifdef HAVE_ROCKS
 	{ "rocks", rocks_open, rocks_crash_after, rocks_reopen, rocks_corrupt, true },
-#endif
 };
 static const struct kind *kind;
 
@@ -413,12 +402,10 @@ static int run(const char *name, const struct CMUnitTest *tests, size_t count)
 
 int main(int argc, char **argv)
 {
-#ifdef HAVE_ROCKS
 	if (argc == 5 && strcmp(argv[1], "--work") == 0) {
 		argv[0] = argv[1];
 		return work_main(argv);
 	}
-#endif
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (argc >= 2 && strcmp(kinds[i].name, argv[1]) == 0)
 			kind = &kinds[i];

@@ -15,21 +15,14 @@ static void check_dates(struct slice s, struct buf *b)
 		date_put_rfc1123(b, t);
 		CHECK(slice_eq(buf_slice(b), s));
 	}
-	if (date_parse_iso_utc(s, &t)) {
+	if (date_parse_iso(s, &t)) {
 		CHECK(t <= DATE_TICKS_MAX);
 		buf_clear(b);
 		date_put_iso(b, t);
 		CHECK(date_parse_iso(buf_slice(b), &back) && back == t);
-		buf_clear(b);
-		date_put_iso_short(b, t);
-		CHECK(date_parse_iso(buf_slice(b), &back) && back == t);
-	} else {
-		CHECK(!date_parse_iso(s, &t));
-	}
-	if (etag_parse_table(s, &t)) {
-		buf_clear(b);
-		etag_put_table(b, t);
-		CHECK(etag_parse_table(buf_slice(b), &back) && back == t);
+		char brief[DATE_ISO_BYTES];
+		size_t n = date_format_iso_short(t, brief);
+		CHECK(date_parse_iso(slice_make(brief, n), &back) && back == t);
 	}
 }
 
@@ -51,7 +44,6 @@ static void check_etags(struct slice s, struct buf *b, struct arena *arena)
 		if (i)
 			BUF_PUT(b, " , ");
 		etag_put(b, l.etags[i]);
-		CHECK(etag_list_has(&l, l.etags[i]));
 	}
 	if (l.count)
 		CHECK(etag_parse_list(buf_slice(b), arena, &again) == ERR_OK && again.count == l.count &&
@@ -61,18 +53,9 @@ static void check_etags(struct slice s, struct buf *b, struct arena *arena)
 static void check_range(struct slice s, struct buf *b)
 {
 	struct range r = range_parse(s);
-	uint64_t sizes[] = { 0, 1, 512, UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX };
 	if (r.kind < RANGE_OPEN)
 		return;
 	CHECK(r.first <= r.last);
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		uint64_t offset, length;
-		bool some = range_clip(&r, sizes[i], &offset, &length);
-		CHECK(some == (r.first < sizes[i]));
-		if (some)
-			CHECK(offset == r.first && length > 0 && length <= sizes[i] - offset &&
-			      length - 1 <= r.last - r.first);
-	}
 	buf_clear(b);
 	BUF_PUT(b, "bytes=");
 	buf_put_u64_dec(b, r.first);

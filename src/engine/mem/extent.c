@@ -65,7 +65,6 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 		x->id = mem->extent_next_id++;
 		x->place = x->id * 7919; /* anything a caller could not guess from the id by accident */
 		x->length_bytes = (uint32_t)w->len;
-		x->crc_count = chunks;
 		x->bytes = w->bytes;
 		w->bytes = NULL;
 		for (uint32_t i = 0; i < chunks; i++)
@@ -106,7 +105,7 @@ static size_t extent_index(const struct mem *mem, uint64_t id)
 	return lo;
 }
 
-struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *ref)
+static struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *ref)
 {
 	size_t i = extent_index(mem, ref->id);
 	struct extent *x = i < mem->extent_count ? mem->extents[i] : NULL;

@@ -71,10 +71,8 @@ void mem_late_flush(struct mem *mem, bool happens)
 	if (!g)
 		return;
 	mem->late = NULL;
-	if (happens && reads_hold(mem, g)) {
+	if (happens && reads_hold(mem, g))
 		group_apply(mem, g);
-		mem->counts.late_applied++;
-	}
 	group_free(g);
 }
 
@@ -241,10 +239,8 @@ static enum outcome commit_locked(struct mem *mem, struct engine_group *g, bool 
 		return OUTCOME_FAILED;
 	if (mem->failed || (f->fail_after_commits && mem->counts.commits + 1 >= f->fail_after_commits))
 		return commit_failed(mem, g);
-	if (mem_chance(mem, f->no_space_permille)) {
-		mem->counts.no_space++;
+	if (mem_chance(mem, f->no_space_permille))
 		return OUTCOME_NO_SPACE;
-	}
 	if (!reads_hold(mem, g)) {
 		mem->counts.conflicts++;
 		return OUTCOME_CONFLICT;

@@ -54,8 +54,7 @@ void engine_mem_interfere(struct engine *, void (*interfere)(void *arg, enum mem
 bool engine_mem_corrupt_extent(struct engine *, const struct extent_ref *, uint32_t offset);
 
 struct mem_counts {
-	uint64_t commits, conflicts, conflicts_injected, unknown_happened, unknown_lost, unknown_late, late_applied,
-		no_space;
+	uint64_t commits, conflicts, conflicts_injected, unknown_happened, unknown_lost, unknown_late;
 	uint64_t rows, versions, snapshots, pins, extents;
 };
 void engine_mem_counts(struct engine *, struct mem_counts *ret);

@@ -62,7 +62,6 @@ void versions_free(struct version *);
 struct extent {
 	uint64_t id, place;
 	uint32_t length_bytes;
-	uint32_t crc_count;
 	uint64_t published_commit; /* 0: not yet */
 	uint64_t retired_commit;   /* 0: alive */
 	uint64_t retired_event;	   /* orders retirement against pins */
@@ -179,7 +178,6 @@ enum err mem_extent_read(struct engine *, const struct extent_ref *, uint32_t of
 uint64_t mem_pin(struct engine *);
 void mem_unpin(struct engine *, uint64_t pin);
 enum err mem_reclaim(struct engine *, bool *ret_more);
-struct extent *mem_extent_find(struct mem *, const struct extent_ref *);
 void mem_extent_apply(struct mem *, const struct write *, uint64_t commit);
 void mem_extents_crash(struct mem *);
 void mem_extents_fini(struct mem *);

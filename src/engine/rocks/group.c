@@ -159,7 +159,7 @@ enum err rocks_group_accept(struct engine_group *g, struct slice partition, cons
 
 /* ---- commit ---- */
 
-uint64_t rocks_reserve(struct rocks *r)
+static uint64_t rocks_reserve(struct rocks *r)
 {
 	uint64_t now = base_monotonic_ns();
 	if (now - atomic_load_explicit(&r->compaction_looked_ns, memory_order_relaxed) > LOOK_EVERY_NS) {

@@ -18,7 +18,8 @@ void journal_file_name(char name[JOURNAL_NAME_BYTES], size_t i)
 	snprintf(name, JOURNAL_NAME_BYTES, "%zu", i);
 }
 
-int journal_file_open(struct journal *j, size_t i, int flags)
+/* Past the page cache if that is possible. -1 and errno. */
+static int journal_file_open(struct journal *j, size_t i, int flags)
 {
 	char name[JOURNAL_NAME_BYTES];
 	journal_file_name(name, i);

@@ -56,8 +56,6 @@ static inline size_t journal_record_bytes(size_t batch_bytes)
 }
 
 void journal_file_name(char name[JOURNAL_NAME_BYTES], size_t i);
-/* Past the page cache if that is possible. -1 and errno. */
-int journal_file_open(struct journal *, size_t i, int flags);
 
 /* journal_read.c */
 void journal_header_encode(char block[JOURNAL_BLOCK_BYTES], const struct journal_header *);

@@ -245,8 +245,7 @@ static void database_options(struct opening *o, rocksdb_options_t *p)
 static void set_options(struct opening *o)
 {
 	struct rocks *r = o->r;
-	size_t cache = o->options->block_cache_bytes ? o->options->block_cache_bytes : BLOCK_CACHE_BYTES;
-	r->cache = rocksdb_cache_create_lru(cache);
+	r->cache = rocksdb_cache_create_lru(BLOCK_CACHE_BYTES);
 	for (int i = 0; i < FAMILIES; i++)
 		r->options[i] = family_options(o, i);
 	database_options(o, r->options[FAMILY_ROWS]);

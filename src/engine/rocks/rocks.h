@@ -15,10 +15,9 @@
 
 struct rocks_options {
 	const char *dir;
-	bool create;		  /* make the directory and an empty store if there is none */
-	size_t block_cache_bytes; /* 0 = default */
-	uint64_t reserve_bytes;	  /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
-	bool buffered;		  /* extents through the page cache, not O_DIRECT (measurements) */
+	bool create;		/* make the directory and an empty store if there is none */
+	uint64_t reserve_bytes; /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
+	bool buffered;		/* extents through the page cache, not O_DIRECT (measurements) */
 };
 
 /* On error *ret_message says what is wrong and what to do (one line). ERR_BUSY: another server has the directory;

@@ -142,7 +142,6 @@ enum err rocks_group_scan(struct engine_group *, struct slice partition, const s
 enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome rocks_group_commit(struct engine_group *);
 void rocks_group_abort(struct engine_group *);
-uint64_t rocks_reserve(struct rocks *);
 /* Free disk space, and whether it holds so many bytes besides the reserve. */
 bool rocks_has_space(struct rocks *, uint64_t more_bytes, uint64_t *ret_free_bytes);
 

@@ -74,6 +74,16 @@ static size_t find_run(const uint64_t *map, size_t from, size_t end, size_t coun
 
 /* ---- files and regions ---- */
 
+static void file_close(struct segment_file *f)
+{
+	if (!f)
+		return;
+	if (f->direct_fd >= 0)
+		close(f->direct_fd);
+	close(f->fd);
+	free(f);
+}
+
 static enum err file_open(struct segments *s, uint32_t number, bool create, struct segment_file **ret)
 {
 	char name[32];
@@ -97,16 +107,6 @@ static enum err file_open(struct segments *s, uint32_t number, bool create, stru
 	}
 	*ret = f;
 	return ERR_OK;
-}
-
-void file_close(struct segment_file *f)
-{
-	if (!f)
-		return;
-	if (f->direct_fd >= 0)
-		close(f->direct_fd);
-	close(f->fd);
-	free(f);
 }
 
 static enum err region_add(struct segments *s, size_t grown_blocks)
@@ -194,11 +194,6 @@ void segments_close(struct segments *s)
 	free(s->file);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-}
-
-size_t segments_region_count(struct segments *s)
-{
-	return s->region_count;
 }
 
 enum err segments_restore(struct segments *s, uint32_t region, const unsigned char *bitmap)

@@ -35,7 +35,6 @@ struct segments_options {
 
 enum err segments_open(const struct segments_options *, struct segments **ret) MUST_CHECK;
 void segments_close(struct segments *); /* accepts NULL */
-size_t segments_region_count(struct segments *);
 /* At open: what the database says is published in a region. ERR_CORRUPT if there is no such region. */
 enum err segments_restore(struct segments *, uint32_t region, const unsigned char *bitmap) MUST_CHECK;
 /* After that, before the first writer. */

@@ -49,7 +49,6 @@ struct segments {
 	atomic_uint_fast64_t published_blocks, bytes_written, syncs;
 };
 
-void file_close(struct segment_file *); /* accepts NULL */
 struct segment_file *segment_file_of(struct segments *, uint32_t region);
 uint64_t segment_offset(uint64_t place);
 /* Blocks of an extent of so many bytes, checksums included. */

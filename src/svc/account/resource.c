@@ -248,7 +248,7 @@ enum err resource_create_publish(struct txn *txn, void *call)
 /* --- deletion ------------------------------------------------------------------------------------------------------
  */
 
-void deleted_key(struct key *k, struct slice name, uint64_t ticks)
+static void deleted_key(struct key *k, struct slice name, uint64_t ticks)
 {
 	key_init(k);
 	key_tag(k, 'r');

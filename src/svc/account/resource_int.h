@@ -5,7 +5,6 @@
 
 #include "svc/account/resource.h"
 
-void deleted_key(struct key *, struct slice name, uint64_t ticks);
 enum err deleted_decode(struct slice value, struct arena *, struct deleted_resource *ret) MUST_CHECK;
 
 #endif

@@ -94,6 +94,8 @@ struct blob_put_call {
 	struct blob blob;
 };
 enum err blob_apply_put(struct txn *, void *call);
+/* The new state, call->blob, as far as the call says it: without content, times and lease. */
+struct blob *blob_begin(struct blob_put_call *, enum blob_type);
 
 /* --- reads --- */
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Applies on the destination of a copy: its start, its steps, its abort. */
 #include "svc/blob/copy.h"
 
 #include "svc/blob/append.h"
@@ -138,19 +139,10 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	if (exists)
 		blob_settle(&old, txn_now(txn));
 	TRY(check_destination(txn, c, exists ? &old : NULL));
-	p->blob = (struct blob){ .name = p->target.name,
-				 .type = p->type,
-				 .http = p->http,
-				 .metadata = p->metadata,
-				 .tags = p->tags,
-				 .tier = p->tier,
-				 .immutability = p->immutability,
-				 .immutable_until_ticks = p->immutable_until_ticks,
-				 .legal_hold = p->legal_hold,
-				 .block_count = c->block_count,
-				 .sealed = c->sealed,
-				 .copy = c->copy };
-	struct blob *b = &p->blob;
+	struct blob *b = blob_begin(p, p->type);
+	b->block_count = c->block_count;
+	b->sealed = c->sealed;
+	b->copy = c->copy;
 	/* Before the old state goes: a blob may be copied over itself. */
 	TRY(make_content(txn, c, b));
 	if (c->source_changed)

@@ -53,29 +53,9 @@ static enum err tally_row(const struct blob *b, void *arg, bool *go_on)
 	return ERR_OK;
 }
 
-static enum err drop_snapshots(struct txn *txn, struct blob_delete_call *c)
+static enum err drop_snapshot(struct txn *txn, struct blob *b, void *call)
 {
-	struct key from, until;
-	struct rows rows;
-	key_init(&from);
-	key_tag(&from, 'h');
-	key_str(&from, c->target.name);
-	until = from;
-	key_prefix_end(&until);
-	do {
-		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
-		TRY(txn_scan(txn, &spec, &rows));
-		for (size_t i = 0; i < rows.count; i++) {
-			struct blob b;
-			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
-			b.name = c->target.name;
-			if (b.is_snapshot && !b.deleted_ticks)
-				TRY(drop_history(txn, c, &b));
-		}
-		if (rows.more)
-			key_after(&from, rows.row[rows.count - 1].key);
-	} while (rows.more);
-	return ERR_OK;
+	return b->is_snapshot && !b->deleted_ticks ? drop_history(txn, call, b) : ERR_OK;
 }
 
 /* All live snapshots: one by one if they are few, else by a mark. There is no mark now. */
@@ -84,7 +64,7 @@ static enum err delete_snapshots(struct txn *txn, struct blob_delete_call *c, co
 	const struct blob_rules *rules = &c->target.rules;
 	size_t at_once = rules->rows_at_once ? rules->rows_at_once : HISTORY_ROWS_AT_ONCE;
 	if (t->count <= at_once && t->rows <= HISTORY_ROWS_LOOKED_AT && t->extents <= HISTORY_EXTENTS_AT_ONCE)
-		return drop_snapshots(txn, c);
+		return history_change_each(txn, c->target.name, drop_snapshot, c);
 	struct history_mark m = { .kind = rules->soft_delete ? MARK_SOFT_DELETED : MARK_DELETED,
 				  .ticks = txn_now(txn),
 				  .retention_days = rules->retention_days,

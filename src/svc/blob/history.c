@@ -170,6 +170,26 @@ enum err history_each(struct txn *txn, struct slice name, uint64_t from_ticks, h
 	return ERR_OK;
 }
 
+enum err history_change_each(struct txn *txn, struct slice name, history_change_fn *fn, void *arg)
+{
+	struct key from, until;
+	struct rows rows = { .more = true };
+	history_bounds(name, 0, &from, &until);
+	while (rows.more) {
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			struct blob b;
+			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
+			b.name = name;
+			TRY(fn(txn, &b, arg));
+		}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+	}
+	return ERR_OK;
+}
+
 static enum err sweep_row(struct txn *txn, const struct history_mark *m, struct blob *b, struct slice key)
 {
 	bool changed, there = history_mark_apply(m, b, &changed);

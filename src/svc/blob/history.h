@@ -54,5 +54,8 @@ enum err history_sweep(struct txn *, struct slice name, bool *ret_done) MUST_CHE
  * nothing of the row and writes nothing; false from *go_on ends the walk. */
 typedef enum err history_fn(const struct blob *, void *arg, bool *go_on);
 enum err history_each(struct txn *, struct slice name, uint64_t from_ticks, history_fn *, void *arg) MUST_CHECK;
+/* The same for fn that changes or deletes the row, of a name that has no mark and few rows. */
+typedef enum err history_change_fn(struct txn *, struct blob *, void *arg);
+enum err history_change_each(struct txn *, struct slice name, history_change_fn *, void *arg) MUST_CHECK;
 
 #endif

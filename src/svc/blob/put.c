@@ -29,6 +29,20 @@ static enum err make_content(struct txn *txn, struct blob_put_call *c)
 	return ERR_OK;
 }
 
+struct blob *blob_begin(struct blob_put_call *c, enum blob_type type)
+{
+	c->blob = (struct blob){ .name = c->target.name,
+				 .type = type,
+				 .http = c->http,
+				 .metadata = c->metadata,
+				 .tags = c->tags,
+				 .tier = c->tier,
+				 .immutability = c->immutability,
+				 .immutable_until_ticks = c->immutable_until_ticks,
+				 .legal_hold = c->legal_hold };
+	return &c->blob;
+}
+
 enum err blob_apply_put(struct txn *txn, void *call)
 {
 	struct blob_put_call *c = call;
@@ -44,16 +58,7 @@ enum err blob_apply_put(struct txn *txn, void *call)
 	if (exists && !c->may_overwrite)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
 
-	c->blob = (struct blob){ .name = c->target.name,
-				 .type = c->type,
-				 .http = c->http,
-				 .metadata = c->metadata,
-				 .tags = c->tags,
-				 .tier = c->tier,
-				 .immutability = c->immutability,
-				 .immutable_until_ticks = c->immutable_until_ticks,
-				 .legal_hold = c->legal_hold };
-	struct blob *b = &c->blob;
+	struct blob *b = blob_begin(c, c->type);
 	TRY(make_content(txn, c));
 	if (exists) {
 		b->lease = old.lease;

@@ -15,7 +15,7 @@
 
 enum { STAGE_RECORD_VERSION = 1 };
 
-void stage_key(struct key *k, struct slice name)
+static void stage_key(struct key *k, struct slice name)
 {
 	key_init(k);
 	key_tag(k, 'U');
@@ -71,7 +71,8 @@ static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret
 	return stage_decode(value, ret);
 }
 
-enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
+/* ERR_NOT_FOUND if none is open (or its week is over). */
+static enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
 {
 	TRY(stage_find(txn, name, ret));
 	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
@@ -247,7 +248,6 @@ struct commit {
 	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
 	bool took_committed;
-	bool took_staged;
 };
 
 /* By id; of several places of one block the one that owns its extents comes first. */
@@ -294,7 +294,6 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		const struct block *found = staged ? staged : old;
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
-		m->took_staged |= staged != NULL;
 		m->took_committed |= old != NULL;
 		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
 			return ERR_INVALID_BLOCK_LIST;
@@ -382,16 +381,7 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 		return ERR_INVALID_BLOB_TYPE;
 	if (exists && old.tier == TIER_ARCHIVE)
 		return ERR_BLOB_ARCHIVED;
-	p->blob = (struct blob){ .name = p->target.name,
-				 .type = BLOB_BLOCK,
-				 .http = p->http,
-				 .metadata = p->metadata,
-				 .tags = p->tags,
-				 .tier = p->tier,
-				 .immutability = p->immutability,
-				 .immutable_until_ticks = p->immutable_until_ticks,
-				 .legal_hold = p->legal_hold };
-	struct blob *b = &p->blob;
+	struct blob *b = blob_begin(p, BLOB_BLOCK);
 	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
 	if (exists) {
 		b->lease = old.lease;

@@ -18,9 +18,6 @@ struct stage {
 	uint64_t created_ticks;
 };
 
-/* ERR_NOT_FOUND if none is open (or its week is over). */
-enum err stage_get(struct txn *, struct slice name, struct stage *ret) MUST_CHECK;
-void stage_key(struct key *, struct slice name);
 enum err stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
 /* Ends an open staging, if there is one: its blocks are given back. */
 enum err stage_discard(struct txn *, struct slice name) MUST_CHECK;

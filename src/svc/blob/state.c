@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Applies that change what a blob is without changing its bytes, and the round that ends what time ends. */
 #include "svc/blob/state.h"
 
 #include "svc/blob/build.h"
@@ -112,29 +113,11 @@ static enum err tally_deleted(const struct blob *b, void *arg, bool *go_on)
 	return ERR_OK;
 }
 
-static enum err restore_rows(struct txn *txn, struct slice name, uint64_t base_ticks)
+static enum err restore_deleted(struct txn *txn, struct blob *b, void *base_ticks)
 {
-	struct key from, until;
-	struct rows rows;
-	key_init(&from);
-	key_tag(&from, 'h');
-	key_str(&from, name);
-	until = from;
-	key_prefix_end(&until);
-	do {
-		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
-		TRY(txn_scan(txn, &spec, &rows));
-		for (size_t i = 0; i < rows.count; i++) {
-			struct blob b;
-			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
-			b.name = name;
-			if (b.deleted_ticks && !blob_retention_over(&b, txn_now(txn)))
-				TRY(restore_row(txn, &b, b.history_ticks == base_ticks));
-		}
-		if (rows.more)
-			key_after(&from, rows.row[rows.count - 1].key);
-	} while (rows.more);
-	return ERR_OK;
+	if (!b->deleted_ticks || blob_retention_over(b, txn_now(txn)))
+		return ERR_OK;
+	return restore_row(txn, b, b->history_ticks == *(const uint64_t *)base_ticks);
 }
 
 /* The base comes back as it is; what a mark brings back are the others. */
@@ -175,8 +158,9 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	if (!d.any && e == ERR_NOT_FOUND)
 		return ERR_BLOB_NOT_FOUND;
 	uint64_t base_ticks = e == ERR_NOT_FOUND ? d.newest_ticks : 0;
-	return d.count <= at_once && d.rows <= HISTORY_ROWS_LOOKED_AT ? restore_rows(txn, c->name, base_ticks)
-								      : restore_by_mark(txn, c, base_ticks);
+	if (d.count <= at_once && d.rows <= HISTORY_ROWS_LOOKED_AT)
+		return history_change_each(txn, c->name, restore_deleted, &base_ticks);
+	return restore_by_mark(txn, c, base_ticks);
 }
 
 /* --- tiers

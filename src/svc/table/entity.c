@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-enum { RECORD_VERSION = 1, PART_HEAD_BYTES = 9 };
+enum { RECORD_VERSION = 1, ENTITY_HEAD_BYTES = 10, PART_HEAD_BYTES = 9 };
 
 void entity_key(struct key *k, struct slice partition_key, struct slice row_key)
 {
@@ -95,7 +95,9 @@ static uint64_t le64(const char *p)
 	return cursor_u64(&c);
 }
 
-enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks, struct slice *ret_piece)
+/* The first row's fixed fields; *ret_piece is what of the properties it holds. */
+static enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks,
+				   struct slice *ret_piece)
 {
 	if (record.len < ENTITY_HEAD_BYTES || record.ptr[0] != RECORD_VERSION ||
 	    (unsigned char)record.ptr[1] > ENTITY_PARTS_MAX)

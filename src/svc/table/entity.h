@@ -46,10 +46,6 @@ enum err entity_name_check(struct slice name) MUST_CHECK;
 /* Counts and sizes of a run together with its keys: ERR_TOO_MANY_PROPERTIES, ERR_ENTITY_TOO_LARGE. */
 enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice run) MUST_CHECK;
 
-/* The first row's fixed fields; *ret_piece is what of the properties it holds. */
-enum { ENTITY_HEAD_BYTES = 10 };
-enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks,
-			    struct slice *ret_piece) MUST_CHECK;
 /* All properties of the entity whose first row was read: one piece points into `record`, several are joined in the
  * arena. On one snapshot only. */
 enum err entity_read_properties(struct txn *, struct slice key, struct slice record, uint64_t *ret_ticks,

@@ -504,98 +504,118 @@ static size_t model_visible(const struct model *m, uint64_t now, uint64_t *ret_o
 	return n;
 }
 
-static void model_step(struct bench *b, struct model *m, struct rng *rng)
+static void model_put(struct bench *b, struct model *m, struct rng *rng)
+{
+	static const uint64_t ttls[] = { 60, 60, 60, 5, 600, QUEUE_TTL_NEVER };
+	if (m->count == MODEL_MAX)
+		return;
+	struct model_message *x = &m->m[m->count++];
+	uint64_t ttl = ttls[rng_below(rng, 6)];
+	uint32_t delay = rng_below(rng, 4) ? 0 : (uint32_t)rng_below(rng, 5);
+	snprintf(x->text, sizeof x->text, "t%zu", m->count);
+	x->last = put(b, x->text, delay, ttl);
+	x->live = true;
+	x->id = x->last.id;
+	x->visible = x->last.visible_ticks;
+	x->expires = ttl == QUEUE_TTL_NEVER ? UINT64_MAX : x->last.expires_ticks;
+}
+
+static void model_get(struct bench *b, struct model *m, struct rng *rng)
 {
 	uint64_t now = clock_now(&b->clock), oldest;
+	unsigned want = rng_below(rng, 2) ? 1 : (unsigned)(1 + rng_below(rng, 32));
+	/* Transactions see the clock a few ticks on: stay clear of edges by moving it whole seconds only. */
+	size_t visible = model_visible(m, now, &oldest);
+	uint32_t timeout = (uint32_t)(1 + rng_below(rng, 40));
+	struct queue_get g = get(b, want, timeout);
+	assert_int_equal(g.found, visible < want ? visible : want);
+	for (unsigned i = 0; i < g.found; i++) {
+		struct model_message *x = model_find(m, &g.message[i].id);
+		assert_non_null(x);
+		assert_true(x->visible <= now && x->expires > now);
+		assert_text(g.message[i], x->text);
+		assert_int_equal(g.message[i].dequeue_count, ++x->dequeue_count);
+		/* In order, but for the slack. */
+		if (i == 0)
+			assert_true(x->visible <= oldest + SECOND / 50);
+		x->stale = x->last;
+		x->has_stale = true;
+		x->last = g.message[i];
+		x->visible = g.message[i].visible_ticks;
+	}
+}
+
+static void model_peek(struct bench *b, struct model *m)
+{
+	uint64_t oldest;
+	struct queue_get g = peek(b, 32);
+	size_t visible = model_visible(m, clock_now(&b->clock), &oldest);
+	assert_int_equal(g.found, visible < 32 ? visible : 32);
+	for (unsigned i = 0; i < g.found; i++)
+		assert_non_null(model_find(m, &g.message[i].id));
+}
+
+static void model_update(struct bench *b, struct model_message *x, bool alive, uint32_t timeout)
+{
+	struct queue_message old = x->last;
+	enum err e = update(b, &x->last, timeout, NULL);
+	if (!alive) {
+		assert_int_equal(e, ERR_MESSAGE_NOT_FOUND);
+	} else if (e == ERR_OK) {
+		x->stale = old;
+		x->has_stale = true;
+		x->visible = x->last.visible_ticks;
+	} else {
+		assert_int_equal(e, ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE);
+		assert_true(clock_now(&b->clock) + (timeout + 1) * SECOND > x->expires);
+	}
+}
+
+/* Deletes or updates one of all messages there ever were, also with a receipt of the past. */
+static void model_change(struct bench *b, struct model *m, struct rng *rng)
+{
+	if (m->count == 0)
+		return;
+	struct model_message *x = &m->m[rng_below(rng, m->count)];
+	bool alive = x->live && x->expires > clock_now(&b->clock);
+	if (x->has_stale && rng_below(rng, 2)) {
+		assert_int_equal(delete (b, &x->stale), ERR_MESSAGE_NOT_FOUND);
+	} else if (rng_below(rng, 2)) {
+		assert_int_equal(delete (b, &x->last), alive ? ERR_OK : ERR_MESSAGE_NOT_FOUND);
+		x->live = x->live && !alive;
+	} else {
+		model_update(b, x, alive, (uint32_t)rng_below(rng, 4));
+	}
+}
+
+static void model_step(struct bench *b, struct model *m, struct rng *rng)
+{
+	bool more;
 	switch (rng_below(rng, 12)) {
 	case 0:
 	case 1:
-	case 2: {
-		if (m->count == MODEL_MAX)
-			break;
-		struct model_message *x = &m->m[m->count++];
-		static const uint64_t ttls[] = { 60, 60, 60, 5, 600, QUEUE_TTL_NEVER };
-		uint64_t ttl = ttls[rng_below(rng, 6)];
-		uint32_t delay = rng_below(rng, 4) ? 0 : (uint32_t)rng_below(rng, 5);
-		snprintf(x->text, sizeof x->text, "t%zu", m->count);
-		x->last = put(b, x->text, delay, ttl);
-		x->live = true;
-		x->id = x->last.id;
-		x->visible = x->last.visible_ticks;
-		x->expires = ttl == QUEUE_TTL_NEVER ? UINT64_MAX : x->last.expires_ticks;
+	case 2:
+		model_put(b, m, rng);
 		break;
-	}
 	case 3:
 	case 4:
-	case 5: {
-		unsigned want = rng_below(rng, 2) ? 1 : (unsigned)(1 + rng_below(rng, 32));
-		/* Transactions see the clock a few ticks on: stay clear of edges by moving it whole seconds only. */
-		size_t visible = model_visible(m, now, &oldest);
-		uint32_t timeout = (uint32_t)(1 + rng_below(rng, 40));
-		struct queue_get g = get(b, want, timeout);
-		assert_int_equal(g.found, visible < want ? visible : want);
-		for (unsigned i = 0; i < g.found; i++) {
-			struct model_message *x = model_find(m, &g.message[i].id);
-			assert_non_null(x);
-			assert_true(x->visible <= now && x->expires > now);
-			assert_text(g.message[i], x->text);
-			assert_int_equal(g.message[i].dequeue_count, ++x->dequeue_count);
-			/* In order, but for the slack. */
-			if (i == 0)
-				assert_true(x->visible <= oldest + SECOND / 50);
-			x->stale = x->last;
-			x->has_stale = true;
-			x->last = g.message[i];
-			x->visible = g.message[i].visible_ticks;
-		}
+	case 5:
+		model_get(b, m, rng);
 		break;
-	}
-	case 6: {
-		struct queue_get g = peek(b, 32);
-		size_t visible = model_visible(m, now, &oldest);
-		assert_int_equal(g.found, visible < 32 ? visible : 32);
-		for (unsigned i = 0; i < g.found; i++)
-			assert_non_null(model_find(m, &g.message[i].id));
+	case 6:
+		model_peek(b, m);
 		break;
-	}
 	case 7:
 	case 8:
-	case 9: {
-		if (m->count == 0)
-			break;
-		struct model_message *x = &m->m[rng_below(rng, m->count)];
-		if (x->has_stale && rng_below(rng, 2)) {
-			assert_int_equal(delete (b, &x->stale), ERR_MESSAGE_NOT_FOUND);
-		} else if (rng_below(rng, 2)) {
-			bool alive = x->live && x->expires > now;
-			assert_int_equal(delete (b, &x->last), alive ? ERR_OK : ERR_MESSAGE_NOT_FOUND);
-			x->live = x->live && !alive;
-		} else {
-			bool alive = x->live && x->expires > now;
-			uint32_t timeout = (uint32_t)rng_below(rng, 4);
-			struct queue_message old = x->last;
-			enum err e = update(b, &x->last, timeout, NULL);
-			if (!alive) {
-				assert_int_equal(e, ERR_MESSAGE_NOT_FOUND);
-			} else if (e == ERR_OK) {
-				x->stale = old;
-				x->has_stale = true;
-				x->visible = x->last.visible_ticks;
-			} else {
-				assert_int_equal(e, ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE);
-				assert_true(now + (timeout + 1) * SECOND > x->expires);
-			}
-		}
+	case 9:
+		model_change(b, m, rng);
 		break;
-	}
 	case 10:
 		wait_s(b, 1 + rng_below(rng, 3));
 		break;
-	case 11: {
-		bool more;
+	case 11:
 		assert_int_equal(queue_sweep(b->store, b->partition, &b->arena, &more), ERR_OK);
 		break;
-	}
 	}
 	/* Ticks given to transactions run ahead of a clock that stands still: half a second apart from every whole one.
 	 */
