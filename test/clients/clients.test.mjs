@@ -116,6 +116,8 @@ describe('az', { skip: !have('az') && 'azure-cli is not installed (tools/package
 		await az('blob', 'lease', 'release', '-c', container, '-b', 'az/small.txt', '--lease-id', lease);
 		const dir = path.join(work, 'az-down');
 		fs.mkdirSync(dir);
+		const copied = JSON.parse(await az('blob', 'copy', 'start', '-c', container, '-b', 'copied.txt', '--source-container', container, '--source-blob', 'az/small.txt'));
+		assert.equal(copied.copy_status, 'success');
 		await az('blob', 'download-batch', '-s', container, '-d', dir, '--pattern', 'az/*');
 		sameTree(path.join(dir, 'az'));
 		await az('blob', 'delete-batch', '-s', container, '--pattern', 'az/*');
