@@ -8,8 +8,7 @@
 
 #define DELEGATION_MAX_TICKS (UINT64_C(7) * 86400 * TICKS_PER_SECOND)
 
-/* --- Get Account Information
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Get Account Information ---- */
 
 static enum err parse_info(struct request *r)
 {
@@ -26,8 +25,7 @@ static enum err format_info(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get User Delegation Key
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Get User Delegation Key ---- */
 
 struct key_call {
 	struct auth_delegation delegation;

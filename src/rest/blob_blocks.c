@@ -9,8 +9,7 @@
 #include "wire/hash.h"
 #include "wire/xml.h"
 
-/* --- Put Block
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- Put Block ---- */
 
 struct block_call {
 	struct blob_put_block_call put; /* first: the apply gets this */
@@ -78,8 +77,7 @@ static enum err format_block(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Put Block List
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Put Block List ---- */
 
 struct list_call {
 	struct blob_put_block_list_call list; /* first: the apply gets this */
@@ -157,8 +155,7 @@ static enum err format_list(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Block List
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Get Block List ---- */
 
 static enum err parse_get_list(struct request *r)
 {

@@ -164,8 +164,7 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 	return ERR_OK;
 }
 
-/* --- hashes of the body
- * ------------------------------------------------------------------------------------------------ */
+/* ---- hashes of the body ---- */
 
 enum err body_refuse_structured(struct request *r)
 {
@@ -227,8 +226,7 @@ void body_checks_put_headers(struct request *r, bool md5, bool crc64)
 		response_header(r, "x-ms-content-crc64", crc64_text(r));
 }
 
-/* --- tiers, holds, encryption
- * ------------------------------------------------------------------------------------------- */
+/* ---- tiers, holds, encryption ---- */
 
 static const char *const tier_words[] = { [TIER_NONE] = "",
 					  [TIER_HOT] = "Hot",
@@ -321,8 +319,7 @@ enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 	return ERR_OK;
 }
 
-/* --- answers
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 bool container_version_parse(struct slice text, uint64_t *ret_ticks)
 {

@@ -33,8 +33,7 @@ struct copy_call {
 	bool with_blocks; /* the block list comes along */
 };
 
-/* --- what the destination takes from the source
- * ------------------------------------------------------------------------------------ */
+/* ---- what the destination takes from the source ---- */
 
 static enum err dup_pairs(struct arena *arena, const struct pairs *from, struct pairs *to)
 {
@@ -92,8 +91,7 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	return ERR_OK;
 }
 
-/* --- the ways a copy goes
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the ways a copy goes ---- */
 
 static void take_md5(struct request *r, struct copy_call *c)
 {
@@ -285,9 +283,7 @@ static enum err start_source(struct request *r)
 	return copy_source_start(r, &((struct copy_call *)r->call)->source);
 }
 
-/* --- heads
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- heads ---- */
 
 static enum err parse_tag_option(struct request *r, struct copy_call *c)
 {
@@ -397,9 +393,7 @@ static enum err format_copy(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Abort Copy Blob
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Abort Copy Blob ---- */
 
 static enum err parse_abort(struct request *r)
 {

@@ -43,8 +43,7 @@ static void put_hash_headers(struct request *r, const struct from_url *f)
 	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 }
 
-/* --- Put Block From URL
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Put Block From URL ---- */
 
 struct block_call {
 	struct blob_put_block_call put; /* first: the apply gets this */
@@ -96,8 +95,7 @@ static enum err format_block(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Append Block From URL
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Append Block From URL ---- */
 
 struct append_call {
 	struct blob_append_call append; /* first: the apply gets this */
@@ -148,8 +146,7 @@ static enum err format_append(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Put Page From URL
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Put Page From URL ---- */
 
 struct page_call {
 	struct blob_put_page_call put; /* first: the apply gets this */

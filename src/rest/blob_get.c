@@ -95,8 +95,7 @@ static enum err parse_get(struct request *r)
 	return parse_range(r, c);
 }
 
-/* --- the answer
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the answer ---- */
 
 enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 {

@@ -17,8 +17,7 @@ static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_mod
 	return ERR_OK;
 }
 
-/* --- Set Blob Properties
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Set Blob Properties ---- */
 
 static enum err parse_sequence(struct request *r, struct blob_modify_call *c)
 {
@@ -79,8 +78,7 @@ static enum err format_properties(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Set Blob Metadata
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Set Blob Metadata ---- */
 
 static enum err parse_metadata(struct request *r)
 {
@@ -100,8 +98,7 @@ static enum err format_metadata(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Lease Blob
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Lease Blob ---- */
 
 static enum err parse_lease(struct request *r)
 {
@@ -122,8 +119,7 @@ static enum err format_lease(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Delete Blob
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Delete Blob ---- */
 
 static enum err parse_delete_snapshots(struct request *r, struct blob_delete_call *c)
 {

@@ -120,8 +120,7 @@ static enum err format_page(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Page Ranges
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Get Page Ranges ---- */
 
 /* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root container
  * it may leave out the former. */

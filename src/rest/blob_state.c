@@ -7,9 +7,7 @@
 #include "rest/metadata.h"
 #include "wire/date.h"
 
-/* --- snapshot
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- snapshot ---- */
 
 static enum err parse_snapshot(struct request *r)
 {
@@ -39,9 +37,7 @@ static enum err format_snapshot(struct request *r)
 	return ERR_OK;
 }
 
-/* --- undelete
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- undelete ---- */
 
 struct undelete_call {
 	struct blob_undelete_call undelete; /* first: the apply gets this */
@@ -80,9 +76,7 @@ static enum err format_ok(struct request *r)
 	return ERR_OK;
 }
 
-/* --- tier
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- tier ---- */
 
 static enum err begin_state(struct request *r, apply_fn *apply, struct blob_state_call **ret)
 {
@@ -116,8 +110,7 @@ static enum err format_tier(struct request *r)
 	return ERR_OK;
 }
 
-/* --- immutability
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- immutability ---- */
 
 static enum err parse_immutability(struct request *r)
 {
@@ -177,8 +170,7 @@ static enum err format_legal_hold(struct request *r)
 	return ERR_OK;
 }
 
-/* --- expiry: accounts here have no hierarchical namespace
- * -------------------------------------------------------------------------- */
+/* ---- expiry: accounts here have no hierarchical namespace ---- */
 
 static enum err parse_expiry(struct request *r)
 {

@@ -81,8 +81,7 @@ enum err blob_tags_header_parse(struct request *r, struct pairs *ret)
 	return e;
 }
 
-/* --- Set Blob Tags
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Set Blob Tags ---- */
 
 struct set_call {
 	struct blob_tags_call tags; /* first: the apply gets this */
@@ -149,8 +148,7 @@ static enum err format_set(struct request *r)
 	return ERR_OK;
 }
 
-/* --- Get Blob Tags
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Get Blob Tags ---- */
 
 static enum err parse_get(struct request *r)
 {

@@ -158,8 +158,7 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 	return ERR_OK;
 }
 
-/* --- leases
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- leases ---- */
 
 enum err lease_id_parse(struct request *r, const char *header, bool *ret_has, struct uuid *ret)
 {

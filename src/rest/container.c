@@ -33,8 +33,7 @@ static void put_public_access(struct request *r, enum public_access access)
 				access == PUBLIC_BLOB ? SLICE("blob") : SLICE("container"));
 }
 
-/* --- create
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- create ---- */
 
 /* The account's own key is the only scope there is. */
 static enum err refuse_scope(struct request *r)
@@ -81,8 +80,7 @@ static enum err format_create(struct request *r)
 	return ERR_OK;
 }
 
-/* --- what works on an existing one
- * ----------------------------------------------------------------------------------------- */
+/* ---- what works on an existing one ---- */
 
 static enum err begin(struct request *r, struct container_call **ret, struct slice *ret_account)
 {
@@ -206,8 +204,7 @@ static enum err format_lease(struct request *r)
 	return ERR_OK;
 }
 
-/* --- delete
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- delete ---- */
 
 static enum err parse_delete(struct request *r)
 {
@@ -236,8 +233,7 @@ static enum err format_delete(struct request *r)
 	return ERR_OK;
 }
 
-/* --- restore
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- restore ---- */
 
 static enum err parse_restore(struct request *r)
 {

@@ -10,8 +10,7 @@
 #include "wire/etag.h"
 #include "wire/xml.h"
 
-/* --- List Containers
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- List Containers ---- */
 
 struct containers_call {
 	struct paging paging;
@@ -137,8 +136,7 @@ static enum err format_containers(struct request *r)
 	return ERR_OK;
 }
 
-/* --- List Blobs
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- List Blobs ---- */
 
 struct blobs_call {
 	struct blob_list_call list; /* first: the apply gets this */

@@ -38,9 +38,7 @@ struct copy_jobs {
 	struct copy_job job[COPY_JOBS_MAX];
 };
 
-/* --- one job
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- one job ---- */
 
 static enum err step(struct copy_job *j, struct blob_copy_step_call *c)
 {
@@ -297,9 +295,7 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-/* --- all of them
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- all of them ---- */
 
 enum err copy_jobs_new(struct store *store, struct copy_jobs **ret)
 {

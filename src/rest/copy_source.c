@@ -13,8 +13,7 @@
 
 enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
 
-/* --- whose URL is it
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- whose URL is it ---- */
 
 static struct slice authority_of(struct slice url)
 {
@@ -72,9 +71,7 @@ static bool has_signature(struct slice url)
 	return false;
 }
 
-/* --- head
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- head ---- */
 
 /* A read ignores a range that it does not know; a write must not bring the whole source instead of it. */
 static bool is_plain_range(struct slice text)
@@ -216,9 +213,7 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	}
 }
 
-/* --- bytes
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- bytes ---- */
 
 enum err piece_read(struct piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
 {

@@ -87,8 +87,7 @@ enum err blob_apply_seal(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct found_block {
 	uint64_t offset;
@@ -173,8 +172,7 @@ enum err append_pieces(struct txn *txn, struct blob_get_call *c)
 	return from == to ? ERR_OK : ERR_CORRUPT;
 }
 
-/* --- copying
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- copying ---- */
 
 enum { COPY_BLOCKS = 256, COPY_EXTENTS = 512 };
 

@@ -44,7 +44,7 @@ static inline const struct uuid *target_create_lease_id(const struct blob_target
 	return exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
 }
 
-/* --- building blocks of the applies (check.c) --- */
+/* ---- building blocks of the applies (check.c) ---- */
 
 /* The state the target names: base, snapshot or version. ERR_BLOB_NOT_FOUND if there is none. */
 enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
@@ -74,7 +74,7 @@ void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_
  * releases its content (history.c). */
 enum err blob_supersede(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
 
-/* --- Put Blob --- */
+/* ---- Put Blob ---- */
 struct blob_put_call {
 	struct blob_target target;
 	enum blob_type type;
@@ -97,7 +97,7 @@ enum err blob_apply_put(struct txn *, void *call);
 /* The new state, call->blob, as far as the call says it: without content, times and lease. */
 struct blob *blob_begin(struct blob_put_call *, enum blob_type);
 
-/* --- reads --- */
+/* ---- reads ---- */
 
 /* A run of a blob's bytes: in memory (bytes set), in an extent, or zeros (neither). */
 struct blob_piece {
@@ -131,7 +131,7 @@ enum err blob_apply_get(struct txn *, void *call);
 enum err append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
 enum err page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
 
-/* --- changes of properties --- */
+/* ---- changes of properties ---- */
 struct blob_modify_call {
 	struct blob_target target;
 	/* set properties */
@@ -153,7 +153,7 @@ enum err blob_apply_set_properties(struct txn *, void *call);
 enum err blob_apply_set_metadata(struct txn *, void *call);
 enum err blob_apply_lease(struct txn *, void *call);
 
-/* --- delete --- */
+/* ---- delete ---- */
 enum delete_snapshots { DELETE_SNAPSHOTS_NONE, DELETE_SNAPSHOTS_INCLUDE, DELETE_SNAPSHOTS_ONLY };
 struct blob_delete_call {
 	struct blob_target target;
@@ -167,7 +167,7 @@ struct blob_delete_call {
 };
 enum err blob_apply_delete(struct txn *, void *call);
 
-/* --- list --- */
+/* ---- list ---- */
 struct blob_list_call {
 	struct slice prefix, delimiter;
 	struct slice from;   /* a name: blobs at or after it; absent = beginning */

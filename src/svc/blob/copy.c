@@ -10,9 +10,7 @@
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
-/* --- content
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- content ---- */
 
 /* Appended blocks: a row for each extent. */
 static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t content_id)
@@ -80,8 +78,7 @@ static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct b
 	return ERR_OK;
 }
 
-/* --- the copy itself
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the copy itself ---- */
 
 /* An incremental copy goes on with later snapshots of the same source. The times in the URLs compare as text. */
 static enum err check_incremental(const struct blob_copy_call *c, const struct blob *old)
@@ -164,8 +161,7 @@ enum err blob_apply_copy(struct txn *txn, void *call)
 	return blob_put(txn, b);
 }
 
-/* --- progress and end of a pending one
- * ---------------------------------------------------------------------------------------------- */
+/* ---- progress and end of a pending one ---- */
 
 /* A finished incremental copy is also kept as a snapshot of the destination. */
 static enum err snapshot_of_copy(struct txn *txn, struct blob *b)

@@ -31,9 +31,7 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 	return content_release(txn, &old->content);
 }
 
-/* --- marks
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- marks ---- */
 
 void history_mark_key(struct key *k, struct slice name)
 {
@@ -124,9 +122,7 @@ enum err history_get(struct txn *txn, struct slice name, uint64_t ticks, struct 
 	return history_mark_apply(&mark, ret, NULL) ? ERR_OK : ERR_NOT_FOUND;
 }
 
-/* --- walks
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- walks ---- */
 
 static void history_bounds(struct slice name, uint64_t from_ticks, struct key *from, struct key *until)
 {

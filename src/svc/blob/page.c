@@ -6,8 +6,7 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-/* --- chunk rows
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- chunk rows ---- */
 
 void chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
 {
@@ -208,9 +207,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	return ERR_OK;
 }
 
-/* --- Put Page
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Put Page ---- */
 
 static enum err write_extent(struct txn *txn, const struct content *content, const struct clears *clears,
 			     uint64_t offset, const struct extent_ref *extent)

@@ -159,8 +159,7 @@ enum err clear_at_once(struct txn *txn, struct content *content, uint64_t first,
 	return retire_clear(txn, content->id, c.ticks);
 }
 
-/* --- the sweep
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the sweep ---- */
 
 /* An older row of a chunk that snapshots may hold: an empty one of the clear's epoch hides it for good. */
 static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, const struct clear *c)

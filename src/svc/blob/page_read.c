@@ -60,8 +60,7 @@ enum err chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 	}
 }
 
-/* --- Get Blob
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Get Blob ---- */
 
 /* Pieces grow as chunks are met; holes become zeros. */
 struct gather {
@@ -136,8 +135,7 @@ enum err page_pieces(struct txn *txn, struct blob_get_call *c)
 	return add_zeros_to(&g, g.end);
 }
 
-/* --- Get Page Ranges
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- Get Page Ranges ---- */
 
 struct lister {
 	struct blob_page_ranges_call *call;

@@ -346,8 +346,7 @@ enum err blob_put(struct txn *txn, const struct blob *v)
 	return e;
 }
 
-/* --- contents ------------------------------------------------------------------------------------------------------
- */
+/* ---- contents ---- */
 
 void content_row_key(struct key *k, uint64_t id)
 {
@@ -491,8 +490,7 @@ enum err content_release_lender(struct txn *txn, uint64_t id)
 	return content_release(txn, &lender);
 }
 
-/* --- extents of 'p' rows --------------------------------------------------------------------------------------------
- */
+/* ---- extents of 'p' rows ---- */
 
 static void extent_key(struct key *k, uint64_t id)
 {

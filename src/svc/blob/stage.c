@@ -97,8 +97,7 @@ enum err stage_discard(struct txn *txn, struct slice name)
 	return stage_close(txn, name, &s, &none);
 }
 
-/* --- Put Block ------------------------------------------------------------------------------------------------------
- */
+/* ---- Put Block ---- */
 
 /* An uncommitted block takes no conditions, but the lease of the blob it is for. */
 static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
@@ -188,8 +187,7 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	return stage_put(txn, c->target.name, &s);
 }
 
-/* --- looking blocks up by id
- * ------------------------------------------------------------------------------------------ */
+/* ---- looking blocks up by id ---- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -237,8 +235,7 @@ static enum err read_committed(struct txn *txn, const struct blob *b, struct man
 	return b->content.kind == CONTENT_MANIFEST ? manifest_get(txn, &b->content, ret) : ERR_OK;
 }
 
-/* --- Put Block List
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Put Block List ---- */
 
 struct commit {
 	struct manifest staged;	   /* by id */
@@ -394,8 +391,7 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 	return blob_put(txn, b);
 }
 
-/* --- Get Block List
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Get Block List ---- */
 
 enum err blob_apply_get_block_list(struct txn *txn, void *call)
 {

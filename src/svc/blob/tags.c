@@ -3,8 +3,7 @@
 
 #include "svc/common/generation.h"
 
-/* --- the language
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the language ---- */
 
 struct scanner {
 	struct slice text;
@@ -213,9 +212,7 @@ bool tag_is_valid(struct slice key, struct slice value)
 	return true;
 }
 
-/* --- the index
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the index ---- */
 
 static void index_key(struct key *k, const struct pair *p, struct slice name)
 {
@@ -248,8 +245,7 @@ enum err tags_reindex(struct txn *txn, struct slice name, const struct pairs *ol
 	return index_each(txn, name, fresh, old, true);
 }
 
-/* --- Find Blobs by Tags
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Find Blobs by Tags ---- */
 
 /* The term the index is walked by: an equality if there is one, else any about a tag. */
 static const struct tag_term *driving_term(const struct tag_filter *f)

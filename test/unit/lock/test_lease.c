@@ -205,7 +205,7 @@ static void test_operations(void **state)
 				check_cell(&rows[i], (enum lease_state)from, both[k]);
 }
 
-/* --- uses --- */
+/* ---- uses ---- */
 
 enum use_error { USE_OK, MISSING, LOST, MISMATCH, ABSENT };
 
@@ -260,7 +260,7 @@ static void test_note_write(void **state)
 	}
 }
 
-/* --- times --- */
+/* ---- times ---- */
 
 static void test_break_times(void **state)
 {
@@ -360,7 +360,7 @@ static void test_record(void **state)
 	}
 }
 
-/* --- random runs: at no time do two ids both pass a write --- */
+/* ---- random runs: at no time do two ids both pass a write ---- */
 
 static void test_exclusive(void **state)
 {
