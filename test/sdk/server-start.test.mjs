@@ -180,6 +180,18 @@ describe('a start', () => {
 		assert.notEqual(r.code, 0);
 		assert.match(r.stderr, /--create NotAName/);
 	});
+	test('a store whose last commit lies ahead of the clock is told of', async () => {
+		const server = await startServer();
+		const client = new Client(server);
+		await server.restart();
+		assert.doesNotMatch(server.stderr, /ahead of the clock/);
+		server.advanceClock(86400);
+		expectStatus(await client.put('/ahead', { query: { restype: 'container' } }), 201);
+		server.advanceClock(-86400);
+		await server.restart();
+		assert.match(server.stderr, /the last commit was made 86\d{3} s ahead of the clock/);
+		await server.remove();
+	});
 	test('a log that nobody reads holds up neither requests nor the end', async () => {
 		const fifo = path.join(dir(), 'fifo');
 		assert.equal(spawnSync('mkfifo', [fifo]).status, 0);
