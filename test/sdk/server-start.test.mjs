@@ -185,9 +185,9 @@ describe('a start', () => {
 		const client = new Client(server);
 		await server.restart();
 		assert.doesNotMatch(server.stderr, /ahead of the clock/);
-		server.advanceClock(86400);
+		await server.advanceClock(86400);
 		expectStatus(await client.put('/ahead', { query: { restype: 'container' } }), 201);
-		server.advanceClock(-86400);
+		await server.advanceClock(-86400);
 		await server.restart();
 		assert.match(server.stderr, /the last commit was made 86\d{3} s ahead of the clock/);
 		await server.remove();
