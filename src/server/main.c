@@ -12,6 +12,8 @@ extern char **environ;
 
 void say_error(struct slice line)
 {
+	if (line.len == 0) /* there was not even memory for the reason */
+		line = SLICE("out of memory");
 	fprintf(stderr, "zaffre: %.*s\n", SLICE_FMT(line));
 }
 
