@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
- * short however many containers and queues there are. Nothing found: a second of rest. Dead extents are not its
- * business: the store has a thread of its own for them, and the engine allows one alone. */
+ * short however many containers and queues there are; one container that has much to give back is tended for a while.
+ * Nothing found: a second of rest. Dead extents are not its business: the store has a thread of its own for them, and
+ * the engine allows one alone. */
 #include "server/background.h"
 
 #include "base/limits.h"
@@ -16,7 +17,13 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { IDLE_MS = 1000, BUSY_MS = 5, PARTITIONS_A_ROUND = 128, EXPIRE_EVERY_SECONDS = 3600 };
+enum {
+	IDLE_MS = 1000,
+	BUSY_MS = 5,
+	PARTITIONS_A_ROUND = 128,
+	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
+	EXPIRE_EVERY_SECONDS = 3600
+};
 
 struct background {
 	struct store *store;
@@ -61,6 +68,14 @@ static void result_note(struct background *b, const char *what, enum err err, bo
 	b->complained = true;
 }
 
+static bool stopping(struct background *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	bool stop = b->stop;
+	pthread_mutex_unlock(&b->mutex);
+	return stop;
+}
+
 /* What the clock ends in a container: soft-deleted blobs and uncommitted blocks. Looked for once an hour. */
 static enum err container_expire(struct background *b, struct slice partition)
 {
@@ -68,10 +83,19 @@ static enum err container_expire(struct background *b, struct slice partition)
 	bool more = b->expire_now;
 	enum err err = ERR_OK;
 	buf_init(&from, LIMIT_KEY_BYTES);
-	while (err == ERR_OK && more)
+	while (err == ERR_OK && more && !stopping(b))
 		err = blob_expire_round(b->store, partition, &from, &more);
 	buf_fini(&from);
 	return err;
+}
+
+static enum err container_retire(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(retire_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
 }
 
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
@@ -81,11 +105,8 @@ static enum err partition_tend(struct background *b, struct slice partition, str
 	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
 		return ERR_OK;
 	if (rest.ptr[0] == 'c') {
-		bool more = false;
 		TRY(container_expire(b, partition));
-		TRY(retire_round(b->store, partition, &more));
-		*ret_more = more;
-		return ERR_OK;
+		return container_retire(b, partition, ret_more);
 	}
 	if (rest.ptr[0] == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much the background gives back at a time: what the clock ended never is more than a commit holds. When all is over
- * no extent is left. */
+ * How much the background gives back at a time: short records of the queue share a commit, long ones take several, and
+ * what the clock ended never is more than a commit holds. When all is over no extent is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "store/key.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/retire.h"
+#include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
@@ -104,18 +105,45 @@ static void put(struct bench *b, const char *name, size_t extents)
 	run(b, blob_apply_put, &c);
 }
 
+static void put_block(struct bench *b, const char *name, const char *id, size_t extents)
+{
+	struct payload p = payload_of(b, extents);
+	struct blob_put_block_call c = {
+		.target = target_of(b, name), .block_id = slice_str(id), .payload = &p, .stage_id = b->next_id++
+	};
+	run(b, blob_apply_put_block, &c);
+}
+
+static void put_list(struct bench *b, const char *name, const char **ids, size_t count)
+{
+	struct block_choice choice[8];
+	for (size_t i = 0; i < count; i++)
+		choice[i] = (struct block_choice){ BLOCK_LATEST, slice_str(ids[i]) };
+	struct blob_put_block_list_call c = { .choice = choice, .choice_count = count };
+	c.put = (struct blob_put_call){ .target = target_of(b, name),
+					.content_id = b->next_id++,
+					.may_overwrite = true };
+	run(b, blob_apply_put_block_list, &c);
+}
+
 static void delete_blob(struct bench *b, const char *name)
 {
 	struct blob_delete_call c = { .target = target_of(b, name) };
 	run(b, blob_apply_delete, &c);
 }
 
-static void drain(struct bench *b)
+/* The commits it took. */
+static size_t drain(struct bench *b)
 {
+	struct store_stats before, after;
 	bool more = true;
+	store_stats(b->store, &before);
 	for (size_t i = 0; more && i < ROUNDS_MAX; i++)
 		assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
 	assert_false(more);
+	assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+	store_stats(b->store, &after);
+	return after.txns - before.txns;
 }
 
 static void expire(struct bench *b)
@@ -127,6 +155,52 @@ static void expire(struct bench *b)
 		assert_int_equal(blob_expire_round(b->store, b->partition, &from, &more), ERR_OK);
 	assert_false(more);
 	buf_fini(&from);
+}
+
+static void test_short_records_share_commits(void **state)
+{
+	enum { BLOBS = 300 };
+	static struct bench b;
+	const char *ids[] = { "one", "two" };
+	char name[16];
+	bench_open(&b);
+	for (unsigned i = 0; i < BLOBS; i++) {
+		snprintf(name, sizeof name, "blob-%u", i);
+		put_block(&b, name, "one", 1);
+		put_block(&b, name, "two", 1);
+		put_block(&b, name, "not", 1); /* taken */
+		put_list(&b, name, ids, 2);
+		delete_blob(&b, name);
+	}
+	/* A staging and a block list for each. */
+	size_t commits = drain(&b);
+	assert_true(commits > 1);
+	assert_true(commits <= 2 * BLOBS / 50);
+	bench_close(&b);
+}
+
+static void test_long_records_take_several(void **state)
+{
+	static struct bench b;
+	static const char *ids[] = { "a", "b", "c", "d", "e" };
+	bench_open(&b);
+	for (size_t i = 0; i < 5; i++)
+		put_block(&b, "parts", ids[i], 1000);
+	put_block(&b, "parts", "x", 1000);
+	put_list(&b, "parts", ids, 5);
+	delete_blob(&b, "parts");
+	put(&b, "extents", 1000);
+	put(&b, "extents", 1000);
+	put(&b, "extents", 0);
+	for (unsigned i = 0; i < 8; i++) {
+		char id[8];
+		snprintf(id, sizeof id, "%u", i);
+		put_block(&b, "staged", id, 900);
+	}
+	clock_fake_advance(&b.clock, 8 * DAY);
+	expire(&b);
+	assert_true(drain(&b) >= 16);
+	bench_close(&b);
 }
 
 static void test_expiry_fits_a_commit(void **state)
@@ -151,6 +225,8 @@ static void test_expiry_fits_a_commit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_short_records_share_commits),
+		cmocka_unit_test(test_long_records_take_several),
 		cmocka_unit_test(test_expiry_fits_a_commit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
