@@ -35,7 +35,7 @@ struct background {
 	pthread_cond_t wake;
 	bool stop;
 	bool complained;
-	bool expire_now;	    /* this pass over the store also looks for what the clock ended */
+	bool expire_now;	    /* this pass over accounts and store also looks for what the clock ended */
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
@@ -49,8 +49,7 @@ static enum err generation_empty(struct store *store, struct slice partition, ch
 void background_at_start(struct store *store, const struct auth_account *accounts, size_t account_count)
 {
 	for (size_t i = 0; i < account_count; i++) {
-		bool more;
-		enum err err = resource_reap(store, accounts[i].name, generation_empty, true, &more);
+		enum err err = resource_settle(store, accounts[i].name);
 		if (err != ERR_OK)
 			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
 				 SLICE_FMT(accounts[i].name), err_name(err));
@@ -121,12 +120,6 @@ static bool partitions_tend(struct background *b, bool *failed)
 	bool more = false;
 	struct engine *engine = store_engine(b->store);
 	arena_init(&arena, 16 * MIB);
-	if (b->next_partition.len == 0) { /* a new pass begins */
-		uint64_t now = clock_now(store_clock(b->store));
-		b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
-		if (b->expire_now)
-			b->expire_last_ticks = now;
-	}
 	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
 						    &found, &count);
 	result_note(b, "looking through the store", err, failed);
@@ -147,14 +140,28 @@ static bool partitions_tend(struct background *b, bool *failed)
 	return more || count == PARTITIONS_A_ROUND;
 }
 
+static void pass_begin(struct background *b, bool *failed)
+{
+	uint64_t now = clock_now(store_clock(b->store));
+	b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
+	if (!b->expire_now)
+		return;
+	b->expire_last_ticks = now;
+	for (size_t i = 0; i < b->account_count; i++)
+		result_note(b, "looking for deleted resources whose days are over",
+			    resource_expire(b->store, b->accounts[i].name), failed);
+}
+
 /* True if another round would find work. */
 static bool round_run(struct background *b)
 {
 	bool more = false, failed = false;
+	if (b->next_partition.len == 0)
+		pass_begin(b, &failed);
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
 		result_note(b, "emptying deleted resources",
-			    resource_reap(b->store, b->accounts[i].name, generation_empty, false, &again), &failed);
+			    resource_reap(b->store, b->accounts[i].name, generation_empty, &again), &failed);
 		more = more || again;
 	}
 	more = partitions_tend(b, &failed) || more;
