@@ -197,6 +197,12 @@ static enum err read_intents(struct txn *txn, void *call)
 	return walk_page(txn, &i->walk, 'i', &i->rows);
 }
 
+static enum err close_generation(struct txn *txn, void *call)
+{
+	(void)call;
+	return generation_close(txn);
+}
+
 static enum err drop_intent(struct txn *txn, void *call)
 {
 	const struct slice *key = call;
@@ -218,7 +224,7 @@ static enum err reap_one(struct reaper *r, const struct intent *intent, struct s
 	struct slice partition = resource_generation_partition(r->arena, r->account, intent->kind, intent->generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
-	TRY(background_write(r->store, partition, resource_delete_close, NULL, r->arena));
+	TRY(background_write(r->store, partition, close_generation, NULL, r->arena));
 	TRY(r->empty(r->store, partition, intent->kind, &more));
 	if (more) {
 		r->more = true;

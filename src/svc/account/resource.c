@@ -315,8 +315,10 @@ enum err resource_delete_remove(struct txn *txn, void *call)
 
 enum err resource_delete_close(struct txn *txn, void *call)
 {
-	(void)call;
-	return generation_close(txn);
+	/* What can be restored stays as it is: it may be back already, and this would close it behind the restore. A
+	 * write that found it before it went is then one that came before the delete. */
+	const struct resource_delete *d = call;
+	return d->retention_days ? ERR_OK : generation_close(txn);
 }
 
 /* --- restoring -----------------------------------------------------------------------------------------------------

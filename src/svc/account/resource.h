@@ -7,6 +7,7 @@
  * it:
  *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop intent
  *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
+ *            or, to be restored: 1 account: allowed? drop record, keep it as a deleted one
  * A creator that finds the name taken at step 3 turns its intent into one that drops its generation. A crash or an
  * error between leaves an intent; resource_settle and resource_reap finish it. The reaper also empties dropped
  * generations.

@@ -206,6 +206,51 @@ static void test_losers_leave_nothing(void **state)
 	}
 }
 
+struct listing {
+	struct deleted_resource *deleted;
+	size_t count;
+};
+
+static enum err apply_list_deleted(struct txn *txn, void *call)
+{
+	struct listing *l = call;
+	return resource_list_deleted(txn, SLICE(""), SLICE_NONE, 10, &l->deleted, &l->count);
+}
+
+/* A delete's last step may come when the container is back already. */
+static void restore_within_a_delete(bool close_first)
+{
+	struct bench b = open_bench(1);
+	open_store(&b);
+	create(&b, SLICE("back"), 7);
+	struct resource_delete d = deletion(SLICE("back"), 7, 3);
+	struct resource_restore back = { .name = SLICE("back"),
+					 .exists_error = ERR_CONTAINER_ALREADY_EXISTS,
+					 .missing_error = ERR_CONTAINER_NOT_FOUND };
+	struct listing listing;
+	assert_int_equal(run(&b, b.account, resource_delete_remove, &d), ERR_OK);
+	assert_int_equal(store_read(b.store, b.account, apply_list_deleted, &listing, &b.arena), ERR_OK);
+	assert_int_equal(listing.count, 1);
+	back.deleted_ticks = listing.deleted[0].deleted_ticks;
+	assert_int_equal(run(&b, inside(&b, RESOURCE_CONTAINER, 7), resource_restore_open, &back), ERR_OK);
+	if (close_first)
+		assert_int_equal(run(&b, inside(&b, RESOURCE_CONTAINER, 7), resource_delete_close, &d), ERR_OK);
+	assert_int_equal(run(&b, b.account, resource_restore_publish, &back), ERR_OK);
+	if (!close_first)
+		assert_int_equal(run(&b, inside(&b, RESOURCE_CONTAINER, 7), resource_delete_close, &d), ERR_OK);
+	assert_int_equal(live(&b, 7), ERR_OK);
+	/* Deleted for good, it is closed. */
+	delete_now(&b, SLICE("back"), 7, 0);
+	assert_int_equal(live(&b, 7), ERR_CONTAINER_NOT_FOUND);
+	close_bench(&b);
+}
+
+static void test_restore_within_a_delete(void **state)
+{
+	restore_within_a_delete(true);
+	restore_within_a_delete(false);
+}
+
 /* ---- what stays ---- */
 
 static void test_nothing_hides_behind_creations(void **state)
@@ -309,8 +354,11 @@ static void test_one_failure_keeps_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_losers_leave_nothing),	 cmocka_unit_test(test_nothing_hides_behind_creations),
-		cmocka_unit_test(test_a_start_settles_all),	 cmocka_unit_test(test_expiry_looks_at_all),
+		cmocka_unit_test(test_losers_leave_nothing),
+		cmocka_unit_test(test_restore_within_a_delete),
+		cmocka_unit_test(test_nothing_hides_behind_creations),
+		cmocka_unit_test(test_a_start_settles_all),
+		cmocka_unit_test(test_expiry_looks_at_all),
 		cmocka_unit_test(test_one_failure_keeps_nobody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
