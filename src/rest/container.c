@@ -75,6 +75,7 @@ static enum err parse_create(struct request *r)
 static enum err format_create(struct request *r)
 {
 	struct resource_create *c = r->call;
+	TRY(c->refused);
 	r->response.status = 201;
 	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	return ERR_OK;

@@ -41,6 +41,7 @@ static enum err parse_create(struct request *r)
 static enum err format_create(struct request *r)
 {
 	struct resource_create *c = r->call;
+	TRY(c->refused);
 	r->response.status = c->existed ? 204 : 201;
 	return ERR_OK;
 }

@@ -98,6 +98,7 @@ static enum err create_parse_body(struct request *req)
 static enum err create_format(struct request *req)
 {
 	struct tables_call *c = req->call;
+	TRY(c->create.refused);
 	struct slice name = c->create.resource.name;
 	struct slice url = arena_printf(req->arena, "%.*sTables('%.*s')", SLICE_FMT(c->writer.root), SLICE_FMT(name));
 	bool no_content = c->prefer == PREFER_NO_CONTENT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
- * short however many containers and queues there are. Nothing found: a second of rest. Dead extents are not its
- * business: the store has a thread of its own for them, and the engine allows one alone. */
+ * short however many containers and queues there are; one container that has much to give back is tended for a while.
+ * Nothing found: a second of rest. Dead extents are not its business: the store has a thread of its own for them, and
+ * the engine allows one alone. */
 #include "server/background.h"
 
 #include "base/limits.h"
@@ -16,7 +17,13 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { IDLE_MS = 1000, BUSY_MS = 5, PARTITIONS_A_ROUND = 128, EXPIRE_EVERY_SECONDS = 3600 };
+enum {
+	IDLE_MS = 1000,
+	BUSY_MS = 5,
+	PARTITIONS_A_ROUND = 128,
+	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
+	EXPIRE_EVERY_SECONDS = 3600
+};
 
 struct background {
 	struct store *store;
@@ -28,7 +35,7 @@ struct background {
 	pthread_cond_t wake;
 	bool stop;
 	bool complained;
-	bool expire_now;	    /* this pass over the store also looks for what the clock ended */
+	bool expire_now;	    /* this pass over accounts and store also looks for what the clock ended */
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
@@ -42,8 +49,7 @@ static enum err generation_empty(struct store *store, struct slice partition, ch
 void background_at_start(struct store *store, const struct auth_account *accounts, size_t account_count)
 {
 	for (size_t i = 0; i < account_count; i++) {
-		bool more;
-		enum err err = resource_reap(store, accounts[i].name, generation_empty, true, &more);
+		enum err err = resource_settle(store, accounts[i].name);
 		if (err != ERR_OK)
 			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
 				 SLICE_FMT(accounts[i].name), err_name(err));
@@ -61,6 +67,14 @@ static void result_note(struct background *b, const char *what, enum err err, bo
 	b->complained = true;
 }
 
+static bool stopping(struct background *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	bool stop = b->stop;
+	pthread_mutex_unlock(&b->mutex);
+	return stop;
+}
+
 /* What the clock ends in a container: soft-deleted blobs and uncommitted blocks. Looked for once an hour. */
 static enum err container_expire(struct background *b, struct slice partition)
 {
@@ -68,10 +82,19 @@ static enum err container_expire(struct background *b, struct slice partition)
 	bool more = b->expire_now;
 	enum err err = ERR_OK;
 	buf_init(&from, LIMIT_KEY_BYTES);
-	while (err == ERR_OK && more)
+	while (err == ERR_OK && more && !stopping(b))
 		err = blob_expire_round(b->store, partition, &from, &more);
 	buf_fini(&from);
 	return err;
+}
+
+static enum err container_retire(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(retire_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
 }
 
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
@@ -81,11 +104,8 @@ static enum err partition_tend(struct background *b, struct slice partition, str
 	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
 		return ERR_OK;
 	if (rest.ptr[0] == 'c') {
-		bool more = false;
 		TRY(container_expire(b, partition));
-		TRY(retire_round(b->store, partition, &more));
-		*ret_more = more;
-		return ERR_OK;
+		return container_retire(b, partition, ret_more);
 	}
 	if (rest.ptr[0] == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);
@@ -100,12 +120,6 @@ static bool partitions_tend(struct background *b, bool *failed)
 	bool more = false;
 	struct engine *engine = store_engine(b->store);
 	arena_init(&arena, 16 * MIB);
-	if (b->next_partition.len == 0) { /* a new pass begins */
-		uint64_t now = clock_now(store_clock(b->store));
-		b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
-		if (b->expire_now)
-			b->expire_last_ticks = now;
-	}
 	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
 						    &found, &count);
 	result_note(b, "looking through the store", err, failed);
@@ -126,14 +140,28 @@ static bool partitions_tend(struct background *b, bool *failed)
 	return more || count == PARTITIONS_A_ROUND;
 }
 
+static void pass_begin(struct background *b, bool *failed)
+{
+	uint64_t now = clock_now(store_clock(b->store));
+	b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
+	if (!b->expire_now)
+		return;
+	b->expire_last_ticks = now;
+	for (size_t i = 0; i < b->account_count; i++)
+		result_note(b, "looking for deleted resources whose days are over",
+			    resource_expire(b->store, b->accounts[i].name), failed);
+}
+
 /* True if another round would find work. */
 static bool round_run(struct background *b)
 {
 	bool more = false, failed = false;
+	if (b->next_partition.len == 0)
+		pass_begin(b, &failed);
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
 		result_note(b, "emptying deleted resources",
-			    resource_reap(b->store, b->accounts[i].name, generation_empty, false, &again), &failed);
+			    resource_reap(b->store, b->accounts[i].name, generation_empty, &again), &failed);
 		more = more || again;
 	}
 	more = partitions_tend(b, &failed) || more;

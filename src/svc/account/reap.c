@@ -2,138 +2,282 @@
  * The reaper: finishes what a crash or a delete left as intents in an account partition.
  *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop
  *       the intent.
- *   'C' a creation that did not finish: only at start (while serving, its request may still be running); if no record
- *       names the generation it is dropped like a deleted one.
- * Every step may be repeated: a crash in the middle costs nothing but doing it again. */
+ *   'C' a creation that did not finish. While serving, its request may still be running: it is passed over. At start it
+ *       becomes a 'D', unless a record names the generation.
+ * Every step may be repeated: a crash in the middle costs nothing but doing it again. What is changed at once is
+ * bounded, what is looked at is not: nothing may hide behind rows that stay. */
 #include "svc/account/resource_int.h"
 
 #include "svc/common/background.h"
 
-enum { REAP_PAGE = 64 };
+enum {
+	REAP_ARENA_BYTES = 16 * 1024 * 1024, /* several pages of rows */
+	REAP_PAGE = 64,			     /* rows looked at, and with that changed, by one transaction */
+	REAP_AT_ONCE = 64 /* generations worked on in a call: a few commits each, then others have their turn */
+};
+
+/* A walk over rows of the account's partition, page by page. */
+struct walk {
+	struct key from; /* of this page */
+	struct key next; /* out, if there is more: of the next one */
+	bool more;
+};
+
+static void walk_begin(struct walk *w, char tag)
+{
+	key_init(&w->from);
+	key_tag(&w->from, tag);
+	w->next = w->from;
+	w->more = true;
+}
+
+/* From w->from to the end of the rows with the tag. */
+static enum err walk_page(struct txn *txn, struct walk *w, char tag, struct rows *ret)
+{
+	struct key until;
+	key_init(&until);
+	key_tag(&until, tag);
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = key_slice(&w->from), .until = key_slice(&until), .limit_rows = REAP_PAGE };
+	TRY(txn_scan(txn, &spec, ret));
+	w->more = ret->more;
+	if (ret->more)
+		key_after(&w->next, ret->row[ret->count - 1].key);
+	return ERR_OK;
+}
+
+/* A page that changes rows: each one is looked at first, so that nothing found costs no commit. */
+struct change {
+	struct walk walk;
+	bool found;
+};
+
+static enum err change_all(struct store *store, struct slice account, char tag, apply_fn *apply, struct change *c)
+{
+	struct arena arena;
+	arena_init(&arena, REAP_ARENA_BYTES);
+	struct slice partition = resource_account_partition(&arena, account);
+	enum err e = slice_is_set(partition) ? ERR_OK : ERR_NO_MEMORY;
+	walk_begin(&c->walk, tag);
+	while (e == ERR_OK && c->walk.more) {
+		struct arena_mark memory = arena_mark(&arena);
+		e = store_look(store, partition, apply, c, &arena);
+		if (e == ERR_OK && c->found)
+			e = background_write(store, partition, apply, c, &arena);
+		c->walk.from = c->walk.next;
+		arena_rewind(&arena, memory);
+	}
+	arena_fini(&arena);
+	return e;
+}
+
+/* ---- intents ---- */
+
+struct intent {
+	char what, kind;
+	uint64_t generation;
+};
+
+static enum err intent_decode(const struct row *row, struct intent *ret)
+{
+	struct slice rest = row->key;
+	struct intent i;
+	if (!key_take_tag(&rest, 'i') || !key_take_u64(&rest, &i.generation) || row->value.len < 2)
+		return ERR_CORRUPT;
+	i.what = row->value.ptr[0];
+	i.kind = row->value.ptr[1];
+	*ret = i;
+	return ERR_OK;
+}
+
+/* Creations without an end, one page of intents. */
+struct settle {
+	struct change change;
+	size_t count;
+	struct {
+		struct intent intent;
+		struct slice key;
+		bool named;
+	} creation[REAP_PAGE];
+};
+
+/* Which of them does a record name? None should be: the intent goes in the transaction that puts the record. But what
+ * is not named is destroyed. */
+static enum err find_named(struct txn *txn, char kind, struct settle *s)
+{
+	struct walk w;
+	walk_begin(&w, kind);
+	while (w.more) {
+		struct rows rows;
+		struct resource r;
+		struct arena_mark memory = arena_mark(txn_arena(txn));
+		TRY(walk_page(txn, &w, kind, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			TRY(resource_decode(rows.row[i].value, txn_arena(txn), &r));
+			for (size_t k = 0; k < s->count; k++)
+				s->creation[k].named |= s->creation[k].intent.generation == r.generation &&
+							s->creation[k].intent.kind == kind;
+		}
+		w.from = w.next;
+		arena_rewind(txn_arena(txn), memory);
+	}
+	return ERR_OK;
+}
+
+static enum err apply_settle(struct txn *txn, void *call)
+{
+	static const char kinds[] = { RESOURCE_CONTAINER, RESOURCE_QUEUE, RESOURCE_TABLE, RESOURCE_SHARE };
+	struct settle *s = call;
+	struct rows rows;
+	s->count = 0;
+	TRY(walk_page(txn, &s->change.walk, 'i', &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct intent intent;
+		TRY(intent_decode(&rows.row[i], &intent));
+		s->creation[s->count].intent = intent;
+		s->creation[s->count].key = rows.row[i].key;
+		s->creation[s->count].named = false;
+		s->count += intent.what == 'C';
+	}
+	s->change.found = s->count != 0;
+	if (!s->count || txn_is_dry(txn))
+		return ERR_OK;
+	for (size_t i = 0; i < sizeof kinds; i++)
+		TRY(find_named(txn, kinds[i], s));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct intent *c = &s->creation[i].intent;
+		TRY(s->creation[i].named ? txn_del(txn, s->creation[i].key)
+					 : intent_put(txn, 'D', c->kind, c->generation));
+	}
+	return ERR_OK;
+}
+
+enum err resource_settle(struct store *store, struct slice account)
+{
+	struct settle s = { .count = 0 };
+	return change_all(store, account, 'i', apply_settle, &s.change);
+}
+
+/* ---- what time ends ---- */
+
+static enum err apply_expire(struct txn *txn, void *call)
+{
+	struct change *c = call;
+	struct rows rows;
+	c->found = false;
+	TRY(walk_page(txn, &c->walk, 'r', &rows));
+	for (size_t i = 0; i < rows.count; i++) {
+		struct deleted_resource d;
+		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
+		if (!deleted_is_over(&d, txn_now(txn)))
+			continue;
+		c->found = true;
+		TRY(intent_put(txn, 'D', d.resource.kind, d.resource.generation));
+		TRY(txn_del(txn, rows.row[i].key));
+	}
+	return ERR_OK;
+}
+
+enum err resource_expire(struct store *store, struct slice account)
+{
+	struct change c = { .found = false };
+	return change_all(store, account, 'r', apply_expire, &c);
+}
+
+/* ---- dropped generations ---- */
 
 struct intents {
+	struct walk walk;
 	struct rows rows;
 };
 
 static enum err read_intents(struct txn *txn, void *call)
 {
 	struct intents *i = call;
-	struct scan_spec spec = { .from = SLICE("i"), .until = SLICE("j"), .limit_rows = REAP_PAGE };
-	return txn_scan(txn, &spec, &i->rows);
+	return walk_page(txn, &i->walk, 'i', &i->rows);
 }
 
-struct named {
-	char kind;
-	uint64_t generation;
-	bool found;
-};
-
-/* A creation without intent removal: does a record of that kind name the generation? */
-static enum err find_named(struct txn *txn, void *call)
+static enum err close_generation(struct txn *txn, void *call)
 {
-	struct named *n = call;
-	struct slice from_name = SLICE_NONE;
-	n->found = false;
-	do {
-		struct resource_page page;
-		TRY(resource_list(txn, n->kind, SLICE(""), from_name, 500, &page));
-		for (size_t i = 0; i < page.count; i++)
-			n->found = n->found || page.resource[i].generation == n->generation;
-		from_name = page.next_name;
-	} while (slice_is_set(from_name) && !n->found);
-	return ERR_OK;
+	(void)call;
+	return generation_close(txn);
 }
-
-struct intent_drop {
-	struct slice key;
-};
 
 static enum err drop_intent(struct txn *txn, void *call)
 {
-	struct intent_drop *d = call;
-	return txn_del(txn, d->key);
+	const struct slice *key = call;
+	return txn_del(txn, *key);
 }
 
-static enum err reap_one(struct store *store, struct slice account, struct slice account_partition,
-			 const struct row *row, resource_empty_fn *empty, bool at_start, struct arena *arena,
-			 bool *ret_more)
+struct reaper {
+	struct store *store;
+	struct slice account, partition;
+	resource_empty_fn *empty;
+	struct arena *arena;
+	bool more;
+};
+
+static enum err reap_one(struct reaper *r, const struct intent *intent, struct slice key)
 {
-	struct slice rest = row->key;
-	uint64_t generation;
-	if (!key_take_tag(&rest, 'i') || !key_take_u64(&rest, &generation) || row->value.len < 2)
-		return ERR_CORRUPT;
-	char what = row->value.ptr[0], kind = row->value.ptr[1];
-	struct intent_drop drop = { .key = row->key };
-	if (what == 'C') {
-		struct named named = { .kind = kind, .generation = generation };
-		if (!at_start)
-			return ERR_OK;
-		TRY(store_read(store, account_partition, find_named, &named, arena));
-		if (named.found)
-			return background_write(store, account_partition, drop_intent, &drop, arena);
-	}
-	struct slice partition = resource_generation_partition(arena, account, kind, generation);
+	bool more = false;
+	struct engine *engine = store_engine(r->store);
+	struct slice partition = resource_generation_partition(r->arena, r->account, intent->kind, intent->generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
-	TRY(background_write(store, partition, resource_delete_close, NULL, arena));
-	bool more = false;
-	TRY(empty(store, partition, kind, &more));
+	TRY(background_write(r->store, partition, close_generation, NULL, r->arena));
+	TRY(r->empty(r->store, partition, intent->kind, &more));
 	if (more) {
-		*ret_more = true;
+		r->more = true;
 		return ERR_OK;
 	}
-	struct engine *engine = store_engine(store);
 	TRY(engine->ops->drop_partition(engine, partition));
-	return background_write(store, account_partition, drop_intent, &drop, arena);
+	return background_write(r->store, r->partition, drop_intent, &key, r->arena);
 }
 
-/* Deleted resources whose days are over become intents like any other. */
-static enum err expire_deleted(struct txn *txn, void *call)
+/* Works on dropped generations among the rows, as long as *left is not 0. */
+static enum err reap_rows(struct reaper *r, const struct rows *rows, size_t *left)
 {
-	bool *found = call;
-	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("r"), .until = SLICE("s"), .limit_rows = REAP_PAGE };
-	*found = false;
-	TRY(txn_scan(txn, &spec, &rows));
-	for (size_t i = 0; i < rows.count; i++) {
-		struct deleted_resource d;
-		struct key k;
-		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
-		if (txn_now(txn) < d.deleted_ticks + (uint64_t)d.retention_days * 86400 * TICKS_PER_SECOND)
-			continue;
-		*found = true;
-		struct slice intent = arena_printf(txn_arena(txn), "D%c", d.resource.kind);
-		if (!slice_is_set(intent))
-			return ERR_NO_MEMORY;
-		key_init(&k);
-		key_tag(&k, 'i');
-		key_u64(&k, d.resource.generation);
-		TRY(txn_put(txn, key_slice(&k), intent));
-		TRY(txn_del(txn, rows.row[i].key));
+	enum err result = ERR_OK;
+	for (size_t i = 0; i < rows->count && *left; i++) {
+		struct intent intent;
+		struct arena_mark memory = arena_mark(r->arena);
+		enum err e = intent_decode(&rows->row[i], &intent);
+		if (e == ERR_OK && intent.what == 'D') {
+			e = reap_one(r, &intent, rows->row[i].key);
+			*left -= e == ERR_OK;
+		}
+		if (result == ERR_OK)
+			result = e;
+		arena_rewind(r->arena, memory);
 	}
-	return ERR_OK;
+	return result;
 }
 
-enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool at_start,
-		       bool *ret_more)
+enum err resource_reap(struct store *store, struct slice account, resource_empty_fn *empty, bool *ret_more)
 {
 	struct arena arena;
-	struct intents intents;
-	bool more = false;
-	arena_init(&arena, 16 * MIB);
-	struct slice partition = resource_account_partition(&arena, account);
-	enum err e =
-		slice_is_set(partition) ? store_look(store, partition, read_intents, &intents, &arena) : ERR_NO_MEMORY;
-	bool expired = false;
-	if (e == ERR_OK)
-		e = store_look(store, partition, expire_deleted, &expired, &arena);
-	if (e == ERR_OK && expired)
-		e = background_write(store, partition, expire_deleted, &expired, &arena);
-	more = expired;
-	for (size_t i = 0; e == ERR_OK && i < intents.rows.count; i++)
-		e = reap_one(store, account, partition, &intents.rows.row[i], empty, at_start, &arena, &more);
-	if (e == ERR_OK)
-		*ret_more = more || intents.rows.more;
+	struct intents page;
+	size_t left = REAP_AT_ONCE;
+	arena_init(&arena, REAP_ARENA_BYTES);
+	struct reaper r = { .store = store, .account = account, .empty = empty, .arena = &arena };
+	r.partition = resource_account_partition(&arena, account);
+	enum err result = slice_is_set(r.partition) ? ERR_OK : ERR_NO_MEMORY;
+	walk_begin(&page.walk, 'i');
+	while (slice_is_set(r.partition) && page.walk.more && left) {
+		struct arena_mark memory = arena_mark(&arena);
+		enum err e = store_look(store, r.partition, read_intents, &page, &arena);
+		if (e != ERR_OK) {
+			result = e;
+			break;
+		}
+		e = reap_rows(&r, &page.rows, &left);
+		if (result == ERR_OK)
+			result = e;
+		page.walk.from = page.walk.next;
+		arena_rewind(&arena, memory);
+	}
+	if (result == ERR_OK)
+		*ret_more = r.more || !left;
 	arena_fini(&arena);
-	return e;
+	return result;
 }

@@ -27,6 +27,14 @@ static void intent_key(struct key *k, uint64_t generation)
 	key_u64(k, generation);
 }
 
+enum err intent_put(struct txn *txn, char what, char kind, uint64_t generation)
+{
+	struct key k;
+	char value[2] = { what, kind };
+	intent_key(&k, generation);
+	return txn_put(txn, key_slice(&k), slice_make(value, sizeof value));
+}
+
 void resource_encode(struct buf *b, const struct resource *r)
 {
 	bytes_put_u8(b, RESOURCE_RECORD_VERSION);
@@ -210,21 +218,20 @@ static enum err name_taken(struct txn *txn, struct resource_create *c, bool *ret
 enum err resource_create_reserve(struct txn *txn, void *call)
 {
 	struct resource_create *c = call;
-	struct key k;
 	bool taken;
-	c->existed = false;
+	c->existed = c->reserved = false;
+	c->refused = ERR_OK;
 	TRY(name_taken(txn, c, &taken));
 	if (taken)
 		return ERR_OK;
-	intent_key(&k, c->resource.generation);
-	struct slice intent = arena_printf(txn_arena(txn), "C%c", c->resource.kind);
-	return slice_is_set(intent) ? txn_put(txn, key_slice(&k), intent) : ERR_NO_MEMORY;
+	c->reserved = true;
+	return intent_put(txn, 'C', c->resource.kind, c->resource.generation);
 }
 
 enum err resource_create_open(struct txn *txn, void *call)
 {
 	struct resource_create *c = call;
-	return c->existed ? ERR_OK : generation_open(txn);
+	return c->reserved ? generation_open(txn) : ERR_OK;
 }
 
 enum err resource_create_publish(struct txn *txn, void *call)
@@ -232,13 +239,18 @@ enum err resource_create_publish(struct txn *txn, void *call)
 	struct resource_create *c = call;
 	struct key k;
 	bool taken;
-	if (c->existed)
+	if (!c->reserved)
 		return ERR_OK;
-	/* The intent goes with the record that replaces it. If another creator came first it stays: the reaper clears
-	 * up. */
-	TRY(name_taken(txn, c, &taken));
-	if (taken)
-		return ERR_OK;
+	c->existed = false;
+	c->refused = ERR_OK;
+	/* The intent goes with the record that replaces it. If another creator came first, what was made for this one
+	 * goes the way of a deleted resource; that must be committed, so the refusal waits for format. */
+	enum err e = name_taken(txn, c, &taken);
+	if (taken) {
+		c->refused = e;
+		return intent_put(txn, 'D', c->resource.kind, c->resource.generation);
+	}
+	TRY(e);
 	intent_key(&k, c->resource.generation);
 	TRY(txn_del(txn, key_slice(&k)));
 	c->resource.etag = c->resource.modified_ticks = c->resource.created_ticks = txn_now(txn);
@@ -278,8 +290,7 @@ enum err deleted_decode(struct slice value, struct arena *arena, struct deleted_
 	return c.failed ? ERR_CORRUPT : resource_decode(cursor_raw(&c, cursor_left(&c)), arena, &ret->resource);
 }
 
-/* Gone for everybody, even if the reaper did not come by yet. */
-static bool deleted_is_over(const struct deleted_resource *d, uint64_t now)
+bool deleted_is_over(const struct deleted_resource *d, uint64_t now)
 {
 	return now >= d->deleted_ticks + (uint64_t)d->retention_days * 86400 * TICKS_PER_SECOND;
 }
@@ -299,15 +310,15 @@ enum err resource_delete_remove(struct txn *txn, void *call)
 	TRY(txn_del(txn, key_slice(&k)));
 	if (d->retention_days)
 		return deleted_put(txn, &r, d->retention_days);
-	intent_key(&k, d->generation);
-	struct slice intent = arena_printf(txn_arena(txn), "D%c", d->kind);
-	return slice_is_set(intent) ? txn_put(txn, key_slice(&k), intent) : ERR_NO_MEMORY;
+	return intent_put(txn, 'D', d->kind, d->generation);
 }
 
 enum err resource_delete_close(struct txn *txn, void *call)
 {
-	(void)call;
-	return generation_close(txn);
+	/* What can be restored stays as it is: it may be back already, and this would close it behind the restore. A
+	 * write that found it before it went is then one that came before the delete. */
+	const struct resource_delete *d = call;
+	return d->retention_days ? ERR_OK : generation_close(txn);
 }
 
 /* --- restoring -----------------------------------------------------------------------------------------------------

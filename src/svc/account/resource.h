@@ -7,7 +7,10 @@
  * it:
  *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop intent
  *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
- * A crash between leaves an intent; resource_reap finishes it. The background reaper also empties dropped generations.
+ *            or, to be restored: 1 account: allowed? drop record, keep it as a deleted one
+ * A creator that finds the name taken at step 3 turns its intent into one that drops its generation. A crash or an
+ * error between leaves an intent; resource_settle and resource_reap finish it. The reaper also empties dropped
+ * generations.
  * A write below carries no cache in its correctness: it asks for the generation's meta in its own transaction.
  *
  * Rows of the account's partition:
@@ -80,6 +83,8 @@ struct resource_create {
 	 * (`existed` is set), else the error to answer. */
 	enum err (*on_exists)(struct resource_create *, const struct resource *existing);
 	bool existed;
+	bool reserved;	  /* between the steps: an intent is there */
+	enum err refused; /* for format: another creator came first, this is the answer */
 };
 enum err resource_create_reserve(struct txn *, void *call); /* step 1, account partition */
 enum err resource_create_open(struct txn *, void *call);    /* step 2, generation partition */
@@ -128,11 +133,15 @@ enum err service_properties_put(struct txn *, char service, struct slice value) 
 enum err service_properties_find(struct store *, struct slice account, char service, struct arena *,
 				 struct slice *ret) MUST_CHECK;
 
-/* Background: finishes intents of one account. Each service empties its own generations: `empty` is called with the
- * dropped generation's partition and retires a bounded number of extents per call; it says when nothing is left, then
- * the partition is dropped and the intent goes. Runs on a background thread; blocks. *ret_more: call again. */
+/* At start, before anybody is served: creations that did not finish become dropped generations. Blocks. */
+enum err resource_settle(struct store *, struct slice account) MUST_CHECK;
+/* Background: deleted resources whose days are over become dropped generations. Blocks. */
+enum err resource_expire(struct store *, struct slice account) MUST_CHECK;
+/* Background: drops generations of one account, a bounded number per call. Each service empties its own: `empty` is
+ * called with the dropped generation's partition and retires a bounded number of extents per call; it says when nothing
+ * is left, then the partition is dropped and the intent goes. Runs on a background thread; blocks. *ret_more: call
+ * again. One that fails does not keep the others; the first error is returned. */
 typedef enum err resource_empty_fn(struct store *, struct slice partition, char kind, bool *ret_more);
-enum err resource_reap(struct store *, struct slice account, resource_empty_fn *empty, bool at_start,
-		       bool *ret_more) MUST_CHECK;
+enum err resource_reap(struct store *, struct slice account, resource_empty_fn *empty, bool *ret_more) MUST_CHECK;
 
 #endif

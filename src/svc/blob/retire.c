@@ -20,8 +20,9 @@
 
 enum {
 	RETIRE_RECORD_VERSION = 1,
+	RETIRE_WORK_PER_COMMIT = 1000, /* see struct round */
+	RETIRE_PAGE_RECORDS = 32,      /* of the queue, read at once: few of the longest are a commit's work */
 	RETIRE_EXTENTS_PER_COMMIT = 500,
-	RETIRE_ROWS_PER_COMMIT = 200,
 	RETIRE_RECORDS_PER_COMMIT = 100
 };
 
@@ -185,6 +186,19 @@ enum err retire_staging(struct txn *txn, struct slice name, uint64_t staging, co
 /* --- the background side
  * ---------------------------------------------------------------------------------------------- */
 
+/* One commit's share of the queue. Every record, row and extent that it gives back costs one, and so does every block
+ * it looks at; the last piece may cost more than is left, and sweeps have bounds of their own. A record that is not
+ * finished has used up what was left: the next one waits for it. */
+struct round {
+	size_t left;
+	bool more; /* out */
+};
+
+static void spend(struct round *r, size_t cost)
+{
+	r->left -= cost < r->left ? cost : r->left;
+}
+
 struct kept_set {
 	uint64_t *id; /* sorted extent ids */
 	size_t count;
@@ -196,7 +210,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static enum err kept_load(struct txn *txn, uint64_t content, uint32_t parts, struct kept_set *ret)
+static enum err kept_load(struct txn *txn, struct round *r, uint64_t content, uint32_t parts, struct kept_set *ret)
 {
 	struct kept_set s = { NULL, 0 };
 	struct manifest m;
@@ -209,6 +223,7 @@ static enum err kept_load(struct txn *txn, uint64_t content, uint32_t parts, str
 	size_t total = 0;
 	for (size_t i = 0; i < m.count; i++)
 		total += m.block[i].extent_count;
+	spend(r, m.count + total);
 	s.id = ARENA_NEW_ARRAY(txn_arena(txn), uint64_t, total ? total : 1);
 	if (!s.id)
 		return ERR_NO_MEMORY;
@@ -225,18 +240,20 @@ static bool is_kept(const struct kept_set *s, uint64_t id)
 	return s->count && bsearch(&id, s->id, s->count, sizeof id, by_value);
 }
 
-static enum err retire_block(struct txn *txn, const struct block *b, const struct kept_set *kept)
+static enum err retire_block(struct txn *txn, struct round *r, const struct block *b, const struct kept_set *kept)
 {
+	spend(r, 1 + b->extent_count);
 	for (uint32_t i = 0; b->owned && i < b->extent_count; i++)
 		if (!is_kept(kept, b->extents[i].id))
 			TRY(txn_retire(txn, &b->extents[i]));
 	return ERR_OK;
 }
 
-static enum err round_extents(struct txn *txn, struct slice key, struct cursor *c, char kind)
+static enum err round_extents(struct txn *txn, struct round *r, struct slice key, struct cursor *c, char kind)
 {
 	struct buf b;
-	uint32_t count = cursor_u32(c), now = count < RETIRE_EXTENTS_PER_COMMIT ? count : RETIRE_EXTENTS_PER_COMMIT;
+	uint32_t count = cursor_u32(c), now = count < r->left ? count : (uint32_t)r->left;
+	spend(r, now);
 	for (uint32_t i = 0; i < now; i++) {
 		struct extent_ref ref = extent_ref_decode(c);
 		if (c->failed)
@@ -253,7 +270,7 @@ static enum err round_extents(struct txn *txn, struct slice key, struct cursor *
 	return e;
 }
 
-static enum err round_manifest(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_manifest(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
 {
 	struct buf b;
 	struct key part_key;
@@ -265,31 +282,33 @@ static enum err round_manifest(struct txn *txn, struct slice key, struct cursor 
 	uint32_t kept_parts = cursor_u32(c);
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
+	TRY(kept_load(txn, r, kept_id, kept_parts, &kept));
+	for (bool first = true; next < parts && (first || r->left); next++, first = false) {
+		enum err e = manifest_get_part(txn, content, next, &part);
+		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
+		for (size_t i = 0; i < part.count; i++)
+			TRY(retire_block(txn, r, &part.block[i], &kept));
+		manifest_part_key(&part_key, content, next);
+		TRY(txn_del(txn, key_slice(&part_key)));
+	}
 	if (next >= parts) {
 		if (lender)
 			TRY(content_release_lender(txn, lender));
 		return txn_del(txn, key);
 	}
-	TRY(kept_load(txn, kept_id, kept_parts, &kept));
-	enum err e = manifest_get_part(txn, content, next, &part);
-	TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
-	for (size_t i = 0; i < part.count; i++)
-		TRY(retire_block(txn, &part.block[i], &kept));
-	manifest_part_key(&part_key, content, next);
-	TRY(txn_del(txn, key_slice(&part_key)));
 	record_begin(&b, 'M');
 	bytes_put_u64(&b, content);
 	bytes_put_u32(&b, parts);
-	bytes_put_u32(&b, next + 1);
+	bytes_put_u32(&b, next);
 	bytes_put_u64(&b, lender);
 	bytes_put_u64(&b, kept_id);
 	bytes_put_u32(&b, kept_parts);
-	e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
+	enum err e = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
 	buf_fini(&b);
 	return e;
 }
 
-static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_rows(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
 {
 	struct key from, until;
 	struct rows rows;
@@ -301,12 +320,10 @@ static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
 	key_u64(&from, content);
 	until = from;
 	key_prefix_end(&until);
-	struct scan_spec spec = { .from = key_slice(&from),
-				  .until = key_slice(&until),
-				  .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = r->left };
 	TRY(txn_scan(txn, &spec, &rows));
-	size_t extents = 0;
-	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
+	size_t i = 0;
+	for (; i < rows.count && r->left; i++) {
 		struct cursor value = cursor_make(rows.row[i].value);
 		struct extent_ref *refs;
 		uint16_t count;
@@ -314,12 +331,12 @@ static enum err round_rows(struct txn *txn, struct slice key, struct cursor *c)
 		for (uint16_t k = 0; k < count; k++)
 			TRY(extent_drop_ref(txn, &refs[k]));
 		TRY(txn_del(txn, rows.row[i].key));
-		extents += count;
+		spend(r, 1 + count);
 	}
-	return rows.count ? ERR_OK : txn_del(txn, key);
+	return i < rows.count || rows.more ? ERR_OK : txn_del(txn, key);
 }
 
-static enum err round_clear(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_clear(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
 {
 	struct buf b;
 	uint64_t content = cursor_u64(c), ticks = cursor_u64(c);
@@ -327,6 +344,7 @@ static enum err round_clear(struct txn *txn, struct slice key, struct cursor *c)
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
 	TRY(clear_sweep(txn, content, ticks, from, &next));
+	r->left = 0;
 	if (!slice_is_set(next))
 		return txn_del(txn, key);
 	clear_record(&b, content, ticks, next);
@@ -335,17 +353,18 @@ static enum err round_clear(struct txn *txn, struct slice key, struct cursor *c)
 	return e;
 }
 
-static enum err round_history(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_history(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
 {
 	struct slice name = cursor_str(c);
 	bool done;
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
 	TRY(history_sweep(txn, name, &done));
+	r->left = 0;
 	return done ? txn_del(txn, key) : ERR_OK;
 }
 
-static enum err round_staging(struct txn *txn, struct slice key, struct cursor *c)
+static enum err round_staging(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
 {
 	struct key from, until;
 	struct rows rows;
@@ -361,23 +380,19 @@ static enum err round_staging(struct txn *txn, struct slice key, struct cursor *
 	key_u64(&from, staging);
 	until = from;
 	key_prefix_end(&until);
-	struct scan_spec spec = { .from = key_slice(&from),
-				  .until = key_slice(&until),
-				  .limit_rows = RETIRE_ROWS_PER_COMMIT };
+	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = r->left };
 	TRY(txn_scan(txn, &spec, &rows));
-	if (!rows.count)
-		return txn_del(txn, key);
-	TRY(kept_load(txn, kept_id, kept_parts, &kept));
-	size_t extents = 0;
-	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
+	if (rows.count)
+		TRY(kept_load(txn, r, kept_id, kept_parts, &kept));
+	size_t i = 0;
+	for (; i < rows.count && (i == 0 || r->left); i++) {
 		struct cursor value = cursor_make(rows.row[i].value);
 		struct block b;
 		TRY(block_decode(&value, txn_arena(txn), &b));
-		TRY(retire_block(txn, &b, &kept));
+		TRY(retire_block(txn, r, &b, &kept));
 		TRY(txn_del(txn, rows.row[i].key));
-		extents += b.extent_count;
 	}
-	return ERR_OK;
+	return i < rows.count || rows.more ? ERR_OK : txn_del(txn, key);
 }
 
 enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
@@ -403,40 +418,53 @@ enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
 	return ERR_OK;
 }
 
-struct round {
-	bool worked;
-};
-
-static enum err apply_round(struct txn *txn, void *call)
+static enum err round_record(struct txn *txn, struct round *r, const struct row *row)
 {
-	struct round *r = call;
-	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1 };
-	TRY(txn_scan(txn, &spec, &rows));
-	r->worked = rows.count != 0;
-	if (!rows.count)
-		return ERR_OK;
-	struct cursor c = cursor_make(rows.row[0].value);
+	struct cursor c = cursor_make(row->value);
 	if (cursor_u8(&c) != RETIRE_RECORD_VERSION)
 		return ERR_CORRUPT;
 	char kind = (char)cursor_u8(&c);
 	switch (kind) {
 	case 'E':
 	case 'X':
-		return round_extents(txn, rows.row[0].key, &c, kind);
+		return round_extents(txn, r, row->key, &c, kind);
 	case 'M':
-		return round_manifest(txn, rows.row[0].key, &c);
+		return round_manifest(txn, r, row->key, &c);
 	case 'R':
-		return round_rows(txn, rows.row[0].key, &c);
+		return round_rows(txn, r, row->key, &c);
 	case 'O':
-		return round_clear(txn, rows.row[0].key, &c);
+		return round_clear(txn, r, row->key, &c);
 	case 'H':
-		return round_history(txn, rows.row[0].key, &c);
+		return round_history(txn, r, row->key, &c);
 	case 'S':
-		return round_staging(txn, rows.row[0].key, &c);
+		return round_staging(txn, r, row->key, &c);
 	default:
 		return ERR_CORRUPT;
 	}
+}
+
+static enum err apply_round(struct txn *txn, void *call)
+{
+	struct round *r = call;
+	struct rows rows;
+	struct key from;
+	key_init(&from);
+	key_tag(&from, 'z');
+	r->left = RETIRE_WORK_PER_COMMIT;
+	do { /* until a page is empty: a record may queue another */
+		struct scan_spec spec = { .from = key_slice(&from),
+					  .until = SLICE("{"),
+					  .limit_rows = RETIRE_PAGE_RECORDS };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count && r->left; i++) {
+			TRY(round_record(txn, r, &rows.row[i]));
+			spend(r, 1);
+		}
+		if (rows.count)
+			key_after(&from, rows.row[rows.count - 1].key);
+	} while (rows.count && r->left);
+	r->more = !r->left;
+	return ERR_OK;
 }
 
 /* Is there anything queued? Asked on a snapshot, so that an idle container costs no commit. */
@@ -446,21 +474,21 @@ static enum err apply_peek(struct txn *txn, void *call)
 	struct rows rows;
 	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1, .keys_only = true };
 	TRY(txn_scan(txn, &spec, &rows));
-	r->worked = rows.count != 0;
+	r->more = rows.count != 0;
 	return ERR_OK;
 }
 
 enum err retire_round(struct store *store, struct slice partition, bool *ret_more)
 {
 	struct arena arena;
-	struct round r = { .worked = false };
+	struct round r = { .more = false };
 	arena_init(&arena, 64 * MIB);
 	enum err e = store_look(store, partition, apply_peek, &r, &arena);
-	if (e == ERR_OK && r.worked)
+	if (e == ERR_OK && r.more)
 		e = background_write(store, partition, apply_round, &r, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
-		*ret_more = r.worked;
+		*ret_more = r.more;
 	return e;
 }
 
@@ -525,7 +553,7 @@ static enum err apply_empty(struct txn *txn, void *call)
 {
 	struct round *r = call;
 	size_t count = 0;
-	r->worked = true;
+	r->more = true;
 	TRY(release_records(txn, 'b', &count));
 	if (!count)
 		TRY(release_records(txn, 'h', &count));
@@ -539,11 +567,11 @@ static enum err apply_empty(struct txn *txn, void *call)
 enum err retire_container(struct store *store, struct slice partition, bool *ret_more)
 {
 	struct arena arena;
-	struct round r = { .worked = false };
+	struct round r = { .more = false };
 	arena_init(&arena, 64 * MIB);
 	enum err e = background_write(store, partition, apply_empty, &r, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
-		*ret_more = r.worked;
+		*ret_more = r.more;
 	return e;
 }

@@ -30,7 +30,8 @@ enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) M
  * parts still name. */
 enum err retire_is_queued(struct txn *, uint64_t content, bool *ret) MUST_CHECK;
 
-/* Background: one bounded piece of the partition's queue. Blocks. */
+/* Background: one bounded piece of the partition's queue, if there is one. *ret_more: it may have been longer. Blocks.
+ */
 enum err retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 /* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per
  * call. */

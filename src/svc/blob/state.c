@@ -284,6 +284,7 @@ struct expire_call {
 	struct slice from;
 	bool write; /* the first pass only looks, on a snapshot */
 	bool found, more;
+	size_t extents; /* of what went */
 	struct slice next;
 };
 
@@ -303,6 +304,7 @@ static enum err expire_history(struct txn *txn, struct expire_call *c, const str
 	if (e == ERR_OK && history_mark_apply(&mark, b, NULL) && !b->deleted_ticks)
 		return ERR_OK;
 	c->found = true;
+	c->extents += b->content.extent_count;
 	if (!c->write)
 		return ERR_OK;
 	TRY(content_release(txn, &b->content));
@@ -351,15 +353,17 @@ static enum err apply_expire(struct txn *txn, void *call)
 	while (c->from.len && kind + 1 < EXPIRING && slice_cmp(c->from, expiring[kind].until) >= 0)
 		kind++;
 	c->found = c->more = false;
+	c->extents = 0;
 	struct scan_spec spec = { .from = c->from.len ? c->from : expiring[kind].from,
 				  .until = expiring[kind].until,
 				  .limit_rows = EXPIRE_ROWS };
 	TRY(txn_scan(txn, &spec, &rows));
-	for (size_t i = 0; i < rows.count; i++)
-		TRY(expire_row(txn, c, &rows.row[i]));
-	if (rows.more) {
+	size_t i = 0;
+	while (i < rows.count && c->extents < HISTORY_EXTENTS_AT_ONCE)
+		TRY(expire_row(txn, c, &rows.row[i++]));
+	if (i < rows.count || rows.more) {
 		struct key k;
-		key_after(&k, rows.row[rows.count - 1].key);
+		key_after(&k, rows.row[i - 1].key);
 		c->next = arena_dup(txn_arena(txn), key_slice(&k));
 		c->more = true;
 	} else if (kind + 1 < EXPIRING) {
