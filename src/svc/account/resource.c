@@ -196,8 +196,7 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 	return ERR_OK;
 }
 
-/* --- creation ------------------------------------------------------------------------------------------------------
- */
+/* ---- creation ---- */
 
 /* Answers for a name that is taken; *ret_taken false if it is free. */
 static enum err name_taken(struct txn *txn, struct resource_create *c, bool *ret_taken)
@@ -257,8 +256,7 @@ enum err resource_create_publish(struct txn *txn, void *call)
 	return resource_put(txn, &c->resource);
 }
 
-/* --- deletion ------------------------------------------------------------------------------------------------------
- */
+/* ---- deletion ---- */
 
 static void deleted_key(struct key *k, struct slice name, uint64_t ticks)
 {
@@ -321,8 +319,7 @@ enum err resource_delete_close(struct txn *txn, void *call)
 	return d->retention_days ? ERR_OK : generation_close(txn);
 }
 
-/* --- restoring -----------------------------------------------------------------------------------------------------
- */
+/* ---- restoring ---- */
 
 enum err resource_find_deleted(struct store *store, struct slice account, struct slice name, uint64_t deleted_ticks,
 			       struct arena *arena, struct resource *ret)
@@ -400,8 +397,7 @@ enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slic
 	return ERR_OK;
 }
 
-/* --- service properties --------------------------------------------------------------------------------------------
- */
+/* ---- service properties ---- */
 
 static struct slice properties_key(char bytes[static 2], char service)
 {

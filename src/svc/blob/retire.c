@@ -183,8 +183,7 @@ enum err retire_staging(struct txn *txn, struct slice name, uint64_t staging, co
 	return record_end(txn, &b);
 }
 
-/* --- the background side
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the background side ---- */
 
 /* One commit's share of the queue. Every record, row and extent that it gives back costs one, and so does every block
  * it looks at; the last piece may cost more than is left, and sweeps have bounds of their own. A record that is not
@@ -492,8 +491,7 @@ enum err retire_round(struct store *store, struct slice partition, bool *ret_mor
 	return e;
 }
 
-/* --- a dropped container
- * ------------------------------------------------------------------------------------------------ */
+/* ---- a dropped container ---- */
 
 static enum err release_records(struct txn *txn, char tag, size_t *ret_count)
 {

@@ -9,8 +9,7 @@
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
 
-/* --- snapshots
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- snapshots ---- */
 
 /* A time for a new history row that no other row of the name has. */
 static enum err free_history_ticks(struct txn *txn, struct slice name, uint64_t *ret)
@@ -60,8 +59,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	return blob_put(txn, s);
 }
 
-/* --- undelete
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- undelete ---- */
 
 static bool is_deleted_base(const struct blob *b)
 {
@@ -163,9 +161,7 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	return restore_by_mark(txn, c, base_ticks);
 }
 
-/* --- tiers
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- tiers ---- */
 
 static void settle_copy(struct blob *b, uint64_t now)
 {
@@ -229,9 +225,7 @@ enum err blob_apply_set_tier(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- holds
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- holds ---- */
 
 static enum err load_for_hold(struct txn *txn, struct blob_state_call *c)
 {
@@ -275,8 +269,7 @@ enum err blob_apply_set_legal_hold(struct txn *txn, void *call)
 	return blob_put(txn, &c->blob);
 }
 
-/* --- what time ends
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- what time ends ---- */
 
 enum { EXPIRE_ROWS = 256 };
 
