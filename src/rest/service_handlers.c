@@ -16,6 +16,7 @@ enum {
 };
 
 struct set_call {
+	struct resource_create web; /* first: the container of a website that is switched on */
 	char letter;
 	struct service_properties wanted;
 	bool logging, hour, minute, cors, default_version, delete_retention,
@@ -290,11 +291,43 @@ static enum err forget_cors(struct request *r)
 static enum err parse_set(struct request *r)
 {
 	struct set_call *c = ARENA_NEW(r->arena, struct set_call);
-	struct slice account = resource_account_partition(r->arena, r->account);
-	if (!c || !slice_is_set(account))
+	if (!c)
 		return ERR_NO_MEMORY;
 	c->letter = service_properties_letter(r->service);
 	r->call = c;
+	return ERR_OK;
+}
+
+static enum err is_there(struct resource_create *c, const struct resource *existing)
+{
+	(void)c, (void)existing;
+	return ERR_OK;
+}
+
+/* A website that is switched on has its container, as at the service. */
+static enum err queue_web(struct request *r, struct set_call *c, struct slice account)
+{
+	c->web = (struct resource_create){
+		.resource = { .kind = RESOURCE_CONTAINER, .name = SLICE("$web"), .generation = rng_u64(r->rng) },
+		.on_exists = is_there
+	};
+	struct slice inside =
+		resource_generation_partition(r->arena, r->account, RESOURCE_CONTAINER, c->web.resource.generation);
+	if (!slice_is_set(inside))
+		return ERR_NO_MEMORY;
+	request_step_write(r, account, resource_create_reserve);
+	request_step_write(r, inside, resource_create_open);
+	request_step_write(r, account, resource_create_publish);
+	return ERR_OK;
+}
+
+static enum err queue_set(struct request *r, struct set_call *c)
+{
+	struct slice account = resource_account_partition(r->arena, r->account);
+	if (!slice_is_set(account))
+		return ERR_NO_MEMORY;
+	if (c->website && c->wanted.website.enabled)
+		TRY(queue_web(r, c, account));
 	request_step_write(r, account, apply_set);
 	request_step_call(r, forget_cors);
 	return ERR_OK;
@@ -309,7 +342,7 @@ static enum err parse_set_body(struct request *r)
 		return fault_xml_reason(r, "Unexpected root element");
 	for (const struct xml_node *n = root->child; n; n = n->next)
 		TRY(read_part(r, n, c));
-	return ERR_OK;
+	return queue_set(r, c);
 }
 
 static enum err format_set(struct request *r)

@@ -59,7 +59,8 @@ static enum err parse(struct request *r)
 	c->site = p.website;
 	enum err e = p.website.enabled ? blob_find_container(r, &container, &c->partition) : ERR_CONTAINER_NOT_FOUND;
 	if (e == ERR_CONTAINER_NOT_FOUND) {
-		r->fault.message = SLICE("The account has no static website.");
+		r->fault.message = p.website.enabled ? SLICE("The static website's container, $web, does not exist.")
+						     : SLICE("The account has no static website.");
 		return ERR_RESOURCE_NOT_FOUND;
 	}
 	TRY(e);
