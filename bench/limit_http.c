@@ -62,8 +62,10 @@ static void conn_send(struct conn *c, const char *text, size_t len)
 static bool conn_serve(struct conn *c)
 {
 	struct http_head head;
+	struct arena unused; /* for heads with very many headers */
 	size_t scanned = 0;
-	if (http_parse_head(slice_make(c->in, c->len), &scanned, &head) != HTTP_PARSE_DONE ||
+	arena_init(&unused, 0);
+	if (http_parse_head(slice_make(c->in, c->len), &scanned, &unused, &head) != HTTP_PARSE_DONE ||
 	    c->len < head.head_bytes + head.content_length)
 		return false;
 	c->request_bytes = head.head_bytes + (size_t)head.content_length;
