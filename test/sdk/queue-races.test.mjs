@@ -143,6 +143,8 @@ async function run({ Door, total, kills }) {
 	let acknowledged = 0;
 	let stop = false;
 	let finishing = false; // nobody forgets a message any more, or the end would wait for it
+	let halted = false; // the clock is about to move: who is under way then would know neither time
+	let underWay = 0;
 
 	const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 	// Undefined if the answer was lost; the connection is opened again until the server is back.
@@ -229,12 +231,18 @@ async function run({ Door, total, kills }) {
 	async function consume() {
 		const door = new Door(name);
 		while (!stop) {
+			if (halted) {
+				await pause(5);
+				continue;
+			}
+			underWay++;
 			const want = random(3) ? 1 : 1 + random(4);
 			const timeout = finishing ? 1 : [1, 2, 30][random(3)];
 			const began = server.now();
 			const messages = await attempt(() => door.get(want, timeout));
 			if (messages === undefined) {
 				book.lostGets += 1;
+				underWay--;
 				continue;
 			}
 			const answered = server.now();
@@ -244,6 +252,7 @@ async function run({ Door, total, kills }) {
 				return h;
 			});
 			for (const h of held) await useReceipt(door, h);
+			underWay--;
 			if (messages.length === 0) await pause(20 + random(50));
 		}
 		await door.close();
@@ -269,8 +278,10 @@ async function run({ Door, total, kills }) {
 		// Whatever is still hidden comes back within 30 s of the server's clock.
 		const deadline = Date.now() + 120_000;
 		while (book.deleted < acknowledged * 0.9 && !stop) await pause(20);
-		finishing = true;
+		finishing = halted = true;
+		while (underWay && !stop) await pause(5);
 		await server.advanceClock(31);
+		halted = false;
 		for (;;) {
 			const r = expectStatus(await raw.get(`/${name}`, { query: { comp: 'metadata' } }), 200);
 			if (r.headers['x-ms-approximate-messages-count'] === '0' || book.problems.length > 20) break;
