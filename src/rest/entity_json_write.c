@@ -193,7 +193,7 @@ static void write_long_value(struct buf *b, const struct edm_value *v)
 {
 	if (v->type == EDM_STRING)
 		json_text_write(b, v->bytes);
-	else
+	else if (v->type == EDM_DOUBLE)
 		json_put_double(b, v->number);
 }
 

@@ -29,6 +29,7 @@ struct set_call {
 static enum err read_text(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
 {
 	struct slice s;
+	*ret = SLICE_NONE;
 	TRY(fault_xml_child_text(r, n, name, &s));
 	if (!slice_is_set(s))
 		return fault_xml_reason(r, "A required element is missing");

@@ -66,6 +66,7 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 			 struct slice *ret_value)
 {
 	struct full_key k;
+	assert(g);
 	full_key_make(&k, partition, key);
 	struct slice full = slice_make(k.bytes, k.len);
 	for (const struct engine_group *at = g; at; at = at == g ? g->below : NULL) {

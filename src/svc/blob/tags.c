@@ -115,7 +115,7 @@ enum err tag_filter_parse(struct slice text, enum tag_dialect dialect, struct ar
 	(void)arena;
 	for (bool fine = true; fine;) {
 		if (f.count > TAG_OPERATORS_MAX) {
-			fine = fail(&s, "expected fewer operators");
+			fail(&s, "expected fewer operators");
 			break;
 		}
 		struct tag_term *t = &f.term[f.count];
