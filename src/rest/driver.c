@@ -214,10 +214,12 @@ static enum err check_length(struct request *r)
 /* Getting a message is a write, whatever its method. */
 static enum err check_secondary(struct request *r)
 {
+	if (!r->secondary)
+		return ERR_OK;
 	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS;
 	for (unsigned i = 0; i < r->step_count; i++)
 		writes |= r->steps[i].kind == STEP_WRITE;
-	if (!r->secondary || !writes)
+	if (!writes)
 		return ERR_OK;
 	r->fault.message = SLICE("Write operations are not allowed.");
 	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;

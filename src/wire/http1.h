@@ -55,9 +55,9 @@ struct http_head {
 enum http_parse { HTTP_PARSE_MORE, HTTP_PARSE_DONE, HTTP_PARSE_BAD, HTTP_PARSE_TOO_LARGE };
 
 /* `scanned_bytes` remembers, between calls on a growing input, how far the end of the head has been looked for; start
- * at 0. *ret points into the input and itself (it is not for copying) and holds something useful only after DONE. An absolute-form target names the host;
- * a Host header that differs from it is refused. TOO_LARGE: more than LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES,
- * or than the arena has. */
+ * at 0. *ret points into the input and itself (it is not for copying) and holds something useful only after DONE. An
+ * absolute-form target names the host; a Host header that differs from it is refused. TOO_LARGE: more than
+ * LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES, or than the arena has. */
 enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *, struct http_head *ret);
 /* The value of a header, name compared without case; absent if missing. */
 struct slice http_header(const struct http_head *, struct slice name);

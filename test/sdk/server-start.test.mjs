@@ -180,6 +180,18 @@ describe('a start', () => {
 		assert.notEqual(r.code, 0);
 		assert.match(r.stderr, /--create NotAName/);
 	});
+	test('a configuration as editors and habits write it; one line of the log stays one line', async () => {
+		const file = path.join(dir(), 'conf'), log = path.join(dir(), 'debug');
+		fs.writeFileSync(file, `\ufeffthreads = '1'\ndebug = ${log}\n`);
+		const server = await startServer({ flags: ['--config', file] });
+		const forged = '2026-01-01T00:00:00.000Z error: forged';
+		expectStatus(await new Client(server).get('/c/b', { query: { zz: `\n${forged}` }, key: Buffer.from('wrong').toString('base64') }), 403);
+		await server.stop();
+		const lines = fs.readFileSync(log, 'utf8').trim().split('\n');
+		assert.ok(lines.some((line) => line.includes('string to sign was') && line.includes(forged)), lines.join('|'));
+		assert.ok(lines.every((line) => !line.startsWith(forged)));
+		await server.remove();
+	});
 	test('a store whose last commit lies ahead of the clock is told of', async () => {
 		const server = await startServer();
 		const client = new Client(server);

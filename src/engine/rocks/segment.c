@@ -376,10 +376,10 @@ void segments_give_back(struct segments *s)
 
 static size_t used_end(const struct region *r)
 {
-	size_t end = SEGMENT_REGION_BLOCKS;
-	while (end && !bit_get(r->used, end - 1))
-		end--;
-	return end;
+	size_t words = REGION_WORDS;
+	while (words && !r->used[words - 1])
+		words--;
+	return words ? words * 64 - (size_t)__builtin_clzll(r->used[words - 1]) : 0;
 }
 
 /* A file with holes does not tell how far its regions have space: each counts up to its last extent. */

@@ -198,6 +198,15 @@ static void spend(struct round *r, size_t cost)
 	r->left -= cost < r->left ? cost : r->left;
 }
 
+/* The record goes with the last of its rows. Until then nothing behind it has its turn, whatever ended the scan. */
+static enum err rows_done(struct txn *txn, struct round *r, struct slice key, bool done)
+{
+	if (done)
+		return txn_del(txn, key);
+	r->left = 0;
+	return ERR_OK;
+}
+
 struct kept_set {
 	uint64_t *id; /* sorted extent ids */
 	size_t count;
@@ -332,7 +341,7 @@ static enum err round_rows(struct txn *txn, struct round *r, struct slice key, s
 		TRY(txn_del(txn, rows.row[i].key));
 		spend(r, 1 + count);
 	}
-	return i < rows.count || rows.more ? ERR_OK : txn_del(txn, key);
+	return rows_done(txn, r, key, i == rows.count && !rows.more);
 }
 
 static enum err round_clear(struct txn *txn, struct round *r, struct slice key, struct cursor *c)
@@ -391,7 +400,7 @@ static enum err round_staging(struct txn *txn, struct round *r, struct slice key
 		TRY(retire_block(txn, r, &b, &kept));
 		TRY(txn_del(txn, rows.row[i].key));
 	}
-	return i < rows.count || rows.more ? ERR_OK : txn_del(txn, key);
+	return rows_done(txn, r, key, i == rows.count && !rows.more);
 }
 
 enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
