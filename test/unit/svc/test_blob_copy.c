@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "container.h"
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "svc/blob/append.h"
@@ -36,11 +37,6 @@ static enum err run(struct bench *b, apply_fn *apply, void *call)
 	return background_write(b->store, key_slice(&b->partition), apply, call, &b->arena);
 }
 
-static enum err open_generation(struct txn *txn, void *call)
-{
-	return generation_open(txn);
-}
-
 /* A container with a blob that a copy of this type is under way to. */
 static void bench_open(struct bench *b, enum blob_type type)
 {
@@ -48,9 +44,7 @@ static void bench_open(struct bench *b, enum blob_type type)
 	*b = (struct bench){ .target = { .name = SLICE("copy") } };
 	clock_init_fake(&b->clock, NOON);
 	arena_init(&b->arena, 64 * MIB);
-	assert_int_equal(engine_mem_open(&options, &b->engine), ERR_OK);
-	struct store_options so = { .clock = &b->clock };
-	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
+	mem_store_open(&options, &b->clock, &b->engine, &b->store);
 	key_partition(&b->partition, SLICE("acc"), 'c', 7);
 	assert_int_equal(run(b, open_generation, NULL), ERR_OK);
 	b->copy = (struct blob_copy_call){ .put = { .target = b->target,

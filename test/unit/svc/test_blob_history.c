@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "container.h"
 #include "engine/mem/mem.h"
 #include "store/extent.h"
 #include "store/key.h"
@@ -32,7 +33,7 @@ struct side {
 	struct engine *engine;
 	struct store *store;
 	struct arena arena;
-	char partition_bytes[64];
+	char partition_bytes[CONTAINER_PARTITION_BYTES];
 	struct slice partition;
 	uint32_t rows_at_once;
 };
@@ -264,11 +265,6 @@ static void step(struct bench *b)
 
 /* ---- runs ---- */
 
-static enum err open_generation(struct txn *txn, void *call)
-{
-	return generation_open(txn);
-}
-
 static enum err close_generation(struct txn *txn, void *call)
 {
 	return generation_close(txn);
@@ -276,18 +272,13 @@ static enum err close_generation(struct txn *txn, void *call)
 
 static void side_open(struct side *s, uint64_t seed, uint32_t rows_at_once)
 {
-	struct key k;
 	struct mem_options options = { .seed = seed };
 	memset(s, 0, sizeof *s);
 	s->rows_at_once = rows_at_once;
 	clock_init_fake(&s->clock, NOON);
 	arena_init(&s->arena, 256 * MIB);
-	assert_int_equal(engine_mem_open(&options, &s->engine), ERR_OK);
-	struct store_options so = { .clock = &s->clock };
-	assert_int_equal(store_open(s->engine, &so, &s->store), ERR_OK);
-	key_partition(&k, SLICE("acc"), 'c', 7);
-	memcpy(s->partition_bytes, k.bytes, k.len);
-	s->partition = slice_make(s->partition_bytes, k.len);
+	mem_store_open(&options, &s->clock, &s->engine, &s->store);
+	s->partition = container_partition(s->partition_bytes);
 	assert_int_equal(run(s, open_generation, NULL), ERR_OK);
 }
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "container.h"
 #include "engine/mem/mem.h"
 #include "store/extent.h"
 #include "store/key.h"
@@ -79,7 +80,7 @@ struct bench {
 	struct store *store;
 	struct arena arena;
 	struct rng rng;
-	char partition_bytes[64];
+	char partition_bytes[CONTAINER_PARTITION_BYTES];
 	struct slice partition;
 	bool versioning;
 	bool only_pages;
@@ -691,11 +692,6 @@ static void step(struct bench *b)
 
 /* ---- runs ---- */
 
-static enum err open_generation(struct txn *txn, void *call)
-{
-	return generation_open(txn);
-}
-
 static enum err close_generation(struct txn *txn, void *call)
 {
 	return generation_close(txn);
@@ -703,7 +699,6 @@ static enum err close_generation(struct txn *txn, void *call)
 
 static void bench_open(struct bench *b, uint64_t seed, bool versioning)
 {
-	struct key k;
 	struct mem_options options = {
 		.seed = seed, .conflict_permille = 60, .unknown_happened_permille = 20, .unknown_lost_permille = 20
 	};
@@ -713,12 +708,8 @@ static void bench_open(struct bench *b, uint64_t seed, bool versioning)
 	rng_init_seed(&b->rng, seed);
 	b->versioning = versioning;
 	b->few_at_once = seed % 2 == 0;
-	assert_int_equal(engine_mem_open(&options, &b->engine), ERR_OK);
-	struct store_options so = { .clock = &b->clock };
-	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
-	key_partition(&k, SLICE("acc"), 'c', 7);
-	memcpy(b->partition_bytes, k.bytes, k.len);
-	b->partition = slice_make(b->partition_bytes, k.len);
+	mem_store_open(&options, &b->clock, &b->engine, &b->store);
+	b->partition = container_partition(b->partition_bytes);
 	expect(b, open_generation, NULL, ERR_OK);
 	for (size_t i = 0; i < NAMES; i++)
 		snprintf(b->name[i].text, sizeof b->name[i].text, "name%zu", i);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "container.h"
 #include "engine/mem/mem.h"
 #include "store/extent.h"
 #include "store/key.h"
@@ -29,7 +30,7 @@ struct bench {
 	struct engine *engine;
 	struct store *store;
 	struct arena arena;
-	char partition_bytes[64];
+	char partition_bytes[CONTAINER_PARTITION_BYTES];
 	struct slice partition;
 	uint64_t next_id;
 	bool soft_delete;
@@ -41,24 +42,14 @@ static void run(struct bench *b, apply_fn *apply, void *call)
 	arena_reset(&b->arena);
 }
 
-static enum err open_generation(struct txn *txn, void *call)
-{
-	return generation_open(txn);
-}
-
 static void bench_open(struct bench *b)
 {
-	struct key k;
 	struct mem_options options = { .seed = 1 };
 	*b = (struct bench){ .next_id = 1 };
 	clock_init_fake(&b->clock, NOON);
 	arena_init(&b->arena, 64 * MIB);
-	assert_int_equal(engine_mem_open(&options, &b->engine), ERR_OK);
-	struct store_options so = { .clock = &b->clock };
-	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
-	key_partition(&k, SLICE("acc"), 'c', 7);
-	memcpy(b->partition_bytes, k.bytes, k.len);
-	b->partition = slice_make(b->partition_bytes, k.len);
+	mem_store_open(&options, &b->clock, &b->engine, &b->store);
+	b->partition = container_partition(b->partition_bytes);
 	run(b, open_generation, NULL);
 }
 

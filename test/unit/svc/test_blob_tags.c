@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "container.h"
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "svc/blob/blob.h"
@@ -26,7 +27,7 @@ struct bench {
 	struct store *store;
 	struct arena arena;
 	struct rng rng;
-	char partition_bytes[64];
+	char partition_bytes[CONTAINER_PARTITION_BYTES];
 	struct slice partition;
 	char name[BLOBS][8];
 	struct pair pair[BLOBS][KEYS];
@@ -42,11 +43,6 @@ static uint64_t pick(struct bench *b, uint64_t bound)
 }
 
 /* ---- a container of blobs with tags ---- */
-
-static enum err open_generation(struct txn *txn, void *call)
-{
-	return generation_open(txn);
-}
 
 static void put(struct bench *b, size_t i)
 {
@@ -66,18 +62,13 @@ static void put(struct bench *b, size_t i)
 
 static void bench_open(struct bench *b, uint64_t seed)
 {
-	struct key k;
 	struct mem_options options = { .seed = seed };
 	memset(b, 0, sizeof *b);
 	rng_init_seed(&b->rng, seed);
 	clock_init_fake(&b->clock, NOON);
 	arena_init(&b->arena, 64 * MIB);
-	assert_int_equal(engine_mem_open(&options, &b->engine), ERR_OK);
-	struct store_options so = { .clock = &b->clock };
-	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
-	key_partition(&k, SLICE("acc"), 'c', 7);
-	memcpy(b->partition_bytes, k.bytes, k.len);
-	b->partition = slice_make(b->partition_bytes, k.len);
+	mem_store_open(&options, &b->clock, &b->engine, &b->store);
+	b->partition = container_partition(b->partition_bytes);
 	assert_int_equal(background_write(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
 	for (size_t i = 0; i < BLOBS; i++)
 		put(b, i);
