@@ -132,16 +132,19 @@ struct slice arena_dup(struct arena *a, struct slice s)
 struct slice arena_printf(struct arena *a, const char *format, ...)
 {
 	va_list ap;
+	char *at = a->next;
 	va_start(ap, format);
-	int n = vsnprintf(NULL, 0, format, ap);
+	int n = vsnprintf(at, (size_t)(a->end - a->next), format, ap);
 	va_end(ap);
 	if (n < 0)
 		return SLICE_NONE;
 	char *p = arena_alloc(a, (size_t)n + 1);
 	if (!p)
 		return SLICE_NONE;
-	va_start(ap, format);
-	vsnprintf(p, (size_t)n + 1, format, ap);
-	va_end(ap);
+	if (p != at) { /* it did not fit where the arena was */
+		va_start(ap, format);
+		vsnprintf(p, (size_t)n + 1, format, ap);
+		va_end(ap);
+	}
 	return slice_make(p, (size_t)n);
 }

@@ -80,17 +80,20 @@ void buf_put_u64_dec(struct buf *b, uint64_t v)
 void buf_printf(struct buf *b, const char *format, ...)
 {
 	va_list ap;
+	size_t room = b->cap - b->len;
 	va_start(ap, format);
-	int n = vsnprintf(NULL, 0, format, ap);
+	int n = vsnprintf(room ? b->ptr + b->len : NULL, room, format, ap);
 	va_end(ap);
 	char *p = n < 0 ? NULL : buf_reserve(b, (size_t)n + 1);
 	if (!p) {
 		b->failed = true;
 		return;
 	}
-	va_start(ap, format);
-	vsnprintf(p, (size_t)n + 1, format, ap);
-	va_end(ap);
+	if ((size_t)n >= room) { /* it did not fit at once */
+		va_start(ap, format);
+		vsnprintf(p, (size_t)n + 1, format, ap);
+		va_end(ap);
+	}
 	b->len += (size_t)n;
 }
 

@@ -103,9 +103,44 @@ static void arenas_end(void **state)
 	arena_fini(&a);
 }
 
+/* Text of every length around what is left where it is printed to. */
+static void prints_fit_anywhere(void **state)
+{
+	(void)state;
+	static char letters[9000];
+	memset(letters, 'x', sizeof letters);
+	for (int length = 0; length < (int)sizeof letters; length += length < 520 || length > 8000 ? 1 : 97) {
+		struct arena a;
+		struct buf b;
+		arena_init(&a, 64 * 1024);
+		buf_init(&b, 64 * 1024);
+		for (int i = 0; i < 3; i++) {
+			struct slice text = arena_printf(&a, "%d%.*s%d", i, length, letters, i);
+			assert_int_equal(text.len, length + 2);
+			assert_int_equal(text.ptr[0], '0' + i);
+			assert_int_equal(text.ptr[length + 1], '0' + i);
+			buf_printf(&b, "%d%.*s%d", i, length, letters, i);
+			assert_memory_equal(b.ptr + (size_t)i * text.len, text.ptr, text.len);
+		}
+		assert_true(buf_ok(&b));
+		assert_int_equal(b.len, 3 * (length + 2));
+		buf_fini(&b);
+		arena_fini(&a);
+	}
+	struct buf small;
+	buf_init(&small, 4);
+	buf_printf(&small, "%s", "abc");
+	assert_true(buf_ok(&small));
+	buf_printf(&small, "%s", "d");
+	assert_false(buf_ok(&small));
+	assert_memory_equal(small.ptr, "abc", 3);
+	buf_fini(&small);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(fields_round_trip), cmocka_unit_test(uuids),
-					    cmocka_unit_test(numbers), cmocka_unit_test(arenas_end) };
+					    cmocka_unit_test(numbers), cmocka_unit_test(arenas_end),
+					    cmocka_unit_test(prints_fit_anywhere) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
