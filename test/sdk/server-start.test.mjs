@@ -33,6 +33,19 @@ describe('words', () => {
 		assert.equal(code, 0);
 		assert.equal(fs.readFileSync(path.join(root, 'docs/compat.md'), 'utf8'), stdout, 'run `make docs`');
 	});
+	test('docs/concurrency.md names tests that there are', () => {
+		const text = fs.readFileSync(path.join(root, 'docs/concurrency.md'), 'utf8');
+		let named = 0, source = '';
+		/* A file, then titles, or parts of them, in backquotes until the next file. */
+		for (const [, file, title] of text.matchAll(/\b((?:sdk|http|crash|soak)\/[\w-]+)|`([^`]+)`/g)) {
+			if (file) source = fs.readFileSync(path.join(root, 'test', `${file}.test.mjs`), 'utf8');
+			else if (source && !/^ZAFFRE|^\*$/.test(title)) {
+				assert.ok(source.includes(title), `no test is called "${title}"`);
+				named++;
+			}
+		}
+		assert.ok(named > 20, `${named}`);
+	});
 	for (const [name, args, words] of [
 		['an unknown option', ['serve', '--nonsense'], 'unknown option --nonsense'],
 		['an unknown command', ['dance'], 'unknown command dance'],
