@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@
 #include "io/tls_int.h"
 
 struct io_tls {
-	SSL_CTX *ctx;
+	pthread_mutex_t lock;
+	SSL_CTX *ctx; /* under lock; a stream holds a reference to the one it began with */
 };
 
 static void tls_explain(struct buf *message, const char *what, const char *file)
@@ -28,40 +30,58 @@ static void tls_explain(struct buf *message, const char *what, const char *file)
 	ERR_clear_error();
 }
 
+static SSL_CTX *context_new(const char *cert_file, const char *key_file, struct buf *ret_message)
+{
+	ERR_clear_error();
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	if (!ctx) {
+		tls_explain(ret_message, "cannot prepare TLS for", cert_file);
+		return NULL;
+	}
+	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION |
+					 SSL_OP_IGNORE_UNEXPECTED_EOF);
+	/* Idle connections give their buffers back; a write may be retried from another place and end early. */
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	if (SSL_CTX_use_certificate_chain_file(ctx, cert_file) != 1)
+		tls_explain(ret_message, "cannot use the certificate", cert_file);
+	else if (SSL_CTX_use_PrivateKey_file(ctx, key_file, SSL_FILETYPE_PEM) != 1)
+		tls_explain(ret_message, "cannot use the key", key_file);
+	else if (SSL_CTX_check_private_key(ctx) != 1)
+		tls_explain(ret_message, "the certificate does not belong to the key", key_file);
+	else
+		return ctx;
+	SSL_CTX_free(ctx);
+	return NULL;
+}
+
 enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls **ret, struct buf *ret_message)
 {
 	struct io_tls *t = calloc(1, sizeof *t);
 	if (!t)
 		return ERR_NO_MEMORY;
-	ERR_clear_error();
-	t->ctx = SSL_CTX_new(TLS_server_method());
+	pthread_mutex_init(&t->lock, NULL);
+	t->ctx = context_new(cert_file, key_file, ret_message);
 	if (!t->ctx) {
-		tls_explain(ret_message, "cannot prepare TLS for", cert_file);
-		goto fail;
-	}
-	SSL_CTX_set_min_proto_version(t->ctx, TLS1_2_VERSION);
-	SSL_CTX_set_options(t->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION |
-					    SSL_OP_IGNORE_UNEXPECTED_EOF);
-	/* Idle connections give their buffers back; a write may be retried from another place and end early. */
-	SSL_CTX_set_mode(t->ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-					 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	if (SSL_CTX_use_certificate_chain_file(t->ctx, cert_file) != 1) {
-		tls_explain(ret_message, "cannot use the certificate", cert_file);
-		goto fail;
-	}
-	if (SSL_CTX_use_PrivateKey_file(t->ctx, key_file, SSL_FILETYPE_PEM) != 1) {
-		tls_explain(ret_message, "cannot use the key", key_file);
-		goto fail;
-	}
-	if (SSL_CTX_check_private_key(t->ctx) != 1) {
-		tls_explain(ret_message, "the certificate does not belong to the key", key_file);
-		goto fail;
+		io_tls_free(t);
+		return ERR_IO;
 	}
 	*ret = t;
 	return ERR_OK;
-fail:
-	io_tls_free(t);
-	return ERR_IO;
+}
+
+enum err io_tls_reload(struct io_tls *t, const char *cert_file, const char *key_file, struct buf *ret_message)
+{
+	SSL_CTX *fresh = context_new(cert_file, key_file, ret_message);
+	if (!fresh)
+		return ERR_IO;
+	pthread_mutex_lock(&t->lock);
+	SSL_CTX *old = t->ctx;
+	t->ctx = fresh;
+	pthread_mutex_unlock(&t->lock);
+	SSL_CTX_free(old);
+	return ERR_OK;
 }
 
 void io_tls_free(struct io_tls *t)
@@ -69,12 +89,15 @@ void io_tls_free(struct io_tls *t)
 	if (!t)
 		return;
 	SSL_CTX_free(t->ctx);
+	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
 
 void *tls_stream_new(struct io_tls *t, int fd)
 {
+	pthread_mutex_lock(&t->lock);
 	SSL *ssl = SSL_new(t->ctx);
+	pthread_mutex_unlock(&t->lock);
 	if (!ssl)
 		return NULL;
 	if (SSL_set_fd(ssl, fd) != 1) {

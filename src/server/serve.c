@@ -277,6 +277,20 @@ static void signals_block(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* A renewed certificate, without an end to anybody's connection. */
+static void certificate_reload(struct house *h)
+{
+	struct buf reason;
+	if (!h->tls)
+		return;
+	buf_init(&reason, 64 * KIB);
+	if (io_tls_reload(h->tls, h->config->cert, h->config->key, &reason) == ERR_OK)
+		log_info("the certificate was read again from %s", h->config->cert);
+	else
+		log_error("%.*s; the certificate that was in use stays", SLICE_FMT(buf_slice(&reason)));
+	buf_fini(&reason);
+}
+
 int serve_main(const struct config *config)
 {
 	struct house house = { .config = config };
@@ -295,10 +309,8 @@ int serve_main(const struct config *config)
 	debug_open(config->debug);
 	notify_manager("READY=1");
 	int signal_number;
-	do {
-		if (sigwait(&signals, &signal_number) != 0)
-			break;
-	} while (signal_number == SIGHUP);
+	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
+		certificate_reload(&house);
 	notify_manager("STOPPING=1");
 	/* A second signal ends a drain that takes too long for somebody's patience. */
 	signal(SIGINT, SIG_DFL);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import https from 'node:https';
 import path from 'node:path';
 import tls from 'node:tls';
@@ -12,11 +13,15 @@ import { startServer, tempDir, removeDir } from '../lib/server.mjs';
 import { Wire, portOf } from './wire.mjs';
 
 let server, port, dir, agent;
+
+function certify(name) {
+	execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-keyout', path.join(dir, 'key.pem'), '-out', path.join(dir, 'cert.pem')], { stdio: 'ignore' });
+}
 before(async () => {
 	dir = tempDir();
+	certify('localhost');
 	const cert = path.join(dir, 'cert.pem');
 	const key = path.join(dir, 'key.pem');
-	execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
 	server = await startServer({ flags: ['--cert', cert, '--key', key] });
 	port = portOf(server.endpoints.blob);
 	agent = new https.Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
@@ -97,4 +102,40 @@ test('peers that break off in the middle of TLS', async () => {
 		socket.destroy();
 	}
 	assert.equal((await request('GET', '/secure/gone')).status, 404);
+});
+
+const nameShown = () =>
+	new Promise((resolve, reject) => {
+		const socket = tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+			resolve(socket.getPeerCertificate().subject.CN);
+			socket.destroy();
+		}).once('error', reject);
+	});
+
+async function hangUp(words) {
+	const from = server.stderr.length;
+	process.kill(server.pid, 'SIGHUP');
+	while (!server.stderr.slice(from).includes(words)) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+test('SIGHUP reads a renewed certificate; who is connected stays so', { timeout: 60_000 }, async () => {
+	const before = await request('GET', '/secure/b1');
+	assert.equal(await nameShown(), 'localhost');
+	certify('renewed.example');
+	assert.equal(await nameShown(), 'localhost', 'nobody asked for it yet');
+	await hangUp('the certificate was read again');
+	assert.equal(await nameShown(), 'renewed.example');
+	assert.equal((await request('GET', '/secure/b1')).socket, before.socket);
+});
+
+test('SIGHUP with files that do not fit changes nothing and says so', { timeout: 60_000 }, async () => {
+	const shown = await nameShown();
+	const key = fs.readFileSync(path.join(dir, 'key.pem'));
+	certify('other.example');
+	fs.writeFileSync(path.join(dir, 'key.pem'), key);
+	await hangUp('the certificate that was in use stays');
+	assert.equal(await nameShown(), shown);
+	fs.rmSync(path.join(dir, 'cert.pem'));
+	await hangUp('the certificate that was in use stays');
+	assert.equal(await nameShown(), shown);
 });
