@@ -94,12 +94,22 @@ bool committer_may_use_cache(const struct store *s, uint64_t hash)
 
 static void written_add(struct run *r, uint64_t hash)
 {
-	if (++r->written_count > WRITTEN_MAX)
+	if (r->written_count >= WRITTEN_MAX) {
+		r->written_count = WRITTEN_MAX + 1;
 		return;
+	}
 	size_t at = hash % WRITTEN_SLOTS;
 	while (r->written[at])
 		at = (at + 1) % WRITTEN_SLOTS;
 	r->written[at] = hash;
+	r->written_at[r->written_count++] = (uint16_t)at;
+}
+
+static void written_clear(struct run *r)
+{
+	for (size_t i = 0; i < r->written_count && i < WRITTEN_MAX; i++)
+		r->written[r->written_at[i]] = 0;
+	r->written_count = 0;
 }
 
 static void note_written(struct store *s, struct run *r, const struct member *m)
@@ -184,10 +194,7 @@ static bool run_begin(struct store *s, struct run *r)
 	s->alone_count -= r->alone;
 	r->partition = s->pending_first->partition;
 	r->member_count = r->bytes = 0;
-	if (r->written_count) {
-		memset(r->written, 0, WRITTEN_SLOTS * sizeof *r->written);
-		r->written_count = 0;
-	}
+	written_clear(r);
 	enum err err = commit_begin(s, r);
 	if (err != ERR_OK) {
 		r->members[r->member_count++] = (struct member){ .job = pop_pending(s), .result = err };

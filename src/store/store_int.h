@@ -76,7 +76,8 @@ struct run {
 	bool alone;		    /* holds one job: the group it was in did not happen */
 	struct member members[LIMIT_GROUP_TXNS];
 	size_t member_count, bytes;
-	uint64_t *written; /* WRITTEN_SLOTS hashes, 0 = free */
+	uint64_t *written;		  /* WRITTEN_SLOTS hashes, 0 = free */
+	uint16_t written_at[WRITTEN_MAX]; /* the slots that are not */
 	size_t written_count;
 	char clock_record[8 + RECORD_OVERHEAD_BYTES];
 	/* engines that may answer UNKNOWN */

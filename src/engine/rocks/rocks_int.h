@@ -114,6 +114,9 @@ static inline struct rocks *rocks_of(struct engine *e)
 void full_key_make(struct full_key *, struct slice partition, struct slice key);
 /* Writes what is in memory to table files. */
 enum err rocks_flush(struct rocks *);
+/* Before a thread's first read or write: RocksDB counts every comparison of keys for each thread that does not say
+ * that nobody will ask. */
+void rocks_count_nothing(void);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
 enum family rocks_family(struct slice key); /* without the partition */

@@ -27,6 +27,7 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch)
 		return err;
 	if (err != ERR_OK)
 		return give_up(r, "a write to the journal, or making room in it,", NULL);
+	rocks_count_nothing();
 	rocksdb_write(r->db, r->write_memory, batch, &error);
 	if (error)
 		return give_up(r, "a write to the database", error);
