@@ -553,6 +553,44 @@ static void a_stale_cache_is_seen(void **state)
 	assert_true(run_race(MUTANT_STALE_CACHE, 20) > 0);
 }
 
+/* ---- what a group writes ---- */
+
+static void a_row_written_often_is_stored_once(void **state)
+{
+	enum { TIMES = 50, BYTES = 10000 };
+	struct engine *e;
+	struct engine_group *g;
+	struct engine_stats before, after;
+	struct arena arena;
+	struct slice got;
+	static char value[BYTES];
+	struct buf message;
+	buf_init(&message, 4096);
+	arena_init(&arena, MIB);
+	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &e, &message),
+			 ERR_OK);
+	e->ops->stats(e, &before);
+	assert_int_equal(e->ops->group_begin(e, &g), ERR_OK);
+	for (int i = 0; i < TIMES; i++) {
+		memset(value, i, sizeof value);
+		struct write w[] = {
+			{ .kind = WRITE_PUT, .key = SLICE("often"), .value = slice_make(value, sizeof value) },
+			{ .kind = i % 2 ? WRITE_DEL : WRITE_PUT, .key = SLICE("gone"), .value = SLICE("there") },
+		};
+		assert_int_equal(e->ops->group_accept(g, P, w, 2), ERR_OK);
+	}
+	assert_int_equal(e->ops->group_commit(g), OUTCOME_DONE);
+	e->ops->stats(e, &after);
+	assert_in_range(after.bytes_written - before.bytes_written, BYTES, 2 * BYTES);
+	assert_int_equal(e->ops->get(e, NULL, P, SLICE("often"), &arena, &got), ERR_OK);
+	assert_int_equal(got.len, BYTES);
+	assert_memory_equal(got.ptr, value, BYTES);
+	assert_int_equal(e->ops->get(e, NULL, P, SLICE("gone"), &arena, &got), ERR_NOT_FOUND);
+	e->ops->close(e);
+	arena_fini(&arena);
+	buf_fini(&message);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -566,6 +604,7 @@ int main(void)
 		T(a_full_disk_takes_deletes),
 		T(reads_never_go_back),
 		T(a_stale_cache_is_seen),
+		T(a_row_written_often_is_stored_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
