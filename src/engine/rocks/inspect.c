@@ -30,7 +30,7 @@ enum err engine_rocks_retired_each(struct engine *e, void (*each)(void *arg, con
 	struct rocks *r = rocks_of(e);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
 	enum err err = ERR_OK;
 	for (rocksdb_iter_seek(it, from, sizeof from); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
 		size_t len;

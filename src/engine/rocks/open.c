@@ -15,9 +15,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { FORMAT_VERSION = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
-#define FORMAT_FRESH "zaffre 2 new\n" /* until the database is there */
-#define FORMAT_READY "zaffre 2\n"
+enum { FORMAT_VERSION = 3, FORMAT_BOOKS_AMONG_ROWS = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
+#define FORMAT_FRESH "zaffre 3 new\n" /* until the database is there */
+#define FORMAT_READY "zaffre 3\n"
 
 /* What RocksDB has in memory goes into tables when a file of the journal is full; its own limit lies beyond what such a
  * file can become in memory, so that it never decides by itself. */
@@ -50,7 +50,7 @@ struct opening {
 	const struct rocks_options *options;
 	struct rocks *r;
 	struct buf *message;
-	bool fresh;
+	bool fresh, upgrade;
 	uint64_t journal_file_bytes;
 };
 
@@ -167,7 +167,8 @@ static enum err check_format(struct opening *o)
 			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
-	if (version < FORMAT_VERSION) {
+	o->upgrade = version == FORMAT_BOOKS_AMONG_ROWS;
+	if (version < FORMAT_VERSION && !o->upgrade) {
 		buf_printf(
 			o->message,
 			"'%s' has data format %llu, which only the program that wrote it can read (this one has format "
@@ -230,7 +231,7 @@ static rocksdb_options_t *family_options(struct opening *o, enum family family)
 static void database_options(struct opening *o, rocksdb_options_t *p)
 {
 	rocksdb_options_set_create_if_missing(p, o->fresh);
-	rocksdb_options_set_create_missing_column_families(p, o->fresh);
+	rocksdb_options_set_create_missing_column_families(p, o->fresh || o->upgrade);
 	rocksdb_options_set_paranoid_checks(p, 1);
 	rocksdb_options_set_max_background_jobs(p, 2);
 	rocksdb_options_set_max_open_files(p, open_tables());
@@ -271,10 +272,11 @@ struct database_opening {
 
 static void *database_open(void *arg)
 {
-	static const char *const names[FAMILIES] = { "default", "contents" };
+	static const char *const names[FAMILIES] = { "default", "contents", "books" };
 	struct database_opening *d = arg;
 	struct rocks *r = d->r;
-	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS] };
+	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS],
+						       r->options[FAMILY_BOOKS] };
 	thread_step_back(THREAD_TIDIES);
 	r->db = rocksdb_open_column_families(options[FAMILY_ROWS], d->path, FAMILIES, names, options, r->family,
 					     &d->error);
@@ -342,7 +344,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	struct arena arena;
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
-	enum err err = rocks_get(r, FAMILY_ROWS, r->read, key, &arena, &value);
+	enum err err = rocks_get(r, FAMILY_BOOKS, r->read, key, &arena, &value);
 	if (err == ERR_OK) {
 		struct cursor c = cursor_make(value);
 		opens = cursor_u64(&c);
@@ -359,7 +361,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	opens++;
 	bytes_store(number, opens, 8);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-	rocksdb_writebatch_put(batch, key.ptr, key.len, number, sizeof number);
+	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key.ptr, key.len, number, sizeof number);
 	err = rocks_write(r, batch);
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
@@ -386,7 +388,7 @@ static enum err restore_bitmaps(struct opening *o)
 	enum err err = ERR_OK;
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, until, sizeof until);
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
 	for (rocksdb_iter_seek(it, from, sizeof from); err == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
 		size_t key_len, value_len;
 		const unsigned char *k = (const unsigned char *)rocksdb_iter_key(it, &key_len);
@@ -479,6 +481,19 @@ static enum err open_journal(struct opening *o)
 	return err;
 }
 
+static enum err upgrade(struct opening *o)
+{
+	enum err err = rocks_upgrade_books(o->r);
+	if (err != ERR_OK) {
+		atomic_store(&o->r->failed, true); /* see rocks_close */
+		buf_printf(o->message,
+			   "cannot bring '%s' to data format %d; check the disk and its space and start again",
+			   o->options->dir, FORMAT_VERSION);
+		return err;
+	}
+	return write_format(o, FORMAT_READY);
+}
+
 static enum err open_all(struct opening *o)
 {
 	TRY(open_dir(o));
@@ -488,6 +503,8 @@ static enum err open_all(struct opening *o)
 	set_options(o);
 	TRY(open_db(o));
 	TRY(open_journal(o));
+	if (o->upgrade)
+		TRY(upgrade(o));
 	TRY(open_segments(o));
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }

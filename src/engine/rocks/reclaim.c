@@ -43,7 +43,7 @@ void rocks_put_dead(struct rocks *r, rocksdb_writebatch_t *batch, uint64_t seque
 	}
 	for (int i = 0; i < 4; i++)
 		value[16 + i] = (char)(e->length_bytes >> (8 * i));
-	rocksdb_writebatch_put(batch, key, sizeof key, value, sizeof value);
+	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key, sizeof key, value, sizeof value);
 }
 
 /* ---- pins ---- */
@@ -124,7 +124,7 @@ static enum err read_dead(struct rocks *r, uint64_t until, struct dead *ret, siz
 	dead_key(end, until + 1);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
 	for (rocksdb_iter_seek(it, from, sizeof from); n < RECLAIM_ROWS && rocksdb_iter_valid(it);
 	     rocksdb_iter_next(it)) {
 		size_t key_len, value_len;
@@ -154,7 +154,7 @@ static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		char key[DEAD_KEY_BYTES];
 		dead_key(key, dead[i].sequence);
-		rocksdb_writebatch_delete(batch, key, sizeof key);
+		rocksdb_writebatch_delete_cf(batch, r->family[FAMILY_BOOKS], key, sizeof key);
 		cleared[i] = segment_published_set(r->segments, &dead[i].extent, false);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -226,7 +226,7 @@ enum err rocks_reclaim_open(struct rocks *r)
 	dead_key(from, 0);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator(r->db, read);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
 	for (rocksdb_iter_seek(it, from, sizeof from); count < COUNT_ROWS_MAX && rocksdb_iter_valid(it);
 	     rocksdb_iter_next(it)) {
 		size_t len;

@@ -36,8 +36,16 @@ enum err rocks_error(char *text)
 	return err;
 }
 
-enum family rocks_family(struct slice key)
+/* The engine's rows begin with 0, the store's partition with 1, those of accounts with a letter or digit. */
+bool rocks_is_book(struct slice full_key)
 {
+	return (unsigned char)full_key.ptr[0] <= 1;
+}
+
+enum family rocks_family(struct slice partition, struct slice key)
+{
+	if (rocks_is_book(partition))
+		return FAMILY_BOOKS;
 	return key.len && key.ptr[0] == KEY_TAG_CONTENT ? FAMILY_CONTENTS : FAMILY_ROWS;
 }
 
@@ -234,6 +242,11 @@ enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const s
 		     high = full_slice(&high_key);
 	struct scan s = { .arena = arena, .skip = partition.len + 1, .keys_only = spec->keys_only };
 	s.limit = spec->limit_rows && spec->limit_rows < LIMIT_SCAN_ROWS ? spec->limit_rows : LIMIT_SCAN_ROWS;
+	if (rocks_is_book(partition)) {
+		TRY(scan_family(r, FAMILY_BOOKS, snapshot, group, from, until, &s));
+		*ret = s.rows;
+		return ERR_OK;
+	}
 
 	/* Contents lie in the middle of a partition. Where a scan meets both families, both are read as of one moment.
 	 */
@@ -284,7 +297,8 @@ static enum err op_get(struct engine *e, struct engine_snapshot *s, struct slice
 	struct rocks *r = rocks_of(e);
 	struct full_key k;
 	full_key_make(&k, partition, key);
-	return rocks_get(r, rocks_family(key), s ? s->read : r->read, slice_make(k.bytes, k.len), arena, ret_value);
+	return rocks_get(r, rocks_family(partition, key), s ? s->read : r->read, slice_make(k.bytes, k.len), arena,
+			 ret_value);
 }
 
 static enum err op_scan(struct engine *e, struct engine_snapshot *s, struct slice partition,
@@ -308,8 +322,8 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	if (err == ERR_OK && !rows.more) {
 		for (size_t i = 0; i < rows.count; i++) {
 			full_key_make(&from, partition, rows.row[i].key);
-			rocksdb_writebatch_delete_cf(batch, r->family[rocks_family(rows.row[i].key)], from.bytes,
-						     from.len);
+			rocksdb_writebatch_delete_cf(batch, r->family[rocks_family(partition, rows.row[i].key)],
+						     from.bytes, from.len);
 		}
 	} else if (err == ERR_OK) {
 		full_key_make(&from, partition, SLICE_NONE);

@@ -7,9 +7,11 @@
  *   00 'o'                 how often this store was opened; the upper bits of extent ids
  * Numbers in keys are big-endian, in values little-endian.
  *
- * Rows lie in two column families, which commit together: contents (KEY_TAG_CONTENT) and all
- * others. Contents come with ids that grow, so their tables follow one another and are moved from level to level; among
- * the other rows, which come in any order, every compaction would write them again. */
+ * Rows lie in three column families, which commit together: contents (KEY_TAG_CONTENT), what engine and store write for
+ * themselves (the rows above and the store's own partition), and all others. Contents come with ids that grow, so their
+ * tables follow one another and are moved from level to level; among the other rows, which come in any order, every
+ * compaction would write them again. The books are written by every group: among the other rows they would make each
+ * new table reach from one end of the keys to the other, and no table could be moved then, however the names come. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
 
@@ -25,7 +27,7 @@
 
 struct segments;
 
-enum family { FAMILY_ROWS, FAMILY_CONTENTS, FAMILIES };
+enum family { FAMILY_ROWS, FAMILY_CONTENTS, FAMILY_BOOKS, FAMILIES };
 enum { FULL_KEY_BYTES = 2 * LIMIT_KEY_BYTES + 1 };
 
 struct full_key {
@@ -119,7 +121,8 @@ enum err rocks_flush(struct rocks *);
 void rocks_count_nothing(void);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
-enum family rocks_family(struct slice key); /* without the partition */
+enum family rocks_family(struct slice partition, struct slice key);
+bool rocks_is_book(struct slice full_key);
 enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct slice full_key, struct arena *,
 		   struct slice *ret) MUST_CHECK;
 /* A property of all families, added up; 0 if it cannot be told. */
@@ -163,6 +166,10 @@ enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
 enum err rocks_tail_open(struct rocks *, uint64_t *ret_remembered) MUST_CHECK;
 void rocks_tail_close(struct rocks *);
 void rocks_tail_remember(struct rocks *, uint64_t number); /* this commit is durable */
+
+/* upgrade.c */
+/* The books out of the other rows, where format 2 had them. Again after a crash in between. */
+enum err rocks_upgrade_books(struct rocks *) MUST_CHECK;
 
 /* open.c, rocks.c */
 extern const struct engine_ops rocks_ops;
