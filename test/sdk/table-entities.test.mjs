@@ -348,6 +348,7 @@ describe('entities', () => {
 		await bad('"a":1,"a":2', 'DuplicatePropertiesSpecified');
 		await bad('"a":5000000000', 'InvalidValueType');
 		await bad('"a":"9223372036854775808","a@odata.type":"Edm.Int64"', 'InvalidValueType');
+		for (const text of ['0x1F', '-0x1p3', '1 ', '-nan', '-inf', '1e999']) await bad(`"a":"${text}","a@odata.type":"Edm.Double"`, 'InvalidValueType');
 		await bad('"a":"x","a@odata.type":"Edm.Guid"', 'InvalidValueType');
 		await bad('"a":"1600-12-31T23:59:59Z","a@odata.type":"Edm.DateTime"', 'InvalidValueType');
 		await bad('"a":"2021-02-30T00:00:00Z","a@odata.type":"Edm.DateTime"', 'InvalidValueType');
