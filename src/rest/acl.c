@@ -22,8 +22,11 @@ static enum err check_time(struct request *r, const char *node, struct slice tex
 	return !slice_is_set(text) || date_parse_iso(text, &ticks) ? ERR_OK : fault_xml_node(r, node, text);
 }
 
+/* Letters in any order. More of them than there are say nothing more, and the record has no room for any number. */
 static enum err check_permission(struct request *r, struct slice text, const char *letters)
 {
+	if (text.len > strlen(letters))
+		return fault_xml_node(r, "Permission", text);
 	for (size_t i = 0; i < text.len; i++)
 		if (!strchr(letters, text.ptr[i]))
 			return fault_xml_node(r, "Permission", text);

@@ -236,7 +236,7 @@ enum err table_name_check(struct slice name)
 	}
 	if (slice_eq_nocase(name, SLICE("tables")))
 		return ERR_INVALID_RESOURCE_NAME;
-	return name.len >= 3 && name.len <= 63 ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
+	return name.len >= 3 && name.len <= TABLE_NAME_MAX ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
 }
 
 /* 'text' at the front of *rest, quotes doubled inside. */

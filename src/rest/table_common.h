@@ -44,6 +44,7 @@ enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
 enum err table_options_check(const struct request *) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
+enum { TABLE_NAME_MAX = 63 };
 enum err table_name_check(struct slice name) MUST_CHECK;
 /* The error, with this text in its body; absent (no memory for it): the usual one. */
 enum err table_fault(struct request *, enum err, struct slice message);

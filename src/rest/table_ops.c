@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Create, delete, get and query tables. A table is a resource of the account (svc/account/resource.h); its entities
  * live in the partition of its generation. */
+#include <assert.h>
+
 #include "rest/op.h"
 #include "rest/server.h"
 #include "rest/table_common.h"
@@ -194,6 +196,7 @@ static enum err query_apply(struct txn *t, void *call)
 	size_t count = 0;
 	bool more = c->top > 0; /* a page of none is no reason to come again */
 	enum { LIST_PAGE = 200 };
+	char from_bytes[TABLE_NAME_MAX];
 	buf_clear(b);
 	buf_put_byte(b, '{');
 	if (c->writer.level != ODATA_NONE) {
@@ -204,6 +207,7 @@ static enum err query_apply(struct txn *t, void *call)
 	BUF_PUT(b, "\"value\":[");
 	c->next_name = SLICE_NONE;
 	while (more) {
+		struct arena_mark mark = arena_mark(txn_arena(t));
 		struct resource_page page;
 		TRY(resource_list(t, RESOURCE_TABLE, SLICE(""), from, LIST_PAGE, &page));
 		for (size_t i = 0; i < page.count; i++) {
@@ -218,8 +222,14 @@ static enum err query_apply(struct txn *t, void *call)
 				buf_put_byte(b, ',');
 			write_table(b, &c->writer, name, false);
 		}
-		from = page.next_name;
-		more = slice_is_set(from) && !slice_is_set(c->next_name);
+		more = slice_is_set(page.next_name) && !slice_is_set(c->next_name);
+		if (more) {
+			/* A filter may reject any number of them: one page at a time is held. */
+			assert(page.next_name.len <= sizeof from_bytes);
+			memcpy(from_bytes, page.next_name.ptr, page.next_name.len);
+			from = slice_make(from_bytes, page.next_name.len);
+			arena_rewind(txn_arena(t), mark);
+		}
 	}
 	BUF_PUT(b, "]}");
 	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
@@ -243,7 +253,11 @@ static enum err query_parse(struct request *req)
 	TRY(table_filter(req, &c->filter));
 	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->from_name))
 		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
-	request_step_call(req, query_run);
+	/* A page of what there is is short, a search through all there is may not be. */
+	if (c->filter)
+		request_step_work(req, query_run);
+	else
+		request_step_call(req, query_run);
 	return ERR_OK;
 }
 

@@ -272,6 +272,8 @@ bool json_number_to_double(struct slice text, double *ret)
 		return false;
 	memcpy(copy, text.ptr, text.len);
 	copy[text.len] = '\0';
+	if (strspn(copy, "0123456789+-.eE") != text.len) /* strtod reads more: 0x1F, nan */
+		return false;
 	double v = strtod(copy, &end);
 	if (end != copy + text.len || isinf(v) || isnan(v))
 		return false;

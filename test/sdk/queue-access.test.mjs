@@ -129,7 +129,7 @@ describe('access policies', () => {
 		const list = (...items) => `<SignedIdentifiers>${items.join('')}</SignedIdentifiers>`;
 		for (const bad of [list(...[1, 2, 3, 4, 5, 6].map((i) => one(`p${i}`))), list(one('')), list(one('x'.repeat(65))), list(one('a'), one('a')), list(one('<x/>')), list(one('a</Id><Id>b')), list(one('a', '<Permission><r/></Permission>')), list('<Other/>'), '<Other/>', '<SignedIdentifiers>'])
 			expectError(await put(bad), 400, 'InvalidXmlDocument');
-		for (const bad of ['<Start>tomorrow</Start>', '<Expiry>2026-13-01</Expiry>', '<Permission>z</Permission>']) expectError(await put(list(one('a', bad))), 400, 'InvalidXmlNodeValue');
+		for (const bad of ['<Start>tomorrow</Start>', '<Expiry>2026-13-01</Expiry>', '<Permission>z</Permission>', `<Permission>${'r'.repeat(100_000)}</Permission>`]) expectError(await put(list(one('a', bad))), 400, 'InvalidXmlNodeValue');
 		expectStatus(await put(list(...[1, 2, 3, 4, 5].map((i) => one(`p${i}`)))), 204);
 		assert.equal(elements((await raw.get(`/${queue.name}`, { query: { comp: 'acl' } })).text, 'Id').length, 5);
 		expectError(await raw.get(`/${uniqueName('q')}`, { query: { comp: 'acl' } }), 404, 'QueueNotFound');

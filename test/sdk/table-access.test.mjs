@@ -56,6 +56,8 @@ test('access policies: set, get, used by a SAS, revoked', async () => {
 	expectError(await t.query({}, { sas }), 403, 'AuthenticationFailed');
 	const six = Array.from({ length: 6 }, (_, i) => `<SignedIdentifier><Id>p${i}</Id></SignedIdentifier>`).join('');
 	expectError(await t.raw.put(`/${t.name}`, { query: { comp: 'acl' }, body: `<?xml version="1.0"?><SignedIdentifiers>${six}</SignedIdentifiers>` }), 400, 'InvalidXmlDocument');
+	const letters = `<SignedIdentifier><Id>p</Id><AccessPolicy><Permission>${'r'.repeat(100_000)}</Permission></AccessPolicy></SignedIdentifier>`;
+	expectError(await t.raw.put(`/${t.name}`, { query: { comp: 'acl' }, body: `<SignedIdentifiers>${letters}</SignedIdentifiers>` }), 400, 'InvalidXmlNodeValue');
 	expectStatus(await t.raw.get(`/${t.name}`, { query: { comp: 'acl' } }), 200);
 	for (const method of ['GET', 'PUT'])
 		expectError(await t.raw.request(method, `/${t.name}`, { query: { comp: 'acl' }, sas: accountSas(server.account, server.key), body: method === 'PUT' ? '' : undefined }), 403, 'AuthorizationFailure');

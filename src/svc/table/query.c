@@ -3,6 +3,7 @@
 #include "svc/table/query.h"
 
 #include "base/limits.h"
+#include "svc/common/generation.h"
 
 enum { QUERY_SCAN_ROWS = 256 };
 
@@ -105,6 +106,8 @@ enum err table_query_apply(struct txn *t, void *call)
 	q->matched = 0;
 	q->scanned = 0;
 	q->more = false;
+	/* Of a table that was deleted meanwhile some rows may be gone already. */
+	TRY(generation_require(t, ERR_TABLE_NOT_FOUND));
 	/* A page of none is no reason to come again. */
 	for (size_t i = 0; i < q->plan->count && q->limit && !q->more; i++) {
 		const struct plan_range *r = &q->plan->range[i];

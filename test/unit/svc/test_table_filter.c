@@ -715,12 +715,35 @@ static void test_pages(void **state)
 	arena_fini(&b.arena);
 }
 
+static enum err close_generation(struct txn *txn, void *call)
+{
+	return generation_close(txn);
+}
+
+/* Its rows go one after another, behind its back. */
+static void test_deleted_table(void **state)
+{
+	static struct bench b;
+	static struct table_query q;
+	struct plan plan;
+	bench_open(&b);
+	assert_int_equal(plan_make(NULL, &b.arena, &plan), ERR_OK);
+	struct sink s = { .total = 0 };
+	q = (struct table_query){ .plan = &plan, .limit = 1, .emit = sink_emit, .arg = &s };
+	assert_int_equal(store_read(b.store, b.partition, table_query_apply, &q, &b.arena), ERR_OK);
+	assert_int_equal(background_write(b.store, b.partition, close_generation, NULL, &b.arena), ERR_OK);
+	assert_int_equal(store_read(b.store, b.partition, table_query_apply, &q, &b.arena), ERR_TABLE_NOT_FOUND);
+	store_close(b.store);
+	arena_fini(&b.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grammar),	   cmocka_unit_test(test_syntax_errors),
-		cmocka_unit_test(test_limits),	   cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_plan_names), cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_grammar),	      cmocka_unit_test(test_syntax_errors),
+		cmocka_unit_test(test_limits),	      cmocka_unit_test(test_against_model),
+		cmocka_unit_test(test_plan_names),    cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_deleted_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

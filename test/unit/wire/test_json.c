@@ -67,6 +67,8 @@ static void test_double(void **state)
 	assert_false(json_number_to_double(SLICE("1e999"), &back));
 	assert_false(json_number_to_double(SLICE(""), &back));
 	assert_false(json_number_to_double(SLICE("1x"), &back));
+	assert_false(json_number_to_double(SLICE("0x1F"), &back));
+	assert_false(json_number_to_double(SLICE("nan"), &back));
 	buf_fini(&b);
 }
 
