@@ -103,6 +103,7 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	s->clock = options->clock;
 	s->mutant = options->mutant;
 	s->manual = options->manual;
+	s->reclaim_wanted = true; /* what the run before left half written is nobody's */
 	pthread_mutex_init(&s->reclaim_lock, NULL);
 	pthread_condattr_t attr;
 	pthread_condattr_init(&attr);
