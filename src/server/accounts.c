@@ -116,8 +116,18 @@ static void key_make(char *text)
 	explicit_bzero(&rng, sizeof rng);
 }
 
-/* The file appears whole or not at all: a half-written key file after a crash would lock everybody out. */
-static bool file_create(const char *path, const char *name, struct buf *error)
+static bool directory_sync(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && fsync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The file appears whole or not at all, and then it stays: half-written keys after a crash, or others than those that
+ * were given to clients, would lock everybody out. */
+static bool file_create(const char *path, const char *data_dir, const char *name, struct buf *error)
 {
 	if (!name_valid(slice_str(name))) {
 		buf_printf(error, "--accountName has 3 to 24 lower-case letters and digits, not \"%s\"", name);
@@ -138,7 +148,7 @@ static bool file_create(const char *path, const char *name, struct buf *error)
 		buf_printf(error, "cannot write %s: %s", temporary, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	if (ok && rename(temporary, path) != 0) {
+	if (ok && (rename(temporary, path) != 0 || !directory_sync(data_dir))) {
 		buf_printf(error, "cannot make %s: %s", path, strerror(errno));
 		ok = false;
 	}
@@ -199,7 +209,7 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 		if (!slice_is_set(path))
 			return false;
 		a->file = path.ptr;
-		if (access(path.ptr, F_OK) != 0 && !file_create(path.ptr, c->accountName, error))
+		if (access(path.ptr, F_OK) != 0 && !file_create(path.ptr, data_dir, c->accountName, error))
 			return false;
 		ok = file_load(a, path.ptr, error);
 	}

@@ -33,12 +33,12 @@ static bool directory_make(const char *path, struct buf *error)
 	return true;
 }
 
-/* Empty, or an engine has been here (it writes FORMAT last): a mistyped --location must not be filled with our files.
- */
+/* Empty, or an engine has been here: a mistyped --location must not be filled with our files. Where there is nothing but
+ * ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path)
 {
-	static const char *const known[] = { ".",  "..",       "LOCK",	   "FORMAT",	   "FORMAT.new",
-					     "db", "segments", "accounts", "accounts.new", "lost+found" };
+	static const char *const known[] = { ".",  "..",       "LOCK",	  "FORMAT",   "FORMAT.new",   "TAIL",
+					     "db", "segments", "journal", "accounts", "accounts.new", "lost+found" };
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	for (struct dirent *e; dir && (e = readdir(dir));) {

@@ -81,6 +81,7 @@ static enum err whole_apply(struct txn *txn, void *call)
 {
 	struct whole_call *w = call;
 	struct content *content = &w->blob.content;
+	struct arena_mark memory = arena_mark(txn_arena(txn));
 	struct blob_get_call get = { .blob = w->blob, .length = w->blob.length_bytes };
 	w->bytes = 0;
 	switch (content->kind) {
@@ -94,6 +95,7 @@ static enum err whole_apply(struct txn *txn, void *call)
 			TRY(manifest_get_part(txn, content->id, part, &manifest));
 			for (size_t i = 0; i < manifest.count; i++)
 				w->bytes += manifest.block[i].length_bytes;
+			arena_rewind(txn_arena(txn), memory);
 		}
 		return ERR_OK;
 	case CONTENT_ROWS:
@@ -255,7 +257,6 @@ static void partition_check(struct scrub *s)
 	bool more = true;
 	key_init(&next);
 	key_tag(&next, 1);
-	scrub_place_find(s);
 	while (more) {
 		struct arena arena;
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
@@ -348,7 +349,7 @@ static enum err partitions_list(struct scrub *s, struct partition_list *l)
 static void partitions_check(struct scrub *s, const struct partition_list *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
-		s->partition = l->id[i];
+		scrub_partition_begin(s, l->id[i]);
 		partition_check(s);
 	}
 }

@@ -25,7 +25,7 @@ struct scrub {
 	uint64_t generation;
 	char account[64];
 	struct slice account_name;
-	char place[256]; /* account/container */
+	char place[256]; /* account/container, once it was said */
 
 	/* every extent that was named, for the check of space at the end */
 	struct scrub_extent *named;
@@ -44,8 +44,7 @@ struct scrub {
 	uint64_t begun_ns, shown_ns, work_total;
 };
 
-/* Words for s->partition. */
-void scrub_place_find(struct scrub *);
+void scrub_partition_begin(struct scrub *, struct slice partition);
 /* One line; the same line only once. */
 void scrub_damage_say(struct scrub *, struct slice key, const char *what, enum err);
 /* Damage below a content: a line for each blob that holds it. */

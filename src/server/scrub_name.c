@@ -8,57 +8,77 @@
 
 #include <stdlib.h>
 
-enum { NAME_PAGE = 500, HOLDER_PAGE = 200, HOLDERS_NAMED = 8 };
+enum { NAME_PAGE = 500, NAME_BYTES = 128, HOLDER_PAGE = 200, HOLDERS_NAMED = 8 };
 
 struct name_call {
 	char kind;
 	uint64_t generation;
-	struct slice name;
+	char name[NAME_BYTES]; /* out; empty: none */
 };
 
 static enum err name_apply(struct txn *txn, void *call)
 {
 	struct name_call *n = call;
+	struct arena_mark memory = arena_mark(txn_arena(txn));
 	struct slice from = SLICE_NONE;
-	n->name = SLICE_NONE;
+	char next[NAME_BYTES];
+	n->name[0] = 0;
 	do {
 		struct resource_page page;
 		TRY(resource_list(txn, n->kind, SLICE(""), from, NAME_PAGE, &page));
 		for (size_t i = 0; i < page.count; i++)
 			if (page.resource[i].generation == n->generation)
-				n->name = page.resource[i].name;
-		from = page.next_name;
-	} while (slice_is_set(from) && !slice_is_set(n->name));
+				snprintf(n->name, sizeof n->name, "%.*s", SLICE_FMT(page.resource[i].name));
+		from = slice_first(page.next_name, sizeof next);
+		if (from.len)
+			memcpy(next, from.ptr, from.len);
+		from.ptr = from.len ? next : NULL;
+		arena_rewind(txn_arena(txn), memory);
+	} while (slice_is_set(from) && !n->name[0]);
 	return ERR_OK;
 }
 
-/* The words for the partition. A generation without a name is one that was deleted and is not emptied yet. */
-void scrub_place_find(struct scrub *s)
+void scrub_partition_begin(struct scrub *s, struct slice partition)
 {
-	struct arena arena;
-	struct slice rest = s->partition;
+	struct slice rest = partition;
+	s->partition = partition;
 	s->kind = 0;
 	s->generation = 0;
-	if (s->partition.len > sizeof s->account ||
-	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0) {
-		snprintf(s->place, sizeof s->place, "(an unknown partition)");
+	s->place[0] = 0;
+	if (partition.len > sizeof s->account ||
+	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0)
 		return;
-	}
 	s->kind = rest.ptr[0];
 	rest = slice_from(rest, 1);
-	if (s->kind == 'a' || !key_take_u64(&rest, &s->generation)) {
+	if (s->kind != 'a' && !key_take_u64(&rest, &s->generation))
+		s->kind = 'a';
+}
+
+/* The words for the partition, looked for when something is to be said of it: that goes through all names of the
+ * account. A generation without a name is one that was deleted and is not emptied yet. */
+static const char *place(struct scrub *s)
+{
+	struct arena arena;
+	if (s->place[0])
+		return s->place;
+	if (!s->kind) {
+		snprintf(s->place, sizeof s->place, "(an unknown partition)");
+		return s->place;
+	}
+	if (s->kind == 'a') {
 		snprintf(s->place, sizeof s->place, "%.*s", SLICE_FMT(s->account_name));
-		return;
+		return s->place;
 	}
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	struct name_call call = { .kind = s->kind, .generation = s->generation };
 	struct slice partition = resource_account_partition(&arena, s->account_name);
-	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && slice_is_set(call.name))
-		snprintf(s->place, sizeof s->place, "%.*s/%.*s", SLICE_FMT(s->account_name), SLICE_FMT(call.name));
+	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && call.name[0])
+		snprintf(s->place, sizeof s->place, "%.*s/%s", SLICE_FMT(s->account_name), call.name);
 	else
 		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind,
 			 (unsigned long long)s->generation);
 	arena_fini(&arena);
+	return s->place;
 }
 
 /* ---- rows ---- */
@@ -185,7 +205,7 @@ void scrub_damage_say(struct scrub *s, struct slice key, const char *what, enum 
 {
 	struct buf line;
 	buf_init(&line, 64 * KIB);
-	buf_printf(&line, "%s/", s->place);
+	buf_printf(&line, "%s/", place(s));
 	row_describe(s, key, &line);
 	buf_printf(&line, ": %s (%s)", what, err_name(err));
 	buf_put(&line, slice_make("", 1));
@@ -251,7 +271,7 @@ void scrub_content_say(struct scrub *s, uint64_t content, const char *what, enum
 		return;
 	struct buf line;
 	buf_init(&line, 64 * KIB);
-	buf_printf(&line, "%s/(content %llx, which no readable blob names): %s (%s)", s->place,
+	buf_printf(&line, "%s/(content %llx, which no readable blob names): %s (%s)", place(s),
 		   (unsigned long long)content, what, err_name(err));
 	buf_put(&line, slice_make("", 1));
 	scrub_line_say(s, buf_ok(&line) ? line.ptr : "(no memory to name it)");

@@ -176,14 +176,6 @@ enum outcome commit_run(struct store *s, struct run *r)
 
 /* ---- what became of it ---- */
 
-static void stop(struct store *s)
-{
-	atomic_store(&s->stopped, true);
-	if (!s->failure_told && s->failed)
-		s->failed(s->failed_arg);
-	s->failure_told = true;
-}
-
 /* Did commit (instance, counter) happen? Ends with a definite answer or ERR_UNKNOWN. */
 static enum err resolve(struct store *s, struct slice partition, uint64_t counter, bool *ret_happened)
 {
@@ -224,7 +216,7 @@ static enum err resolve(struct store *s, struct slice partition, uint64_t counte
 			*ret_happened = false;
 			result = ERR_OK;
 		} else if (o == OUTCOME_FAILED) {
-			stop(s);
+			store_stop(s);
 			break;
 		}
 	}
@@ -289,7 +281,7 @@ static bool settle(struct store *s, struct run *r, enum outcome o)
 			store_reclaim_soon(s);
 		return true;
 	case OUTCOME_FAILED:
-		stop(s);
+		store_stop(s);
 		fail_members(r, ERR_STOPPED);
 		return true;
 	case OUTCOME_NO_SPACE:

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "store/store_int.h"
 
 #include <stdlib.h>
 
@@ -155,14 +156,22 @@ enum err payload_finish(struct payload_writer *w, struct payload *ret)
 	return err;
 }
 
+/* Nobody will name them. What that leaves empty goes back to the file system with the next reclaim. */
+static void abandon(struct store *s, const struct extent_ref *extents, size_t count)
+{
+	struct engine *e = store_engine(s);
+	for (size_t i = 0; i < count; i++)
+		e->ops->extent_abandon(e, &extents[i]);
+	if (count)
+		store_reclaim_soon(s);
+}
+
 void payload_writer_free(struct payload_writer *w)
 {
 	if (!w)
 		return;
-	struct engine *e = store_engine(w->store);
-	e->ops->extent_writer_free(w->writer);
-	for (size_t i = 0; i < w->extent_count; i++)
-		e->ops->extent_abandon(e, &w->extents[i]);
+	store_engine(w->store)->ops->extent_writer_free(w->writer);
+	abandon(w->store, w->extents, w->extent_count);
 	free(w->extents);
 	buf_fini(&w->memory);
 	free(w);
@@ -170,9 +179,7 @@ void payload_writer_free(struct payload_writer *w)
 
 void payload_abandon(struct store *s, struct payload *p)
 {
-	struct engine *e = store_engine(s);
-	for (size_t i = 0; i < p->extent_count; i++)
-		e->ops->extent_abandon(e, &p->extents[i]);
+	abandon(s, p->extents, p->extent_count);
 	p->extent_count = 0;
 }
 

@@ -52,9 +52,12 @@ static void *reclaim_main(void *arg)
 	s->engine->ops->stats(s->engine, &stats);
 	while (reclaim_wait(s, stats.retired_waiting > 0)) {
 		bool more = true;
-		while (more && !atomic_load(&s->closing) && !atomic_load(&s->stopped))
-			if (s->engine->ops->reclaim(s->engine, &more) != ERR_OK)
-				break;
+		enum err err = ERR_OK;
+		while (more && err == ERR_OK && !atomic_load(&s->closing) && !atomic_load(&s->stopped))
+			err = s->engine->ops->reclaim(s->engine, &more);
+		/* No commit need come that would find out: large bodies are refused before theirs. */
+		if (err == ERR_STOPPED)
+			store_stop(s);
 		s->engine->ops->stats(s->engine, &stats);
 	}
 	return NULL;
@@ -103,6 +106,7 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	s->clock = options->clock;
 	s->mutant = options->mutant;
 	s->manual = options->manual;
+	s->reclaim_wanted = true; /* what the run before left half written is nobody's */
 	pthread_mutex_init(&s->reclaim_lock, NULL);
 	pthread_condattr_t attr;
 	pthread_condattr_init(&attr);
@@ -157,10 +161,25 @@ struct clock *store_clock(struct store *s)
 	return s->clock;
 }
 
+/* Whoever comes second of the one that stops and the one that wants to know. */
+static void failure_tell(struct store *s)
+{
+	void (*failed)(void *) = atomic_load(&s->failed);
+	if (failed && atomic_load(&s->stopped) && !atomic_exchange(&s->failure_told, true))
+		failed(s->failed_arg);
+}
+
+void store_stop(struct store *s)
+{
+	atomic_store(&s->stopped, true);
+	failure_tell(s);
+}
+
 void store_on_failure(struct store *s, void (*failed)(void *), void *arg)
 {
 	s->failed_arg = arg;
-	s->failed = failed;
+	atomic_store(&s->failed, failed);
+	failure_tell(s);
 }
 
 void store_on_answers(struct store *s, void (*begin)(void), void (*end)(void))

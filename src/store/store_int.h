@@ -118,11 +118,10 @@ struct store {
 	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
 
 	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write */
-	atomic_bool stopped;
-	void (*failed)(void *);
+	atomic_bool stopped, failure_told;
+	void (*_Atomic failed)(void *);
 	void *failed_arg;
 	void (*answers_begin)(void), (*answers_end)(void);
-	bool failure_told;
 
 	pthread_mutex_t reclaim_lock;
 	pthread_cond_t reclaim_wake;
@@ -166,6 +165,7 @@ enum err committer_prepare(struct store *) MUST_CHECK;
 
 /* store.c */
 void store_reclaim_soon(struct store *);
+void store_stop(struct store *); /* nothing is acknowledged any more; any thread */
 
 enum stamp_answer { STAMP_SAW, STAMP_SAW_NOT, STAMP_CANNOT_SAY };
 enum err stamp_read(struct engine_group *, const struct engine_ops *, struct slice partition, struct arena *,

@@ -68,6 +68,60 @@ test('a full disk: 5xx, reads go on, deletes make room', async (t) => {
 	}
 });
 
+test('on a full disk everything that makes room works, and what expired goes', async (t) => {
+	const base = tempDir('zaffre-full-');
+	if (!mountTmpfs(base, '160m')) {
+		removeDir(base);
+		t.skip('mounting a tmpfs needs root and the right to mount');
+		return;
+	}
+	let server;
+	try {
+		server = await startServer({ dataDir: path.join(base, 'data') });
+		const [blobs, queues, tables] = ['blob', 'queue', 'table'].map((service) => new Client(server, { service }));
+		const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
+		const message = (text) => ({ body: `<QueueMessage><MessageText>${text}</MessageText></QueueMessage>` });
+		for (const name of ['full', 'gone']) expectStatus(await blobs.put(`/${name}`, { query: { restype: 'container' } }), 201);
+		for (const [name, size] of [['small', 100], ['large', 300_000]]) expectStatus(await blobs.put(`/full/${name}`, { body: Buffer.alloc(size, 1), headers: blob }), 201);
+		expectStatus(await blobs.put('/full/large', { query: { comp: 'snapshot' } }), 201);
+		expectStatus(await blobs.put('/full/pages', { headers: { 'x-ms-blob-type': 'PageBlob', 'x-ms-blob-content-length': '1048576' } }), 201);
+		expectStatus(await blobs.put('/full/pages', { query: { comp: 'page' }, headers: { 'x-ms-range': 'bytes=0-524287', 'x-ms-page-write': 'update' }, body: Buffer.alloc(524288, 1) }), 201);
+		for (const name of ['ready', 'hidden', 'empty', 'mortal', 'gone']) expectStatus(await queues.put(`/${name}`), 201);
+		for (let i = 0; i < 5; i++) {
+			expectStatus(await queues.post('/ready/messages', message('m')), 201);
+			expectStatus(await queues.post('/hidden/messages', { ...message('m'), query: { visibilitytimeout: '60' } }), 201);
+			expectStatus(await queues.post('/mortal/messages', { ...message('m'), query: { messagettl: '30' } }), 201);
+		}
+		// The background would write these again, and more of them than a full disk takes.
+		for (let i = 0; i < 60; i++) expectStatus(await queues.post('/mortal/messages', { ...message('x'.repeat(2000)), query: { visibilitytimeout: '1' } }), 201);
+		expectStatus(await tables.post('/Tables', { headers: json, body: '{"TableName":"full"}' }), 201);
+		expectStatus(await tables.post('/full', { headers: json, body: '{"PartitionKey":"p","RowKey":"r"}' }), 201);
+		const { bavail, bsize } = fs.statfsSync(base);
+		fs.writeFileSync(path.join(base, 'ballast'), Buffer.alloc(bavail * bsize - 8 * 1024 * 1024));
+		expectStatus(await blobs.put('/full/new', { body: 'x', headers: blob }), 507);
+		for (const name of ['ready', 'hidden', 'empty']) expectStatus(await queues.delete(`/${name}/messages`), 204);
+		const count = async (name) => Number(expectStatus(await queues.get(`/${name}`, { query: { comp: 'metadata' } }), 200).headers['x-ms-approximate-messages-count']);
+		assert.deepEqual([await count('ready'), await count('hidden')], [0, 0]);
+		expectStatus(await queues.delete('/gone'), 204);
+		expectStatus(await tables.delete("/full(PartitionKey='p',RowKey='r')", { headers: { ...json, 'if-match': '*' } }), 204);
+		expectStatus(await tables.delete("/Tables('full')"), 204);
+		expectStatus(await blobs.put('/full/pages', { query: { comp: 'page' }, headers: { 'x-ms-range': 'bytes=0-524287', 'x-ms-page-write': 'clear' } }), 201);
+		expectStatus(await blobs.delete('/full/large', { headers: { 'x-ms-delete-snapshots': 'only' } }), 202);
+		for (const name of ['small', 'large', 'pages']) expectStatus(await blobs.delete(`/full/${name}`), 202);
+		expectStatus(await blobs.delete('/gone', { query: { restype: 'container' } }), 202);
+		await server.advanceClock(60);
+		for (const until = Date.now() + 20_000; (await count('mortal')) > 60; ) {
+			assert.ok(Date.now() < until, 'what expired is still there');
+			await new Promise((resolve) => setTimeout(resolve, 100));
+		}
+		await server.stop();
+	} finally {
+		await server?.kill9();
+		spawnSync('umount', [base]);
+		removeDir(base);
+	}
+});
+
 test('a start on a full disk says so', async (t) => {
 	const base = tempDir('zaffre-full-');
 	if (!mountTmpfs(base, '1m')) {

@@ -303,5 +303,32 @@ describe('faults', () => {
 		for (const [kind, errno, most] of [['allocC', ERRNO.ENOMEM, 60], ['open', ERRNO.EMFILE, 40], ['open', ERRNO.EIO, 40], ['read', ERRNO.EIO, 26], ['write', ERRNO.EIO, 12], ['write', ERRNO.ENOSPC, 12], ['sync', ERRNO.EIO, 9]])
 			test(`at start, ${kind} fails ${how} with errno ${errno}`, { skip }, (t) => startTrial(t, kind, errno, sticky, ROUNDS, most));
 	}
+	// Nobody commits: what fails is the store's own work.
+	test('a sync fails while space is reclaimed: the process ends all the same', { skip }, async () => {
+		const faults = new Faults();
+		const server = await begin(faults);
+		try {
+			const client = new Client(server);
+			const body = crypto.randomBytes(16_000_000);
+			expectStatus(await client.put('/faults/read', { body, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+			// Who reads it holds its space; as long as that, nothing is reclaimed.
+			const reader = await RawConnection.open(server.ports.blob);
+			reader.socket.pause();
+			reader.write(client.bytes('GET', '/faults/read'));
+			await new Promise((resolve) => setTimeout(resolve, 500));
+			expectStatus(await client.delete('/faults/read'), 202);
+			await new Promise((resolve) => setTimeout(resolve, 2500));
+			faults.arm(KIND.sync, 1, true, ERRNO.EIO);
+			await reader.end();
+			const ended = await Promise.race([server.exited, new Promise((resolve) => setTimeout(resolve, 20_000))]);
+			assert.ok(faults.hits > 0, 'nothing was reclaimed');
+			assert.equal(ended?.code, 4, server.stderr);
+			assert.match(server.stderr, /nothing more is acknowledged/);
+		} finally {
+			await server.kill9();
+			await server.remove();
+			faults.remove();
+		}
+	});
 	test('any allocation fails once, those of RocksDB too', { skip }, (t) => trial(t, 'allocAll', ERRNO.ENOMEM, false, ROUNDS, 400));
 });

@@ -312,6 +312,20 @@ describe('a start that must fail, and loses nothing', () => {
 		await stillThere(client);
 		await server.remove();
 	});
+	test('a data directory that lost parts', async () => {
+		const { server, client } = await withData();
+		await server.stop();
+		for (const [part, text] of [['FORMAT', /FORMAT file is missing; restore/], ['db', /missing, restore the directory from a backup/], ['journal', /restore the directory from a backup/]]) {
+			const [at, aside] = [path.join(server.dataDir, part), path.join(dir(), part)];
+			fs.renameSync(at, aside);
+			refused(await runProgram(['serve', '--location', server.dataDir, ...anyPort]), text);
+			fs.rmSync(at, { recursive: true, force: true });
+			fs.renameSync(aside, at);
+		}
+		await server.start();
+		await stillThere(client);
+		await server.remove();
+	});
 	test("somebody else's directory", async () => {
 		const d = dir();
 		fs.writeFileSync(path.join(d, 'thesis.tex'), 'x');

@@ -131,13 +131,23 @@ static enum err write_format(struct opening *o, const char *text)
 	return ERR_OK;
 }
 
+/* FORMAT is written before any of them. */
+static bool has_parts(int dir_fd)
+{
+	static const char *const parts[] = { "db", "journal", "segments" };
+	struct stat st;
+	bool found = false;
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		found = found || fstatat(dir_fd, parts[i], &st, 0) == 0;
+	return found;
+}
+
 static enum err check_format(struct opening *o)
 {
 	char text[64];
-	struct stat st;
 	int fd = openat(o->r->dir_fd, "FORMAT", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		if (fstatat(o->r->dir_fd, "db", &st, 0) == 0 || fstatat(o->r->dir_fd, "segments", &st, 0) == 0) {
+		if (has_parts(o->r->dir_fd)) {
 			buf_printf(o->message,
 				   "'%s' holds a store but its FORMAT file is missing; restore it from a backup",
 				   o->options->dir);
@@ -304,7 +314,7 @@ static enum err open_db(struct opening *o)
 		return ERR_OK;
 	buf_printf(o->message, "cannot open the database in '%s': %s", o->options->dir, error);
 	/* A file that RocksDB's own lists name is missing, or those lists are damaged and name another. */
-	bool missing = strstr(error, "No such file") != NULL;
+	bool missing = strstr(error, "No such file") || strstr(error, "does not exist");
 	enum err err = rocks_error(error);
 	if (missing)
 		err = ERR_CORRUPT;

@@ -210,11 +210,11 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 		TRY(read_dead(r, until, dead, &count, &more));
 		if (count)
 			TRY(reclaim_rows(r, dead, count));
-		if (count && !more)
-			segments_give_back(r->segments);
 	}
-	if (!more)
+	if (!more) {
+		segments_give_back(r->segments);
 		compact_deleted(r);
+	}
 	*ret_more = more;
 	return ERR_OK;
 }

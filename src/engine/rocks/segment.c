@@ -268,6 +268,20 @@ static enum err find_growing(struct segments *s, size_t count, size_t *ret)
 	return ERR_OK;
 }
 
+/* Some file systems cannot take space beforehand (NFS, FAT, many in user space): there a file is made long enough, and
+ * a write finds out whether there is room for it. */
+static enum err take_space(const struct segment_file *f, off_t at, off_t bytes)
+{
+	struct stat st;
+	int failed;
+	do
+		failed = fallocate(f->fd, 0, at, bytes);
+	while (failed && errno == EINTR);
+	if (failed && errno == EOPNOTSUPP)
+		failed = fstat(f->fd, &st) != 0 || (st.st_size < at + bytes && ftruncate(f->fd, at + bytes) != 0);
+	return failed ? errno_error() : ERR_OK;
+}
+
 static enum err grow(struct segments *s, size_t count, size_t *ret_region)
 {
 	size_t last = 0;
@@ -281,8 +295,7 @@ static enum err grow(struct segments *s, size_t count, size_t *ret_region)
 			return ERR_NO_SPACE;
 	}
 	uint64_t at = segment_offset((uint64_t)last << 32 | r->grown_blocks);
-	if (fallocate(segment_file_of(s, (uint32_t)last)->fd, 0, (off_t)at, (off_t)(want * SEGMENT_BLOCK_BYTES)) != 0)
-		return errno_error();
+	TRY(take_space(segment_file_of(s, (uint32_t)last), (off_t)at, (off_t)(want * SEGMENT_BLOCK_BYTES)));
 	r->grown_blocks += want;
 	r->free_blocks += want;
 	r->no_run_of = SIZE_MAX;

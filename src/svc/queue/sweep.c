@@ -25,6 +25,7 @@ struct sweep {
 	uint64_t hint_ready; /* the same from where the sweep of the ready lane goes on */
 	uint64_t hint_due;
 	bool renew_mark; /* the position of the timed lane needs a newer mark to move on */
+	bool full;	 /* the disk is: only what removes rows is done */
 	/* out */
 	bool changed; /* there is something to commit */
 	bool more;    /* a limit was reached */
@@ -277,9 +278,11 @@ static enum err sweep_apply(struct txn *txn, void *call)
 	TRY(head_load(txn, &s->head));
 	TRY(sweep_load(txn, &s->row));
 	TRY(sweep_old_epochs(s));
-	TRY(sweep_due(s));
-	TRY(sweep_timed(s));
-	TRY(sweep_ready_head(s));
+	if (!s->full) {
+		TRY(sweep_due(s));
+		TRY(sweep_timed(s));
+		TRY(sweep_ready_head(s));
+	}
 	TRY(sweep_ready(s));
 	TRY(sweep_expired(s));
 	if (!s->changed)
@@ -296,7 +299,10 @@ enum err queue_sweep(struct store *store, struct slice partition, struct arena *
 	bool more = s.more;
 	if (e == ERR_OK && s.changed) {
 		e = background_write(store, partition, sweep_apply, &s, arena);
-		more = more || s.more;
+		s.full = e == ERR_NO_SPACE;
+		if (s.full)
+			e = background_write(store, partition, sweep_apply, &s, arena);
+		more = s.more || (more && !s.full);
 	}
 	if (e != ERR_OK && e != ERR_QUEUE_NOT_FOUND)
 		return e;

@@ -16,10 +16,13 @@
 #include "store/key.h"
 #include "store/mutant.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define P                                                                                                              \
@@ -377,6 +380,42 @@ static void parts_of_an_extent(void **state)
 	store_close(s);
 }
 
+/* ---- a file system that cannot take space beforehand ---- */
+
+static bool no_fallocate;
+
+int fallocate(int fd, int mode, off_t at, off_t bytes)
+{
+	if (!no_fallocate)
+		return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+static void without_fallocate(void **state)
+{
+	enum { LEN = 9000000 };
+	no_fallocate = true;
+	struct store *s = open_store(0);
+	char *bytes = pattern(LEN, 5);
+	struct payload_writer *w;
+	struct payload p;
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(payload_writer_new(s, LEN, &w), ERR_OK);
+		assert_int_equal(payload_append(w, slice_make(bytes, LEN)), ERR_OK);
+		assert_int_equal(payload_finish(w, &p), ERR_OK);
+		struct call c = { .key = SLICE("k"), .value = SLICE("v"), .payload = &p };
+		assert_int_equal(write_wait(s, &c), ERR_OK);
+		store_close(s);
+		s = open_store(0);
+		expect_payload(s, &p, bytes, LEN);
+		payload_fini(&p);
+	}
+	free(bytes);
+	store_close(s);
+	no_fallocate = false;
+}
+
 static void wait_until_free(struct store *s, uint64_t live)
 {
 	struct store_stats stats = { .engine.retired_waiting = 1 };
@@ -600,6 +639,7 @@ int main(void)
 		T(time_is_its_own_and_never_back),
 		T(payloads_of_every_shape),
 		T(parts_of_an_extent),
+		T(without_fallocate),
 		T(retired_space_comes_back),
 		T(a_full_disk_takes_deletes),
 		T(reads_never_go_back),

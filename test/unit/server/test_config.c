@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ARGS_MAX = 16 };
@@ -197,6 +198,16 @@ static void test_accounts(void **state)
 	}
 }
 
+/* What was told to be durable: a name is once its directory is. */
+static unsigned directories_synced;
+
+int fsync(int fd)
+{
+	struct stat st;
+	directories_synced += fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	return (int)syscall(SYS_fsync, fd);
+}
+
 static void test_production_keys(void **state)
 {
 	char dir[] = "/tmp/zaffre-accounts-XXXXXX", path[64];
@@ -205,7 +216,9 @@ static void test_production_keys(void **state)
 	struct attempt a;
 	static struct accounts first, second;
 	TRY_FLAGS(&a, "--mode", "production");
+	directories_synced = 0;
 	assert_true(accounts_load(&first, &a.config, dir, &a.error));
+	assert_int_equal(directories_synced, 1);
 	assert_int_equal(first.count, 1);
 	assert_int_equal(first.account[0].key[0].len, 64);
 	assert_int_equal(first.account[0].key[1].len, 64);

@@ -178,7 +178,7 @@ static void test_same_at_every_depth(void **state)
 	}
 	operations(&b);
 	assert_int_equal(run(&b, queue_apply_clear, NULL), ERR_OK);
-	assert_cost("clear", 4, 0, 0, 1);
+	assert_cost("clear", 4, 0, 0, 2);
 	bench_close(&b);
 }
 
