@@ -260,12 +260,17 @@ static void test_well_known_key_stays_here(void **state)
 	assert_true(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
 	accounts_fini(&accounts);
 	attempt_fini(&a);
-	char *environment[] = { (char[]){ "ZAFFRE_ACCOUNTS=mine:" ACCOUNT_WELL_KNOWN_KEY }, NULL };
-	const char *flags[] = { "--mode", "production", NULL };
-	attempt_with(&a, environment, flags);
-	assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
-	accounts_fini(&accounts);
-	attempt_fini(&a);
+	char *lists[] = { (char[]){ "ZAFFRE_ACCOUNTS=mine:" ACCOUNT_WELL_KNOWN_KEY },
+			  (char[]){ "ZAFFRE_ACCOUNTS=mine:a2V5MQ==:" ACCOUNT_WELL_KNOWN_KEY },
+			  (char[]){ "ZAFFRE_ACCOUNTS=mine:a2V5MQ==;second:a2V5MQ==:" ACCOUNT_WELL_KNOWN_KEY } };
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		char *environment[] = { lists[i], NULL };
+		const char *flags[] = { "--mode", "production", NULL };
+		attempt_with(&a, environment, flags);
+		assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+		accounts_fini(&accounts);
+		attempt_fini(&a);
+	}
 }
 
 static void test_data_directory(void **state)
