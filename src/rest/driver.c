@@ -133,7 +133,8 @@ static void step_work_done(struct io_work *w)
 
 static enum err step_work(struct exchange *ex)
 {
-	ex->work = (struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done };
+	ex->work =
+		(struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done, .is_long = true };
 	TRY(io_pool_submit(ex->req.server->workers, &ex->work));
 	ex->pending++;
 	return ERR_OK;
