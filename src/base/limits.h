@@ -29,7 +29,7 @@
 	(64 * 1024)		   /* rest of a refused body that is read and thrown away to keep the connection */
 #define LIMIT_LOOPS		64 /* event loops; one per core up to here */
 #define LIMIT_REQUESTS_PER_TURN 16 /* pipelined requests answered before other connections get their turn */
-#define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a streamed answer before other connections get their turn */
+#define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a body or a streamed answer before others get their turn */
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */
 #define LIMIT_LINGER_MS		2000	      /* after the last answer: time for the peer to read it before the close */
 #define LIMIT_LINGER_BYTES	(4 * 1024 * 1024) /* and what it may still send meanwhile */

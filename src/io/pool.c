@@ -6,11 +6,17 @@
 
 #include "base/limits.h"
 
+struct work_queue {
+	struct io_task *first, **last;
+	size_t waiting;
+};
+
 struct io_pool {
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	struct io_task *first, **last;
-	size_t waiting;
+	struct work_queue queue[2]; /* by is_long */
+	uint64_t tickets;	    /* handed out: the oldest goes first */
+	unsigned long_running, long_most;
 	unsigned idle;
 	bool stopping;
 	unsigned thread_count;
@@ -23,30 +29,51 @@ static void work_done(struct io_task *t)
 	w->done(w);
 }
 
+static struct io_work *queue_head(const struct work_queue *q)
+{
+	return q->first ? io_container_of(q->first, struct io_work, task) : NULL;
+}
+
+/* The next piece for a thread, NULL if it has to wait. Who ends a long one looks for the next itself. */
+static struct io_work *pool_take(struct io_pool *p)
+{
+	struct io_work *w = queue_head(&p->queue[false]);
+	struct io_work *is_long = p->long_running < p->long_most ? queue_head(&p->queue[true]) : NULL;
+	if (is_long && (!w || is_long->ticket < w->ticket))
+		w = is_long;
+	if (!w)
+		return NULL;
+	struct work_queue *q = &p->queue[w->is_long];
+	q->first = w->task.next;
+	if (!q->first)
+		q->last = &q->first;
+	q->waiting--;
+	return w;
+}
+
 static void *pool_main(void *arg)
 {
 	struct io_pool *p = arg;
 	pthread_setname_np(pthread_self(), "worker");
 	pthread_mutex_lock(&p->mutex);
 	for (;;) {
-		while (!p->first && !p->stopping) {
+		struct io_work *w = pool_take(p);
+		if (!w && p->stopping)
+			break; /* what long work is left belongs to those who are at some */
+		if (!w) {
 			p->idle++;
 			pthread_cond_wait(&p->wake, &p->mutex);
 			p->idle--;
+			continue;
 		}
-		struct io_task *t = p->first;
-		if (!t)
-			break;
-		p->first = t->next;
-		if (!p->first)
-			p->last = &p->first;
-		p->waiting--;
+		bool is_long = w->is_long;
+		p->long_running += is_long;
 		pthread_mutex_unlock(&p->mutex);
-		struct io_work *w = io_container_of(t, struct io_work, task);
 		w->run(w);
 		w->task.run = work_done;
-		io_loop_post(w->home, &w->task);
+		io_loop_post(w->home, &w->task); /* and is its owner's again */
 		pthread_mutex_lock(&p->mutex);
+		p->long_running -= is_long;
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return NULL;
@@ -59,7 +86,9 @@ enum err io_pool_new(unsigned threads, struct io_pool **ret)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&p->mutex, NULL);
 	pthread_cond_init(&p->wake, NULL);
-	p->last = &p->first;
+	p->long_most = threads > 1 ? threads - 1 : threads;
+	for (size_t i = 0; i < 2; i++)
+		p->queue[i].last = &p->queue[i].first;
 	while (p->thread_count < threads) {
 		if (pthread_create(&p->threads[p->thread_count], NULL, pool_main, p) != 0) {
 			io_pool_free(p);
@@ -89,14 +118,16 @@ void io_pool_free(struct io_pool *p)
 enum err io_pool_submit(struct io_pool *p, struct io_work *w)
 {
 	pthread_mutex_lock(&p->mutex);
-	if (p->waiting >= LIMIT_WORK_QUEUE || p->stopping) {
+	struct work_queue *q = &p->queue[w->is_long];
+	if (q->waiting >= LIMIT_WORK_QUEUE || p->stopping) {
 		pthread_mutex_unlock(&p->mutex);
 		return ERR_BUSY;
 	}
+	w->ticket = p->tickets++;
 	w->task.next = NULL;
-	*p->last = &w->task;
-	p->last = &w->task.next;
-	p->waiting++;
+	*q->last = &w->task;
+	q->last = &w->task.next;
+	q->waiting++;
 	bool wake = p->idle > 0;
 	pthread_mutex_unlock(&p->mutex);
 	if (wake)

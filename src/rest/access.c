@@ -77,16 +77,47 @@ static bool is(const char *a, const char *b)
 	return a && strcmp(a, b) == 0;
 }
 
+/* What lets others in, though it was signed too: not even a log that tells what was signed has it. */
+static bool is_secret(struct slice name)
+{
+	static const char *const names[] = { "x-ms-copy-source-authorization", "x-ms-encryption-key",
+					     "x-ms-source-encryption-key", "sig" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (slice_eq_nocase(name, slice_str(names[i])))
+			return true;
+	return false;
+}
+
+/* A line of the string to sign; the URL of a source in it may have a signature of its own. */
+static void put_line(struct buf *b, struct slice line)
+{
+	struct slice value = line, name = slice_cut(&value, ':');
+	if (slice_is_set(value) && is_secret(name)) {
+		buf_put(b, name);
+		BUF_PUT(b, ":REDACTED");
+		return;
+	}
+	for (size_t i = 0; i < line.len; i++) {
+		struct slice rest = slice_from(line, i);
+		buf_put_byte(b, line.ptr[i]);
+		if ((line.ptr[i] == '?' || line.ptr[i] == '&') &&
+		    slice_has_prefix_nocase(slice_from(rest, 1), SLICE("sig="))) {
+			BUF_PUT(b, "sig=REDACTED");
+			i += slice_find_byte(slice_from(rest, 1), '&');
+		}
+	}
+}
+
 /* One line of the log: who compares it with a text of their own looks for its line ends. */
 static void tell_refused(enum err e, struct slice string_to_sign)
 {
 	struct buf b;
 	buf_init(&b, 4096);
-	for (size_t i = 0; i < string_to_sign.len && buf_ok(&b); i++)
-		if (string_to_sign.ptr[i] == '\n')
+	while (slice_is_set(string_to_sign) && buf_ok(&b)) {
+		put_line(&b, slice_cut(&string_to_sign, '\n'));
+		if (slice_is_set(string_to_sign))
 			BUF_PUT(&b, "\\n");
-		else
-			buf_put_byte(&b, string_to_sign.ptr[i]);
+	}
 	log_info("refused %s: string to sign was \"%.*s\"", err_name(e), SLICE_FMT(buf_slice(&b)));
 	buf_fini(&b);
 }

@@ -116,14 +116,25 @@ static bool host_is_address(struct slice host)
 	return true;
 }
 
+/* By the first label. Names of hosts have no case, those of accounts are written small. */
+static const struct auth_account *find_account_of_host(struct request *r)
+{
+	struct slice label = slice_first(r->head->host, slice_find_byte(r->head->host, '.'));
+	char *lower = arena_alloc(r->arena, label.len);
+	if (!lower || host_is_address(r->head->host))
+		return NULL;
+	for (size_t i = 0; i < label.len; i++)
+		lower[i] = (char)tolower((unsigned char)label.ptr[i]);
+	return find_account(r, slice_make(lower, label.len));
+}
+
 /* Sets account, path_style and raw_resource_path. */
 static enum err find_resource_path(struct request *r)
 {
 	struct slice path = r->head->path;
 	struct slice host = r->head->host;
-	size_t dot = slice_find_byte(host, '.');
 	const struct auth_account *a;
-	if (dot < host.len && !host_is_address(host) && (a = find_account(r, slice_first(host, dot)))) {
+	if (slice_find_byte(host, '.') < host.len && (a = find_account_of_host(r))) {
 		r->account = a->name;
 		r->raw_resource_path = path;
 		return ERR_OK;
@@ -252,8 +263,7 @@ static enum err split_resource(struct request *r)
  * first. */
 static enum err find_website(struct request *r)
 {
-	struct slice host = r->head->host, label = slice_first(host, slice_find_byte(host, '.'));
-	const struct auth_account *a = host_is_address(host) ? NULL : find_account(r, label);
+	const struct auth_account *a = find_account_of_host(r);
 	r->account = a ? a->name : r->server->accounts[0].name;
 	r->container = SLICE("$web");
 	r->level = LEVEL_OBJECT;

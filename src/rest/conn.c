@@ -121,6 +121,8 @@ static void conn_enter_linger(struct conn *c)
 static ssize_t conn_read(struct conn *c, void *dst, size_t size)
 {
 	ssize_t n = io_stream_read(&c->stream, dst, size);
+	if (n > 0)
+		c->turn_bytes += (size_t)n;
 	if (n == STREAM_AGAIN)
 		c->readable = false;
 	else if (n > 0 && (size_t)n < size && !c->stream.ssl && !c->peer_ended)
@@ -414,6 +416,10 @@ static bool conn_body(struct conn *c)
 			return true;
 		if (!on && ex->sink.error == ERR_OK)
 			return false;
+		if (c->turn_bytes >= LIMIT_STREAM_TURN_BYTES) {
+			conn_defer(c); /* it may come as fast as it is read: others have their turn */
+			return false;
+		}
 	}
 }
 
@@ -717,6 +723,7 @@ static void conn_linger(struct conn *c)
 static void conn_pump(struct conn *c)
 {
 	c->turn_requests = 0;
+	c->turn_bytes = 0;
 	for (;;) {
 		bool on = false;
 		switch (c->state) {

@@ -25,6 +25,7 @@ struct conn {
 	bool task_queued;
 	bool idle_since_request; /* the deadline of idleness is set */
 	unsigned turn_requests;
+	size_t turn_bytes;     /* read */
 	uint64_t window_bytes; /* of the body, when its window began */
 	size_t lingered_bytes;
 	uint8_t address_len;

@@ -133,7 +133,8 @@ static void step_work_done(struct io_work *w)
 
 static enum err step_work(struct exchange *ex)
 {
-	ex->work = (struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done };
+	ex->work =
+		(struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done, .is_long = true };
 	TRY(io_pool_submit(ex->req.server->workers, &ex->work));
 	ex->pending++;
 	return ERR_OK;
@@ -302,9 +303,10 @@ enum driver_state driver_begin(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	driver_identify(ex);
-	if (!r->parent && is_health(r))
-		return answer_health(ex);
 	enum err e = driver_prepare(ex);
+	/* An account may have a blob or a page of that name: the server's own is what no account's address has. */
+	if (e == ERR_RESOURCE_NOT_FOUND && !slice_is_set(r->account) && !r->parent && is_health(r))
+		return answer_health(ex);
 	if (e != ERR_OK)
 		return driver_finish(ex, e);
 	return r->op->body == BODY_NONE ? driver_steps(ex) : DRIVER_BODY;

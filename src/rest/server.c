@@ -271,7 +271,7 @@ static enum err start_threads(struct rest_server *s)
 	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;
-	TRY(io_pool_new(workers, &s->workers));
+	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
 	TRY(hasher_new((cores + 1) / 2, &s->hasher));
 	TRY(copy_jobs_new(s->store, &s->copies));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));

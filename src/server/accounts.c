@@ -183,11 +183,19 @@ static bool file_load(struct accounts *a, const char *path, struct buf *error)
 	return ok;
 }
 
+/* As either key of an account: both open it. */
 static bool accounts_use_well_known_key(const struct accounts *a)
 {
+	char text[BASE64_BYTES(KEY_BYTES)];
 	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->key_text[i], ACCOUNT_WELL_KNOWN_KEY) == 0)
-			return true;
+		for (int k = 0; k < 2; k++) {
+			struct slice key = a->account[i].key[k];
+			if (key.len != KEY_BYTES)
+				continue;
+			base64_encode_to(text, key);
+			if (slice_eq(slice_make(text, sizeof text), SLICE(ACCOUNT_WELL_KNOWN_KEY)))
+				return true;
+		}
 	return false;
 }
 

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -197,6 +198,14 @@ static bool environment_parse(struct config *c, bool *seen, char **environment, 
 	return true;
 }
 
+static bool is_word(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!isalpha((unsigned char)s.ptr[i]))
+			return false;
+	return s.len > 0;
+}
+
 static bool file_line_parse(struct config *c, bool *seen, struct slice line, const char *source, struct buf *error)
 {
 	line = slice_trim(line);
@@ -204,8 +213,9 @@ static bool file_line_parse(struct config *c, bool *seen, struct slice line, con
 		return true;
 	struct slice value = line;
 	struct slice name = slice_trim(slice_cut(&value, '='));
-	if (!slice_is_set(value)) {
-		buf_printf(error, "%s: expected `name = value`, not \"%.*s\"", source, SLICE_FMT(name));
+	/* No message repeats what may be a key: one on a line of its own ends with '='. */
+	if (!slice_is_set(value) || !is_word(name)) {
+		buf_printf(error, "%s: expected `name = value`", source);
 		return false;
 	}
 	value = slice_trim(value);

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -62,8 +63,21 @@ static int store_command(int (*command)(const struct config *), int argc, char *
 	return status;
 }
 
+/* A file that is opened while a standard stream is closed gets its number, and what is printed would go into the store.
+ */
+static void standard_streams_open(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	standard_streams_open();
 	/* Few threads allocate much; many arenas would only keep freed memory apart. */
 	mallopt(M_ARENA_MAX, 2);
 	/* Bodies and arenas come and go with every page of a list or a query: some hundred KiB, ten MiB for a page of

@@ -8,8 +8,6 @@
 #include "wire/chars.h"
 #include "wire/http1_int.h"
 
-enum { METHOD_BYTES_MAX = 32 };
-
 /* Looks for the empty line from *scanned on. DONE: it is there (or a bare LF is, which the parse will refuse). */
 static enum http_parse head_find_end(struct slice input, size_t *scanned)
 {
@@ -94,7 +92,7 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	while (p < end && char_is(*p, CHAR_TOKEN))
 		p++;
 	head->method_text = slice_make(start, (size_t)(p - start));
-	if (p == start || p == end || *p != ' ' || p - start > METHOD_BYTES_MAX)
+	if (p == start || p == end || *p != ' ' || p - start > HTTP_METHOD_BYTES_MAX)
 		return NULL;
 	head->method = http_method_of(head->method_text);
 

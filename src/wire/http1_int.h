@@ -5,6 +5,8 @@
 
 #include "wire/http1.h"
 
+enum { HTTP_METHOD_BYTES_MAX = 32 };
+
 enum http_method http_method_of(struct slice text);
 /* From head->method and head->target (not empty) to path, query (absent if none) and, of an absolute-form target,
  * *ret_authority. False: no target of a request. */

@@ -166,6 +166,9 @@ static bool parse_request_line(struct slice line, struct multipart_request *ret)
 	ret->url = slice_cut(&rest, ' ');
 	if (ret->method.len == 0 || ret->url.len == 0 || !slice_is_set(rest))
 		return false;
+	/* As on a connection: others count on it, the log for one. */
+	if (ret->method.len > HTTP_METHOD_BYTES_MAX || ret->url.len > LIMIT_TARGET_BYTES)
+		return false;
 	for (size_t i = 0; i < ret->method.len; i++)
 		if (!char_is(ret->method.ptr[i], CHAR_TOKEN))
 			return false;

@@ -6,8 +6,8 @@
  * except through xml_put_name, which then percent-encodes the whole text and says so (Encoded="true").
  *
  * The reader builds a small tree in the arena. Refused: any DOCTYPE, undeclared entities, more than LIMIT_XML_DEPTH
- * levels, more than LIMIT_SMALL_BODY_BYTES, text next to child elements (blanks are dropped there). Namespaces are
- * taken off. */
+ * levels, more than LIMIT_SMALL_BODY_BYTES, tags of very many attributes, text next to child elements (blanks are
+ * dropped there). Namespaces are taken off. */
 #ifndef WIRE_XML_H
 #define WIRE_XML_H
 

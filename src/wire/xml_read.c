@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libxml2's SAX2 events build the tree. The parser stops at the first error; what it had built stays in the arena
  * unused. Text arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so
- * one is enough. */
+ * one is enough.
+ *
+ * Within a tag libxml2 compares each attribute with all before it, and tells only at the tag's end: a document of
+ * nothing else would keep its thread for minutes. So it asks for the document piece by piece and gets no more of it
+ * once it has read too far without an event, whatever the encoding. */
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
@@ -9,8 +13,15 @@
 #include "base/limits.h"
 #include "wire/xml.h"
 
+enum {
+	SILENT_BYTES_MAX = 16 * 1024, /* of markup: the service's tags are far shorter */
+	ATTRS_MAX = 16,		      /* of one element, and namespaces; the service has one of each */
+};
+
 struct reader {
 	xmlParserCtxt *parser;
+	struct slice unread;
+	size_t silent_bytes; /* of markup since the last event */
 	struct arena *arena;
 	struct buf text;
 	struct xml_node *root;
@@ -27,15 +38,39 @@ void xml_init(void)
 	xmlInitParser();
 }
 
+static void refuse(struct reader *r, enum err err, const char *reason)
+{
+	if (r->err != ERR_OK)
+		return;
+	r->err = err;
+	r->error.reason = slice_str(reason);
+	r->error.line = (unsigned)xmlSAX2GetLineNumber(r->parser);
+	r->error.column = (unsigned)xmlSAX2GetColumnNumber(r->parser);
+}
+
 static void stop(struct reader *r, enum err err, const char *reason)
 {
-	if (r->err == ERR_OK) {
-		r->err = err;
-		r->error.reason = slice_str(reason);
-		r->error.line = (unsigned)xmlSAX2GetLineNumber(r->parser);
-		r->error.column = (unsigned)xmlSAX2GetColumnNumber(r->parser);
-	}
+	refuse(r, err, reason);
 	xmlStopParser(r->parser);
+}
+
+/* The parser is in the middle of something: it is stopped by the document's end. */
+static int on_read(void *arg, char *dst, int room)
+{
+	struct reader *r = arg;
+	struct slice piece = slice_first(r->unread, (size_t)room);
+	xmlParserInputState state = r->parser->instate;
+	/* These are told in one piece, but cost no more than their length. */
+	if (state == XML_PARSER_CDATA_SECTION || state == XML_PARSER_COMMENT)
+		r->silent_bytes = 0;
+	if (r->silent_bytes > SILENT_BYTES_MAX)
+		refuse(r, ERR_SYNTAX, "A tag is too long.");
+	if (r->err != ERR_OK || piece.len == 0)
+		return 0;
+	memcpy(dst, piece.ptr, piece.len);
+	r->unread = slice_from(r->unread, piece.len);
+	r->silent_bytes += piece.len;
+	return (int)piece.len;
 }
 
 static bool blank(struct slice s)
@@ -77,10 +112,15 @@ static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, cons
 		     const xmlChar **namespaces, int attr_count, int default_count, const xmlChar **attributes)
 {
 	struct reader *r = arg;
+	r->silent_bytes = 0;
 	if (r->err != ERR_OK)
 		return;
 	if (r->depth == LIMIT_XML_DEPTH) {
 		stop(r, ERR_SYNTAX, "The document is nested too deeply.");
+		return;
+	}
+	if (attr_count > ATTRS_MAX || namespace_count > ATTRS_MAX) {
+		stop(r, ERR_SYNTAX, "An element has too many attributes.");
 		return;
 	}
 	if (!blank(buf_slice(&r->text))) {
@@ -128,6 +168,7 @@ static void on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const 
 static void on_text(void *arg, const xmlChar *text, int len)
 {
 	struct reader *r = arg;
+	r->silent_bytes = 0;
 	if (r->err != ERR_OK || r->depth == 0)
 		return;
 	buf_put(&r->text, slice_make(text, (size_t)len));
@@ -198,7 +239,7 @@ static void run_parser(struct reader *r)
 
 enum err xml_parse(struct slice document, struct arena *arena, struct xml_node **ret_root, struct xml_error *ret_error)
 {
-	struct reader r = { .arena = arena };
+	struct reader r = { .arena = arena, .unread = document };
 	if (document.len == 0 || document.len > LIMIT_SMALL_BODY_BYTES) {
 		*ret_error = (struct xml_error){ 1, 1,
 						 document.len ? SLICE("The document is too large.")
@@ -206,7 +247,7 @@ enum err xml_parse(struct slice document, struct arena *arena, struct xml_node *
 		return ERR_SYNTAX;
 	}
 	xmlSetGenericErrorFunc(NULL, say_nothing); /* per thread */
-	r.parser = xmlCreateMemoryParserCtxt(document.ptr, (int)document.len);
+	r.parser = xmlCreateIOParserCtxt(NULL, NULL, on_read, NULL, &r, XML_CHAR_ENCODING_NONE);
 	if (!r.parser)
 		return ERR_NO_MEMORY;
 	/* Other encodings grow when they become UTF-8, by three at most. */

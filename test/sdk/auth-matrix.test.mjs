@@ -301,6 +301,28 @@ test('two account keys: both sign, a rotated one no longer', async () => {
 	}
 });
 
+test('the log tells what a refused request should have signed, without the secrets in it', async () => {
+	const own = await startServer({ flags: ['--debug'] });
+	try {
+		const stranger = new Client(own, { key: crypto.randomBytes(64).toString('base64') });
+		const sas = blobSas(own.account, own.key, 'theirs', 'source', { sp: 'r', now: own.now() });
+		const headers = {
+			'x-ms-copy-source': `${own.endpoints.blob}/theirs/source?${sas}&x=y`,
+			'x-ms-copy-source-authorization': 'Bearer tokenOfOthers',
+			'x-ms-encryption-key': 'keyOfOthers',
+			'x-ms-meta-told': 'yes',
+		};
+		expectError(await stranger.put('/theirs/copy', { headers }), 403, 'AuthenticationFailed');
+		expectError(await stranger.get('/theirs/copy', { query: { sig: 'signatureOfOthers' } }), 403, 'AuthenticationFailed');
+		await own.stop();
+		assert.match(own.stderr, /&sig=REDACTED&x=y\\nx-ms-copy-source-authorization:REDACTED\\n.*x-ms-encryption-key:REDACTED\\nx-ms-meta-told:yes\\n/);
+		assert.match(own.stderr, /\\nsig:REDACTED"/);
+		for (const secret of ['OfOthers', sas.get('sig'), encodeURIComponent(sas.get('sig'))]) assert.ok(!own.stderr.includes(secret), `${secret} is in the log`);
+	} finally {
+		await own.remove();
+	}
+});
+
 // After all of the above: what was written about it holds no signature, whole or written otherwise, and no key.
 test('no secret in any log', async (t) => {
 	await server.stop();

@@ -319,6 +319,20 @@ describe('special containers', () => {
 		await service.setProperties({ staticWebsite: { enabled: false } });
 		expectStatus(await get('/'), 404);
 	});
+	test('health is an account’s name as good as any other', async () => {
+		const at = (port, path, host) => send('GET', new URL(`http://127.0.0.1:${port}${path}`), { host });
+		const port = new URL(server.endpoints.blob).port, ours = `${server.account}.localhost`;
+		const own = expectStatus(await at(port, '/health', 'localhost'), 200);
+		assert.equal(own.text, '{"status":"ok"}\n');
+		await service.getContainerClient('$root').createIfNotExists({ access: 'blob' });
+		await service.getContainerClient('$root').setAccessPolicy('blob');
+		expectError(await at(port, '/health', ours), 404, 'BlobNotFound');
+		expectStatus(await b.put('/$root/health', 'fit'), 201);
+		assert.equal(expectStatus(await at(port, '/health', ours), 200).text, 'fit');
+		await service.setProperties({ staticWebsite: { enabled: true } });
+		expectStatus(await b.put('/$web/health', 'a page'), 201);
+		assert.equal(expectStatus(await at(webPort, '/health', 'localhost'), 200).text, 'a page');
+	});
 	test('$web: a CORS rule of Blob holds from the next request on, as it does for the service itself', async () => {
 		const staticWebsite = { enabled: true, indexDocument: 'index.html' };
 		const rule = { allowedOrigins: 'https://a.example', allowedMethods: 'GET', allowedHeaders: '*', exposedHeaders: '*', maxAgeInSeconds: 1 };

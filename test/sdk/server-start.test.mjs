@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program itself: help, settings, what it prints, what it refuses and in which words, and that nothing is lost when it does.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -216,6 +216,18 @@ describe('a start', () => {
 		await server.restart();
 		assert.match(server.stderr, /the last commit was made 86\d{3} s ahead of the clock/);
 		await server.remove();
+	});
+	test('closed standard streams are nobody else’s: what is printed does not go into the store', async () => {
+		const location = dir(), port = await freePort();
+		const child = spawn('sh', ['-c', 'exec "$0" "$@" <&- >&- 2>&-', bin, 'serve', '--location', location, '--blobPort', String(port), '--queuePort', '0', '--tablePort', '0'], { stdio: 'ignore' });
+		const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+		const health = () => fetch(`http://127.0.0.1:${port}/health`).then((r) => r.status, () => 0);
+		for (const deadline = Date.now() + 60_000; (await health()) !== 200; ) assert.ok(Date.now() < deadline && child.exitCode === null, 'it serves');
+		const streams = [0, 1, 2].map((fd) => fs.readlinkSync(`/proc/${child.pid}/fd/${fd}`));
+		child.kill('SIGTERM');
+		assert.equal(await ended, 0);
+		assert.deepEqual(streams, ['/dev/null', '/dev/null', '/dev/null']);
+		assert.match(fs.readFileSync(path.join(location, 'LOCK'), 'utf8'), /^\d*\s*$/);
 	});
 	test('a log that nobody reads holds up neither requests nor the end', async () => {
 		const fifo = path.join(dir(), 'fifo');

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -197,6 +198,76 @@ static void work_goes_to_a_worker_and_comes_back_every_time(void **state)
 	io_loop_free(loop);
 }
 
+/* Three long ones and behind them a short one, for two threads. Long ones last until the short one has run. */
+static atomic_bool short_ran;
+static atomic_uint long_at_once, long_most, work_ended;
+static void long_run(struct io_work *w)
+{
+	unsigned now = atomic_fetch_add(&long_at_once, 1) + 1;
+	if (now > atomic_load(&long_most))
+		atomic_store(&long_most, now);
+	for (int ms = 0; ms < 5000 && !atomic_load(&short_ran); ms++)
+		usleep(1000);
+	atomic_fetch_sub(&long_at_once, 1);
+}
+static void short_run(struct io_work *w)
+{
+	/* It came behind three that have not ended. */
+	atomic_store(&short_ran, atomic_load(&work_ended) == 0 && atomic_load(&long_at_once) == 1);
+}
+static void mixed_done(struct io_work *w)
+{
+	if (atomic_fetch_add(&work_ended, 1) + 1 == 4)
+		io_loop_stop(loop);
+}
+
+static void short_work_does_not_wait_for_the_end_of_long_work(void **state)
+{
+	struct io_pool *pool;
+	struct io_work work[4];
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_pool_new(2, &pool), ERR_OK);
+	for (int i = 0; i < 4; i++) {
+		work[i] = (struct io_work){
+			.home = loop, .run = i < 3 ? long_run : short_run, .done = mixed_done, .is_long = i < 3
+		};
+		if (i == 3)
+			while (atomic_load(&long_at_once) == 0)
+				usleep(1000);
+		assert_int_equal(io_pool_submit(pool, &work[i]), ERR_OK);
+	}
+	io_loop_run(loop, NULL, NULL);
+	assert_true(short_ran);
+	assert_int_equal(long_most, 1);
+	io_pool_free(pool);
+	io_loop_free(loop);
+}
+
+static void counted_run(struct io_work *w)
+{
+	atomic_fetch_add(&work_ended, 1);
+	usleep(5000);
+}
+static void nothing_done(struct io_work *w)
+{
+}
+
+static void a_pool_ends_when_all_work_is_done(void **state)
+{
+	struct io_pool *pool;
+	struct io_work work[8];
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_pool_new(2, &pool), ERR_OK);
+	work_ended = 0;
+	for (int i = 0; i < 8; i++) {
+		work[i] = (struct io_work){ .home = loop, .run = counted_run, .done = nothing_done, .is_long = i != 1 };
+		assert_int_equal(io_pool_submit(pool, &work[i]), ERR_OK);
+	}
+	io_pool_free(pool);
+	assert_int_equal(work_ended, 8);
+	io_loop_free(loop);
+}
+
 static void late_fired(struct io_timer *t)
 {
 	io_loop_stop(loop);
@@ -223,6 +294,8 @@ int main(void)
 		cmocka_unit_test(random_timers_match_a_plain_list),
 		cmocka_unit_test(posts_of_many_threads_all_arrive_in_order),
 		cmocka_unit_test(work_goes_to_a_worker_and_comes_back_every_time),
+		cmocka_unit_test(short_work_does_not_wait_for_the_end_of_long_work),
+		cmocka_unit_test(a_pool_ends_when_all_work_is_done),
 		cmocka_unit_test(loop_sleeps_until_its_timer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,8 @@ static void resources_of_every_service(void **state)
 		{ SERVICE_BLOB, "127.0.0.1:1", "/acct-secondary/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "acct.blob.localhost:1", "/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "acct-secondary.blob.localhost", "/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
+		{ SERVICE_BLOB, "Acct.Blob.localhost:1", "/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
+		{ SERVICE_BLOB, "ACCT-Secondary.blob.localhost", "/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "acct.blob.localhost:1", "/acct/b", "acct", "b", "/acct/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "nobody.localhost", "/acct/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
 		{ SERVICE_BLOB, "acct", "/acct/c/b", "c", "b", "/c/b", LEVEL_OBJECT },
@@ -98,9 +100,9 @@ static void resources_of_every_service(void **state)
 		expect_slice(ex.req.raw_resource_path, rows[i].raw);
 		assert_int_equal(ex.req.level, rows[i].level);
 		assert_int_equal(ex.req.path_style,
-				 strncmp(rows[i].host, "acct", 4) != 0 || !strchr(rows[i].host, '.'));
+				 strncasecmp(rows[i].host, "acct", 4) != 0 || !strchr(rows[i].host, '.'));
 		assert_int_equal(ex.req.secondary,
-				 strstr(rows[i].host, "-secondary") || strstr(rows[i].target, "-secondary"));
+				 strcasestr(rows[i].host, "-secondary") || strstr(rows[i].target, "-secondary"));
 	}
 }
 

@@ -5,8 +5,25 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <sys/ioctl.h>
 
 static struct answer A;
+
+/* Get Blob Tags stops its loop until it is told to go on. */
+static sem_t loop_stopped, loop_go;
+static enum err test_stop_parse(struct request *r)
+{
+	sem_post(&loop_stopped);
+	sem_wait(&loop_go);
+	return ERR_OK;
+}
+static enum err test_stop_format(struct request *r)
+{
+	r->response.status = 204;
+	return ERR_OK;
+}
+const struct handler handler_blob_get_tags = { test_stop_parse, NULL, test_stop_format };
 
 static unsigned char *pattern(size_t len, unsigned seed)
 {
@@ -733,6 +750,78 @@ static void a_peer_that_never_reads_is_closed(void **state)
 struct stopper {
 	pthread_t thread;
 };
+/* The server's end of a connection of ours. */
+static int other_end(int fd)
+{
+	struct sockaddr_in mine, peer;
+	socklen_t len = sizeof mine;
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&mine, &len), 0);
+	for (int other = 3; other < 1024; other++) {
+		len = sizeof peer;
+		if (other != fd && getpeername(other, (struct sockaddr *)&peer, &len) == 0 &&
+		    peer.sin_port == mine.sin_port)
+			return other;
+	}
+	fail_msg("no other end");
+	return -1;
+}
+
+static size_t unread_bytes(int fd)
+{
+	int n = 0;
+	assert_int_equal(ioctl(fd, FIONREAD, &n), 0);
+	return (size_t)n;
+}
+
+/* A body that is there before the loop looks is not read in one go: the next connection comes in between. */
+static void a_body_lets_others_have_their_turn(void **state)
+{
+	static const char chunk[] = "1\r\nx\r\n";
+	enum { CHUNKS = 3 * LIMIT_STREAM_TURN_BYTES / (sizeof chunk - 1) };
+	int room = 16 * LIMIT_STREAM_TURN_BYTES;
+	harness_start(NULL, NULL, 1);
+	sem_init(&loop_stopped, 0, 0);
+	sem_init(&loop_go, 0, 0);
+	int body = client_connect(), first = client_connect(), second = client_connect();
+	client_sendf(body, "PUT /acct/c/turns?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", H.sas);
+	struct rest_stats stats;
+	do
+		rest_server_stats(H.server, &stats);
+	while (stats.requests < 1);
+	int server_end = other_end(body);
+	if (setsockopt(server_end, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0)
+		print_message("the system may not hold a whole body: this shows little\n");
+	setsockopt(body, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+
+	client_sendf(first, "GET /acct/c/stop?comp=tags&%s HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
+	sem_wait(&loop_stopped);
+	char *bytes = malloc(CHUNKS * (sizeof chunk - 1));
+	for (size_t i = 0; i < CHUNKS; i++)
+		memcpy(bytes + i * (sizeof chunk - 1), chunk, sizeof chunk - 1);
+	ssize_t sent = send(body, bytes, CHUNKS * (sizeof chunk - 1), MSG_DONTWAIT);
+	assert_true(sent > 0);
+	client_sendf(second, "GET /acct/c/stop?comp=tags&%s HTTP/1.1\r\nHost: x\r\n\r\n", H.sas);
+	size_t before = unread_bytes(server_end);
+	sem_post(&loop_go);
+	sem_wait(&loop_stopped);
+	size_t behind = unread_bytes(server_end);
+	sem_post(&loop_go);
+	if (before > 2 * LIMIT_STREAM_TURN_BYTES)
+		assert_true(behind > before - 2 * LIMIT_STREAM_TURN_BYTES);
+
+	client_send(body, bytes + sent, CHUNKS * (sizeof chunk - 1) - (size_t)sent);
+	client_sendf(body, "0\r\n\r\n");
+	client_receive(body, false, &A);
+	assert_int_equal(A.status, 201);
+	memset(bytes, 'x', CHUNKS);
+	expect_md5((unsigned char *)bytes, CHUNKS);
+	free(bytes);
+	close(body);
+	close(first);
+	close(second);
+	harness_stop();
+}
+
 static void *stop_main(void *arg)
 {
 	rest_server_stop(H.server);
@@ -853,6 +942,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_never_reads_is_closed),
 	};
 	const struct CMUnitTest own[] = {
+		cmocka_unit_test(a_body_lets_others_have_their_turn),
 		cmocka_unit_test(drain_answers_what_is_under_way_and_closes),
 		cmocka_unit_test(drain_gives_up_on_who_does_not_end),
 		cmocka_unit_test(access_log_has_one_line_per_request_and_no_signature),

@@ -141,6 +141,24 @@ static void test_refused(void **state)
 	attempt_fini(&a);
 }
 
+/* A list of accounts over several lines is a mistake that shows no key. */
+static void test_keys_are_not_repeated(void **state)
+{
+	static const char *const lines[] = { "second:c2VjcmV0IGtleQ==", "second:c2VjcmV0IGtleQ" };
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		char path[] = "/tmp/zaffre-config-XXXXXX";
+		int fd = mkstemp(path);
+		dprintf(fd, "accounts = first:Zmlyc3Q=;\n%s\n", lines[i]);
+		close(fd);
+		struct attempt a;
+		TRY_FLAGS(&a, "--config", path);
+		assert_true(says(&a, "line 2: expected `name = value`"));
+		assert_false(says(&a, "c2VjcmV0"));
+		attempt_fini(&a);
+		unlink(path);
+	}
+}
+
 static void test_loopback(void **state)
 {
 	assert_true(config_host_is_loopback("127.0.0.1"));
@@ -255,12 +273,17 @@ static void test_well_known_key_stays_here(void **state)
 	assert_true(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
 	accounts_fini(&accounts);
 	attempt_fini(&a);
-	char *environment[] = { (char[]){ "ZAFFRE_ACCOUNTS=mine:" ACCOUNT_WELL_KNOWN_KEY }, NULL };
-	const char *flags[] = { "--mode", "production", NULL };
-	attempt_with(&a, environment, flags);
-	assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
-	accounts_fini(&accounts);
-	attempt_fini(&a);
+	char *lists[] = { (char[]){ "ZAFFRE_ACCOUNTS=mine:" ACCOUNT_WELL_KNOWN_KEY },
+			  (char[]){ "ZAFFRE_ACCOUNTS=mine:a2V5MQ==:" ACCOUNT_WELL_KNOWN_KEY },
+			  (char[]){ "ZAFFRE_ACCOUNTS=mine:a2V5MQ==;second:a2V5MQ==:" ACCOUNT_WELL_KNOWN_KEY } };
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		char *environment[] = { lists[i], NULL };
+		const char *flags[] = { "--mode", "production", NULL };
+		attempt_with(&a, environment, flags);
+		assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+		accounts_fini(&accounts);
+		attempt_fini(&a);
+	}
 }
 
 static void test_data_directory(void **state)
@@ -301,10 +324,15 @@ static void test_data_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_azurite_command_line),
-		cmocka_unit_test(test_precedence),	cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_loopback),	cmocka_unit_test(test_accounts),
-		cmocka_unit_test(test_production_keys), cmocka_unit_test(test_well_known_key_stays_here),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_azurite_command_line),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_keys_are_not_repeated),
+		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_production_keys),
+		cmocka_unit_test(test_well_known_key_stays_here),
 		cmocka_unit_test(test_data_directory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

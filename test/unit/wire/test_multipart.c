@@ -204,6 +204,20 @@ static void test_limits(void **state)
 			BUF_PUT(&b, "b");
 		BUF_PUT(&b, "\r\n--x--");
 		assert_int_equal(parse(buf_slice(&b), SLICE("x")), over ? ERR_LIMIT : ERR_OK);
+
+		/* Method and target are as long as a connection's. */
+		for (int target = 0; target < 2; target++) {
+			buf_clear(&b);
+			BUF_PUT(&b, "--x\r\n\r\n");
+			size_t length = target ? LIMIT_TARGET_BYTES - 1 : 32;
+			if (target)
+				BUF_PUT(&b, "GET /");
+			for (size_t i = 0; i < length + (size_t)over; i++)
+				BUF_PUT(&b, "b");
+			buf_put(&b, target ? SLICE(" HTTP/1.1") : SLICE(" / HTTP/1.1"));
+			BUF_PUT(&b, "\r\n\r\n--x--");
+			assert_int_equal(parse(buf_slice(&b), SLICE("x")), over ? ERR_SYNTAX : ERR_OK);
+		}
 	}
 	/* Empty changesets without end. */
 	buf_clear(&b);

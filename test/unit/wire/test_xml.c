@@ -237,6 +237,61 @@ static void test_large(void **state)
 	buf_fini(&b);
 }
 
+static void put_bytes(struct buf *b, char c, size_t count)
+{
+	char *p = buf_reserve(b, count);
+	assert_non_null(p);
+	memset(p, c, count);
+	b->len += count;
+}
+
+/* Attributes cost the square of their number: they are few, or time would have no bound. What is long and costs no more
+ * than its length is taken. */
+static void test_long_markup(void **state)
+{
+	struct buf b;
+	buf_init(&b, LIMIT_SMALL_BODY_BYTES);
+	for (int namespaces = 0; namespaces < 2; namespaces++) {
+		BUF_PUT(&b, "<x");
+		while (b.len < LIMIT_SMALL_BODY_BYTES - 64)
+			buf_printf(&b, namespaces ? " xmlns:a%zx='u'" : " a%zx=''", b.len);
+		BUF_PUT(&b, "/>");
+		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+		uint64_t begin = base_monotonic_ns();
+		assert_int_equal(parse(buf_slice(&b)), ERR_SYNTAX);
+		assert_slice(error.reason, "A tag is too long.");
+		assert_true(base_monotonic_ns() - begin < UINT64_C(5000000000)); /* else some minutes */
+		arena_fini(&arena);
+		buf_clear(&b);
+	}
+	for (int count = 16; count <= 17; count++) {
+		BUF_PUT(&b, "<x");
+		for (int i = 0; i < count; i++)
+			buf_printf(&b, " a%d=''", i);
+		BUF_PUT(&b, "/>");
+		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+		assert_int_equal(parse(buf_slice(&b)), count == 16 ? ERR_OK : ERR_SYNTAX);
+		arena_fini(&arena);
+		buf_clear(&b);
+	}
+	static const char *const around[][2] = { { "<t>", "</t>" },
+						 { "<t><![CDATA[", "]]></t>" },
+						 { "<!--", "--><t>z</t>" } };
+	for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+		BUF_PUT(&b, "<x>");
+		buf_put(&b, slice_str(around[i][0]));
+		put_bytes(&b, 'z', MIB);
+		buf_put(&b, slice_str(around[i][1]));
+		BUF_PUT(&b, "</x>");
+		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+		assert_int_equal(parse(buf_slice(&b)), ERR_OK);
+		assert_int_equal(child_text("t").len, i < 2 ? MIB : 1);
+		arena_fini(&arena);
+		buf_clear(&b);
+	}
+	buf_fini(&b);
+}
+
 /* What the writer wrote the reader reads. */
 static void test_round_trip(void **state)
 {
@@ -266,9 +321,9 @@ static void test_round_trip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writer),	   cmocka_unit_test(test_copy_text), cmocka_unit_test(test_reader),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_depth),     cmocka_unit_test(test_large),
-		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_writer),	    cmocka_unit_test(test_copy_text),  cmocka_unit_test(test_reader),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_depth),      cmocka_unit_test(test_large),
+		cmocka_unit_test(test_long_markup), cmocka_unit_test(test_round_trip),
 	};
 	xml_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
