@@ -195,7 +195,7 @@ static enum err parse_blobs(struct request *r)
 				   "Snapshots cannot be listed with a delimiter.");
 	if (slice_eq_nocase(request_param(r, "showonly"), SLICE("deleted"))) {
 		l->deleted = true;
-		l->base_too = l->snapshots = l->versions = l->versions_only = false;
+		l->base_too = l->snapshots = l->versions = l->versions_only = l->uncommitted = false;
 	}
 	struct slice start = request_param(r, "startFrom");
 	if (slice_is_set(start) && start.len)

@@ -268,6 +268,44 @@ describe('versions', () => {
 		for await (const item of container.listBlobsFlat({ prefix: `${prefix}a`, includeDeletedWithVersions: true })) sdk.push([item.name, item.hasVersionsOnly, item.versionId, item.properties.contentLength]);
 		assert.deepEqual(sdk, [[`${prefix}a`, true, undefined, 2]]);
 	});
+	test('a list of one blob by pages: the prefix is its whole name', async () => {
+		const path = fresh(), name = path.split('/')[2];
+		for (let i = 0; i < 4; i++) expectStatus(await b.put(path, `${i}`), 201);
+		await b.snapshot(path);
+		expectStatus(await b.put(`${path}x`, 'behind it'), 201);
+		for (const options of [{ includeVersions: true }, { includeSnapshots: true }, { includeVersions: true, includeSnapshots: true, includeDeletedWithVersions: true }]) {
+			const at = (item) => `${item.name} ${item.snapshot} ${item.versionId}`, all = [];
+			for await (const item of container.listBlobsFlat({ prefix: name, ...options })) all.push(at(item));
+			for (const maxPageSize of [1, 2, 3]) {
+				const found = [];
+				for await (const page of container.listBlobsFlat({ prefix: name, ...options }).byPage({ maxPageSize })) {
+					found.push(...page.segment.blobItems.map(at));
+					assert.ok(found.length <= all.length, 'it goes round');
+				}
+				assert.deepEqual(found, all, JSON.stringify({ ...options, maxPageSize }));
+			}
+		}
+	});
+	test('a list passes over more history than a page holds, and ends', async () => {
+		const prefix = uniqueName('deep'), metadata = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`x-ms-meta-m${i}`, 'm'.repeat(1000)]));
+		const count = 4500, paths = ['a', 'b', 'c'].map((name) => `/${home}/${prefix}${name}`);
+		for (const path of paths) expectStatus(await b.put(path, 'x'), 201);
+		let next = 0;
+		await Promise.all(Array.from({ length: 16 }, async () => {
+			while (next < count) expectStatus(await b.comp(paths[next++ % paths.length], 'metadata', metadata), 200);
+		}));
+		for (const path of paths.slice(0, 2)) expectStatus(await b.delete(path), 202);
+		for (const [include, expected] of [['deleted', ['c']], ['snapshots', ['c']], ['deletedwithversions', ['a', 'b', 'c']]]) {
+			const found = [];
+			let marker, pages = 0;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix, include, marker }), 200);
+				found.push(...elements(text, 'Name').map((name) => name.slice(prefix.length)));
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && ++pages < 20);
+			assert.deepEqual(found, expected, include);
+		}
+	});
 	test('every write that makes one', async () => {
 		const path = fresh();
 		const seen = [version(expectStatus(await b.put(path, '1'), 201))];
@@ -389,6 +427,17 @@ describe('soft delete', () => {
 		assert.equal(await prefixes(undefined, { showonly: 'deleted' }), 1);
 		expectStatus(await b.put(`/${home}/${name}/z`, 'z'), 201);
 		assert.equal(await prefixes('versions', { maxresults: 1 }), 1, 'the next one does');
+	});
+	test('a deleted blob does not hide the uncommitted one of its name', async () => {
+		const path = fresh(), states = async (query) => items(expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'deleted,uncommittedblobs', ...query }), 200).text).map((x) => x.includes('<Deleted>true</Deleted>'));
+		expectStatus(await b.put(path, 'x'), 201);
+		expectStatus(await b.delete(path), 202);
+		expectStatus(await b.block(path, 'id', 'staged'), 201);
+		assert.deepEqual(await states(), [true, false]);
+		assert.deepEqual(await states({ showonly: 'deleted' }), [true]);
+		expectStatus(await b.blockList(path, ['id']), 201);
+		expectStatus(await b.block(path, 'id', 'again'), 201);
+		assert.deepEqual(await states(), [true, false], 'the blob hides it');
 	});
 	test('snapshots go and come with the blob', async () => {
 		const path = fresh();
