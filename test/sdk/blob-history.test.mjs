@@ -571,6 +571,31 @@ test('containers can be restored within their days', async () => {
 	}
 });
 
+test('deleted containers by pages, several of one name', async () => {
+	const { server, client, service } = await open({ flags: ['--containerRetentionDays', '3'] });
+	try {
+		const prefix = uniqueName('p'), make = (name) => service.getContainerClient(prefix + name).create();
+		for (const name of ['a', 'b', 'b', 'b', 'c', 'd', 'd']) {
+			await make(name);
+			await service.getContainerClient(prefix + name).delete();
+		}
+		for (const name of ['b', 'd', 'e']) await make(name);
+		for (const maxPageSize of [undefined, 1, 2, 3, 4]) {
+			const found = [];
+			for await (const page of service.listContainers({ includeDeleted: true, prefix }).byPage({ maxPageSize })) {
+				found.push(...page.containerItems.map((item) => `${item.name.slice(prefix.length)} ${item.deleted ? item.version : 'live'}`));
+				assert.ok(found.length <= 10, 'it goes round');
+			}
+			assert.equal(new Set(found).size, 10, `each once in pages of ${maxPageSize}: ${found}`);
+			assert.equal(found.map((x) => x[0]).join(''), 'abbbbcddde');
+		}
+		for (const marker of [`/${server.account}/${prefix}b/x`, `/${server.account}/${prefix}b/`])
+			expectError(await client.get('/', { query: { comp: 'list', include: 'deleted', marker } }), 400, 'InvalidQueryParameterValue');
+	} finally {
+		await server.remove();
+	}
+});
+
 describe('immutability', () => {
 	let server, client, b;
 	before(async () => ({ server, client, b } = await open()));
