@@ -596,6 +596,32 @@ test('deleted containers by pages, several of one name', async () => {
 	}
 });
 
+test('versioning was on: what is deleted after that comes back', async () => {
+	const { server, client, b } = await open({ flags: ['--blobVersioning'] });
+	try {
+		expectStatus(await setRetention(client, 7), 202);
+		const path = fresh(), other = fresh();
+		expectStatus(await b.put(path, 'first', { 'x-ms-tags': 'k=v' }), 201);
+		const version = expectStatus(await b.put(path, 'last', { 'x-ms-tags': 'k=v' }), 201).headers['x-ms-version-id'];
+		expectStatus(await b.put(other, 'old'), 201);
+		await server.restart({ flags: [] });
+		expectStatus(await b.delete(path), 202);
+		const shown = await listed(b, path, 'deletedwithversions');
+		assert.deepEqual([shown.length, /<Content-Length>(\d+)</.exec(shown[0])[1]], [1, '5'], 'the version is the first state');
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		const back = expectStatus(await b.get(path), 200);
+		assert.deepEqual([back.text, back.headers['x-ms-version-id']], ['last', version]);
+		assert.match(expectStatus(await client.get('/', { query: { comp: 'blobs', where: `k='v'` } }), 200).text, new RegExp(path.split('/')[2]));
+		// What an overwrite keeps is a snapshot, no version.
+		expectStatus(await b.put(other, 'new'), 201);
+		expectStatus(await b.comp(other, 'undelete'), 200);
+		const states = await listed(b, other, 'snapshots,versions');
+		assert.deepEqual(states.map((x) => [x.includes('<Snapshot>'), x.includes('<VersionId>')]), [[true, false], [false, false]]);
+	} finally {
+		await server.remove();
+	}
+});
+
 describe('immutability', () => {
 	let server, client, b;
 	before(async () => ({ server, client, b } = await open()));

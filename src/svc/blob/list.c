@@ -119,7 +119,7 @@ static enum err stream_seek(struct merge *m, struct stream *s, struct slice name
 
 static bool is_version(const struct blob *b, uint64_t now)
 {
-	return b->version_ticks && !b->is_snapshot && !(b->deleted_ticks && blob_retention_over(b, now));
+	return !b->is_snapshot && !history_is_base(b) && !blob_retention_over(b, now);
 }
 
 static void note_version(struct merge *m, const struct blob *b)
