@@ -194,12 +194,14 @@ static enum err start_job(struct request *r)
 	return ERR_OK;
 }
 
-/* A block blob of the very container cannot change under its content id: the destination shares it. */
+/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes are
+ * to be compared with a hash. */
 static bool can_share(const struct request *r, const struct copy_call *c)
 {
 	const struct request *part = c->source.part;
 	const struct blob *source = &c->found->blob;
-	return c->form != FORM_PUT && !c->source.has_range && source->type == BLOB_BLOCK &&
+	bool hashed = c->form == FORM_SYNC && (c->source.has_md5 || c->source.has_crc64);
+	return c->form != FORM_PUT && !c->source.has_range && !hashed && source->type == BLOB_BLOCK &&
 	       source->content.kind != CONTENT_EMPTY && source->content.kind != CONTENT_INLINE &&
 	       slice_eq(part->account, r->account) && slice_eq(part->container, r->container);
 }
