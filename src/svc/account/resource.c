@@ -168,8 +168,7 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		if (slice_cmp(key_slice(&start), key_slice(&from)) > 0)
 			from = start;
 	}
-	if (from.overflow || until.overflow)
-		return ERR_LIMIT;
+	/* A prefix or a name to begin at that outgrew its key is cut off: no name is as long, so none lies between. */
 	page.resource = ARENA_NEW_ARRAY(arena, struct resource, limit ? limit : 1);
 	if (!page.resource)
 		return ERR_NO_MEMORY;
