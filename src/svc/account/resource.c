@@ -150,6 +150,8 @@ enum err resource_put(struct txn *txn, const struct resource *r)
 	return e;
 }
 
+enum { LIST_PAGE_BYTES = 16 * 1024 * 1024 }; /* of rows: thousands with all the metadata they may have are more */
+
 enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct slice from_name, size_t limit,
 		       struct resource_page *ret)
 {
@@ -172,6 +174,7 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 	page.resource = ARENA_NEW_ARRAY(arena, struct resource, limit ? limit : 1);
 	if (!page.resource)
 		return ERR_NO_MEMORY;
+	size_t begin_bytes = arena->used_bytes;
 	while (page.count < limit + 1) {
 		struct rows rows;
 		struct scan_spec spec = { .from = key_slice(&from),
@@ -181,7 +184,9 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		for (size_t i = 0; i < rows.count; i++) {
 			struct resource r;
 			TRY(resource_decode(rows.row[i].value, arena, &r));
-			if (page.count == limit) {
+			bool full = page.count == limit ||
+				    (page.count && arena->used_bytes - begin_bytes > LIST_PAGE_BYTES);
+			if (full) {
 				page.next_name = r.name;
 				break;
 			}
