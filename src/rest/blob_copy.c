@@ -241,11 +241,26 @@ static enum err after_share(struct request *r)
 	return ERR_OK;
 }
 
+/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times of
+ * incremental copies compare. */
+static enum err name_source_state(struct request *r, struct copy_call *c)
+{
+	const struct blob_target *t = &c->found->target;
+	uint64_t ticks = t->snapshot_ticks ? t->snapshot_ticks : t->version_ticks;
+	if (!ticks || c->form == FORM_PUT)
+		return ERR_OK;
+	c->copy.copy.source =
+		arena_printf(r->arena, "%.*s?%s=%.*s", SLICE_FMT(c->copy.copy.source),
+			     t->snapshot_ticks ? "snapshot" : "versionid", SLICE_FMT(blob_time_text(r->arena, ticks)));
+	return slice_is_set(c->copy.copy.source) ? ERR_OK : ERR_NO_MEMORY;
+}
+
 static enum err decide(struct request *r)
 {
 	struct copy_call *c = r->call;
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
+	TRY(name_source_state(r, c));
 	TRY(blob_check_tier(c->copy.put.type, c->copy.put.tier));
 	uint64_t length = c->found->length;
 	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
@@ -255,10 +270,6 @@ static enum err decide(struct request *r)
 			return ERR_INVALID_SOURCE_BLOB_TYPE;
 		if (!c->found->target.snapshot_ticks)
 			return ERR_INCREMENTAL_COPY_SOURCE_MUST_BE_SNAPSHOT;
-		/* The same snapshot is always written the same way, so that the times compare. */
-		c->copy.copy.source =
-			arena_printf(r->arena, "%.*s?snapshot=%.*s", SLICE_FMT(c->copy.copy.source),
-				     SLICE_FMT(blob_time_text(r->arena, c->found->target.snapshot_ticks)));
 		c->copy.copy.incremental = c->copy.incremental = true;
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)

@@ -264,6 +264,7 @@ describe('bytes', () => {
 		expectStatus(await b.put(path, 'new'), 201);
 		expectStatus(await b.copy(path, b.url(path, { snapshot })), 202);
 		assert.equal((await b.get(path)).text, 'old');
+		assert.equal(decodeURIComponent((await b.head(path)).headers['x-ms-copy-source']), decodeURIComponent(b.url(path, { snapshot })), 'the blob remembers which one');
 		const large = random(100_000);
 		const self = await source(large);
 		expectStatus(await b.copy(self, b.url(self), { 'x-ms-meta-new': '1' }), 202);
