@@ -194,12 +194,14 @@ static enum err start_job(struct request *r)
 	return ERR_OK;
 }
 
-/* A block blob of the very container cannot change under its content id: the destination shares it. */
+/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes are
+ * to be compared with a hash. */
 static bool can_share(const struct request *r, const struct copy_call *c)
 {
 	const struct request *part = c->source.part;
 	const struct blob *source = &c->found->blob;
-	return c->form != FORM_PUT && !c->source.has_range && source->type == BLOB_BLOCK &&
+	bool hashed = c->form == FORM_SYNC && (c->source.has_md5 || c->source.has_crc64);
+	return c->form != FORM_PUT && !c->source.has_range && !hashed && source->type == BLOB_BLOCK &&
 	       source->content.kind != CONTENT_EMPTY && source->content.kind != CONTENT_INLINE &&
 	       slice_eq(part->account, r->account) && slice_eq(part->container, r->container);
 }
@@ -239,11 +241,26 @@ static enum err after_share(struct request *r)
 	return ERR_OK;
 }
 
+/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times of
+ * incremental copies compare. */
+static enum err name_source_state(struct request *r, struct copy_call *c)
+{
+	const struct blob_target *t = &c->found->target;
+	uint64_t ticks = t->snapshot_ticks ? t->snapshot_ticks : t->version_ticks;
+	if (!ticks || c->form == FORM_PUT)
+		return ERR_OK;
+	c->copy.copy.source =
+		arena_printf(r->arena, "%.*s?%s=%.*s", SLICE_FMT(c->copy.copy.source),
+			     t->snapshot_ticks ? "snapshot" : "versionid", SLICE_FMT(blob_time_text(r->arena, ticks)));
+	return slice_is_set(c->copy.copy.source) ? ERR_OK : ERR_NO_MEMORY;
+}
+
 static enum err decide(struct request *r)
 {
 	struct copy_call *c = r->call;
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
+	TRY(name_source_state(r, c));
 	TRY(blob_check_tier(c->copy.put.type, c->copy.put.tier));
 	uint64_t length = c->found->length;
 	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
@@ -253,10 +270,6 @@ static enum err decide(struct request *r)
 			return ERR_INVALID_SOURCE_BLOB_TYPE;
 		if (!c->found->target.snapshot_ticks)
 			return ERR_INCREMENTAL_COPY_SOURCE_MUST_BE_SNAPSHOT;
-		/* The same snapshot is always written the same way, so that the times compare. */
-		c->copy.copy.source =
-			arena_printf(r->arena, "%.*s?snapshot=%.*s", SLICE_FMT(c->copy.copy.source),
-				     SLICE_FMT(blob_time_text(r->arena, c->found->target.snapshot_ticks)));
 		c->copy.copy.incremental = c->copy.incremental = true;
 	}
 	if (c->form == FORM_SYNC && length > SYNC_COPY_MAX_BYTES)

@@ -8,7 +8,11 @@
 #include "wire/uri.h"
 #include "wire/xml.h"
 
-enum { PUT_PAGE_MAX_BYTES = 4 * 1024 * 1024, PAGE_RANGES_MAX = 10000 };
+enum {
+	PUT_PAGE_MAX_BYTES = 4 * 1024 * 1024,
+	PAGE_RANGES_MAX = 10000,	   /* in one of several answers */
+	PAGE_RANGES_WHOLE_MAX = 200 * 1000 /* for who knows no marker: 16 MiB of XML */
+};
 
 struct page_call {
 	struct blob_put_page_call put; /* first: the apply gets this */
@@ -157,6 +161,12 @@ static enum err parse_previous(struct request *r, struct blob_page_ranges_call *
 	return ERR_OK;
 }
 
+/* Older clients would take the first ranges for all there are, and the rest of the blob for zeros. */
+static bool knows_marker(const struct request *r)
+{
+	return r->version >= VERSION(2020, 10, 2);
+}
+
 static enum err parse_ranges(struct request *r)
 {
 	struct slice partition;
@@ -169,10 +179,11 @@ static enum err parse_ranges(struct request *r)
 	TRY(parse_previous(r, c));
 	TRY(paging_parse(r, &paging));
 	c->limit = slice_is_set(paging.maxresults) && paging.maxresults.len ? paging.limit : PAGE_RANGES_MAX;
-	if (slice_is_set(paging.marker)) {
-		struct slice text;
-		TRY(marker_decode(r, paging.marker, &text, &c->from));
-	}
+	if (!knows_marker(r))
+		c->limit = PAGE_RANGES_WHOLE_MAX;
+	struct slice unused_text;
+	if (knows_marker(r) && slice_is_set(paging.marker))
+		TRY(marker_decode(r, paging.marker, &unused_text, &c->from));
 	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
 	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
 		c->has_range = true;
@@ -188,6 +199,10 @@ static enum err format_ranges(struct request *r)
 {
 	struct blob_page_ranges_call *c = r->call;
 	struct buf *b = &r->response.body;
+	if (c->more && !knows_marker(r)) {
+		r->fault.message = SLICE("The ranges are more than one answer holds. Ask for a part of the blob.");
+		return ERR_BUSY;
+	}
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);

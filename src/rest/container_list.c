@@ -18,7 +18,8 @@ struct containers_call {
 	struct slice from_name;
 	struct resource_page page;
 	bool deleted;
-	struct deleted_resource *gone;
+	uint64_t from_deleted_ticks;   /* of the deleted ones of from_name */
+	struct deleted_resource *gone; /* one more than a page shows, if there are so many */
 	size_t gone_count;
 	uint64_t now_ticks;
 };
@@ -28,9 +29,25 @@ static enum err apply_list_containers(struct txn *txn, void *call)
 	struct containers_call *c = call;
 	c->now_ticks = txn_now(txn);
 	if (c->deleted)
-		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->paging.limit, &c->gone,
-					  &c->gone_count));
+		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->from_deleted_ticks,
+					  c->paging.limit + 1, &c->gone, &c->gone_count));
 	return resource_list(txn, RESOURCE_CONTAINER, c->paging.prefix, c->from_name, c->paging.limit, &c->page);
+}
+
+/* /account/container; among deleted ones of the name also /version, as the list shows it. */
+static enum err parse_containers_marker(struct request *r, struct containers_call *c)
+{
+	struct slice rest = c->paging.marker;
+	if (!slice_is_set(rest))
+		return ERR_OK;
+	if (rest.len && rest.ptr[0] == '/') {
+		rest = slice_from(rest, 1);
+		slice_cut(&rest, '/');
+	}
+	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
+	if (slice_is_set(rest) && !container_version_parse(rest, &c->from_deleted_ticks))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
+	return ERR_OK;
 }
 
 static enum err parse_containers(struct request *r)
@@ -50,15 +67,7 @@ static enum err parse_containers(struct request *r)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
-	/* The marker is /account/container. */
-	if (slice_is_set(c->paging.marker)) {
-		struct slice rest = c->paging.marker;
-		if (rest.len && rest.ptr[0] == '/') {
-			rest = slice_from(rest, 1);
-			slice_cut(&rest, '/');
-		}
-		c->from_name = rest;
-	}
+	TRY(parse_containers_marker(r, c));
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
@@ -99,6 +108,27 @@ static void put_container(struct buf *b, const struct resource *v, const struct 
 	xml_close(b, "Container");
 }
 
+/* Where the next page begins; `live` and `gone` of both lists were shown. Absent at the end. */
+static struct slice containers_marker(struct request *r, const struct containers_call *c, size_t live, size_t gone)
+{
+	struct slice name = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
+	const struct deleted_resource *next = gone < c->gone_count ? &c->gone[gone] : NULL,
+				      *last = gone ? &c->gone[gone - 1] : NULL;
+	uint64_t ticks = 0;
+	if (next && (!slice_is_set(name) || slice_cmp(next->resource.name, name) <= 0)) {
+		name = next->resource.name;
+		ticks = next->deleted_ticks;
+	} else if (last && slice_eq(last->resource.name, name)) {
+		ticks = last->deleted_ticks + 1;
+	}
+	if (!slice_is_set(name))
+		return SLICE_NONE;
+	if (!ticks)
+		return arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(name));
+	return arena_printf(r->arena, "/%.*s/%.*s/%016llX", SLICE_FMT(r->account), SLICE_FMT(name),
+			    (unsigned long long)ticks);
+}
+
 static enum err format_containers(struct request *r)
 {
 	struct containers_call *c = r->call;
@@ -110,12 +140,12 @@ static enum err format_containers(struct request *r)
 		BUF_PUT(b, "<Containers />");
 	else
 		xml_open(b, "Containers");
-	/* Both lists are in name order; together they make one page. */
+	/* Both lists are in name order; together they make one page. Of one name the deleted ones come first. */
 	size_t live = 0, gone = 0;
 	while (live + gone < c->paging.limit && (live < c->page.count || gone < c->gone_count)) {
 		bool take_gone = gone < c->gone_count &&
 				 (live == c->page.count ||
-				  slice_cmp(c->gone[gone].resource.name, c->page.resource[live].name) < 0);
+				  slice_cmp(c->gone[gone].resource.name, c->page.resource[live].name) <= 0);
 		if (take_gone) {
 			put_container(b, &c->gone[gone].resource, &c->gone[gone], c->metadata, c->now_ticks);
 			gone++;
@@ -125,13 +155,7 @@ static enum err format_containers(struct request *r)
 	}
 	if (c->page.count || c->gone_count)
 		xml_close(b, "Containers");
-	struct slice next = SLICE_NONE,
-		     next_name = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
-	if (gone < c->gone_count && (!slice_is_set(next_name) || slice_cmp(c->gone[gone].resource.name, next_name) < 0))
-		next_name = c->gone[gone].resource.name;
-	if (slice_is_set(next_name))
-		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(next_name));
-	xml_put(b, "NextMarker", next);
+	xml_put(b, "NextMarker", containers_marker(r, c, live, gone));
 	xml_close(b, "EnumerationResults");
 	return ERR_OK;
 }
@@ -195,7 +219,7 @@ static enum err parse_blobs(struct request *r)
 				   "Snapshots cannot be listed with a delimiter.");
 	if (slice_eq_nocase(request_param(r, "showonly"), SLICE("deleted"))) {
 		l->deleted = true;
-		l->base_too = l->snapshots = l->versions = l->versions_only = false;
+		l->base_too = l->snapshots = l->versions = l->versions_only = l->uncommitted = false;
 	}
 	struct slice start = request_param(r, "startFrom");
 	if (slice_is_set(start) && start.len)

@@ -67,7 +67,7 @@ enum err name_check_blob(struct slice container, struct slice name)
 		if (is_forbidden(c))
 			return ERR_INVALID_RESOURCE_NAME;
 		segments += c == '/';
-		characters++;
+		characters += c > 0xffff ? 2 : 1; /* as UTF-16 has them */
 	}
 	if (characters > BLOB_NAME_MAX || segments > BLOB_SEGMENTS_MAX)
 		return ERR_NAME_LENGTH_OUT_OF_RANGE;

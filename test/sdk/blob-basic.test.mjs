@@ -191,7 +191,14 @@ describe('block blobs', () => {
 		const listed = [];
 		for await (const item of container.listBlobsFlat()) listed.push(item.name);
 		for (const n of names) assert.ok(listed.includes(n), n);
-		expectStatus(await put(`/${name}/${'x'.repeat(1025)}`, 'x'), 400);
+		// 1,024 characters as UTF-16 counts them, with all that may hang on a name.
+		for (const long of ['x'.repeat(1024), '日'.repeat(1024), '😀'.repeat(512)]) {
+			const path = `/${name}/${encodeURIComponent(long)}`;
+			expectStatus(await put(path, 'x', { 'x-ms-tags': `${'k'.repeat(128)}=${'v'.repeat(256)}` }), 201);
+			expectStatus(await client.put(path, { query: { comp: 'snapshot' } }), 201);
+			expectStatus(await client.put(path, { query: { comp: 'block', blockid: Buffer.alloc(64).toString('base64') }, body: 'x' }), 201);
+			expectError(await put(`${path}x`, 'x'), 400, 'OutOfRangeInput');
+		}
 	});
 
 	test('delete', async () => {

@@ -181,6 +181,16 @@ describe('bytes', () => {
 		expectError(await b.copy(to, b.url(from), { ...SYNC, 'If-None-Match': '*' }), 409, 'BlobAlreadyExists');
 		assert.equal((await b.get(to)).text, bytes);
 	});
+	for (const [where, at] of [['the container', fresh], ['another container', () => fresh(away)]])
+		test(`Copy Blob From URL within ${where}: hashes of the source are compared`, async () => {
+			const from = fresh(), to = at(), bytes = random(2000);
+			expectStatus(await b.put(from, bytes), 201);
+			expectError(await b.copy(to, b.url(from), { ...SYNC, 'x-ms-source-content-md5': md5('other') }), 400, 'Md5Mismatch');
+			expectError(await b.copy(to, b.url(from), { ...SYNC, 'x-ms-source-content-crc64': crc64('other') }), 400, 'Crc64Mismatch');
+			expectStatus(await b.head(to), 404);
+			expectStatus(await b.copy(to, b.url(from), { ...SYNC, 'x-ms-source-content-md5': md5(bytes) }), 202);
+			assert.ok((await b.get(to)).body.equals(bytes));
+		});
 	test('the blocks of an append blob come along', async () => {
 		const from = fresh(), to = fresh(away);
 		expectStatus(await b.appendBlob(from), 201);
@@ -254,6 +264,7 @@ describe('bytes', () => {
 		expectStatus(await b.put(path, 'new'), 201);
 		expectStatus(await b.copy(path, b.url(path, { snapshot })), 202);
 		assert.equal((await b.get(path)).text, 'old');
+		assert.equal(decodeURIComponent((await b.head(path)).headers['x-ms-copy-source']), decodeURIComponent(b.url(path, { snapshot })), 'the blob remembers which one');
 		const large = random(100_000);
 		const self = await source(large);
 		expectStatus(await b.copy(self, b.url(self), { 'x-ms-meta-new': '1' }), 202);

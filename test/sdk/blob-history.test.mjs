@@ -268,6 +268,44 @@ describe('versions', () => {
 		for await (const item of container.listBlobsFlat({ prefix: `${prefix}a`, includeDeletedWithVersions: true })) sdk.push([item.name, item.hasVersionsOnly, item.versionId, item.properties.contentLength]);
 		assert.deepEqual(sdk, [[`${prefix}a`, true, undefined, 2]]);
 	});
+	test('a list of one blob by pages: the prefix is its whole name', async () => {
+		const path = fresh(), name = path.split('/')[2];
+		for (let i = 0; i < 4; i++) expectStatus(await b.put(path, `${i}`), 201);
+		await b.snapshot(path);
+		expectStatus(await b.put(`${path}x`, 'behind it'), 201);
+		for (const options of [{ includeVersions: true }, { includeSnapshots: true }, { includeVersions: true, includeSnapshots: true, includeDeletedWithVersions: true }]) {
+			const at = (item) => `${item.name} ${item.snapshot} ${item.versionId}`, all = [];
+			for await (const item of container.listBlobsFlat({ prefix: name, ...options })) all.push(at(item));
+			for (const maxPageSize of [1, 2, 3]) {
+				const found = [];
+				for await (const page of container.listBlobsFlat({ prefix: name, ...options }).byPage({ maxPageSize })) {
+					found.push(...page.segment.blobItems.map(at));
+					assert.ok(found.length <= all.length, 'it goes round');
+				}
+				assert.deepEqual(found, all, JSON.stringify({ ...options, maxPageSize }));
+			}
+		}
+	});
+	test('a list passes over more history than a page holds, and ends', async () => {
+		const prefix = uniqueName('deep'), metadata = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`x-ms-meta-m${i}`, 'm'.repeat(1000)]));
+		const count = 4500, paths = ['a', 'b', 'c'].map((name) => `/${home}/${prefix}${name}`);
+		for (const path of paths) expectStatus(await b.put(path, 'x'), 201);
+		let next = 0;
+		await Promise.all(Array.from({ length: 16 }, async () => {
+			while (next < count) expectStatus(await b.comp(paths[next++ % paths.length], 'metadata', metadata), 200);
+		}));
+		for (const path of paths.slice(0, 2)) expectStatus(await b.delete(path), 202);
+		for (const [include, expected] of [['deleted', ['c']], ['snapshots', ['c']], ['deletedwithversions', ['a', 'b', 'c']]]) {
+			const found = [];
+			let marker, pages = 0;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix, include, marker }), 200);
+				found.push(...elements(text, 'Name').map((name) => name.slice(prefix.length)));
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && ++pages < 20);
+			assert.deepEqual(found, expected, include);
+		}
+	});
 	test('every write that makes one', async () => {
 		const path = fresh();
 		const seen = [version(expectStatus(await b.put(path, '1'), 201))];
@@ -389,6 +427,17 @@ describe('soft delete', () => {
 		assert.equal(await prefixes(undefined, { showonly: 'deleted' }), 1);
 		expectStatus(await b.put(`/${home}/${name}/z`, 'z'), 201);
 		assert.equal(await prefixes('versions', { maxresults: 1 }), 1, 'the next one does');
+	});
+	test('a deleted blob does not hide the uncommitted one of its name', async () => {
+		const path = fresh(), states = async (query) => items(expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'deleted,uncommittedblobs', ...query }), 200).text).map((x) => x.includes('<Deleted>true</Deleted>'));
+		expectStatus(await b.put(path, 'x'), 201);
+		expectStatus(await b.delete(path), 202);
+		expectStatus(await b.block(path, 'id', 'staged'), 201);
+		assert.deepEqual(await states(), [true, false]);
+		assert.deepEqual(await states({ showonly: 'deleted' }), [true]);
+		expectStatus(await b.blockList(path, ['id']), 201);
+		expectStatus(await b.block(path, 'id', 'again'), 201);
+		assert.deepEqual(await states(), [true, false], 'the blob hides it');
 	});
 	test('snapshots go and come with the blob', async () => {
 		const path = fresh();
@@ -517,6 +566,57 @@ test('containers can be restored within their days', async () => {
 		assert.deepEqual(elements(left.text, 'Name'), []);
 		const headers = { 'x-ms-deleted-container-name': name, 'x-ms-deleted-container-version': version };
 		expectError(await client.put(`/${name}`, { query: { restype: 'container', comp: 'undelete' }, headers }), 404, 'ContainerNotFound');
+	} finally {
+		await server.remove();
+	}
+});
+
+test('deleted containers by pages, several of one name', async () => {
+	const { server, client, service } = await open({ flags: ['--containerRetentionDays', '3'] });
+	try {
+		const prefix = uniqueName('p'), make = (name) => service.getContainerClient(prefix + name).create();
+		for (const name of ['a', 'b', 'b', 'b', 'c', 'd', 'd']) {
+			await make(name);
+			await service.getContainerClient(prefix + name).delete();
+		}
+		for (const name of ['b', 'd', 'e']) await make(name);
+		for (const maxPageSize of [undefined, 1, 2, 3, 4]) {
+			const found = [];
+			for await (const page of service.listContainers({ includeDeleted: true, prefix }).byPage({ maxPageSize })) {
+				found.push(...page.containerItems.map((item) => `${item.name.slice(prefix.length)} ${item.deleted ? item.version : 'live'}`));
+				assert.ok(found.length <= 10, 'it goes round');
+			}
+			assert.equal(new Set(found).size, 10, `each once in pages of ${maxPageSize}: ${found}`);
+			assert.equal(found.map((x) => x[0]).join(''), 'abbbbcddde');
+		}
+		for (const marker of [`/${server.account}/${prefix}b/x`, `/${server.account}/${prefix}b/`])
+			expectError(await client.get('/', { query: { comp: 'list', include: 'deleted', marker } }), 400, 'InvalidQueryParameterValue');
+	} finally {
+		await server.remove();
+	}
+});
+
+test('versioning was on: what is deleted after that comes back', async () => {
+	const { server, client, b } = await open({ flags: ['--blobVersioning'] });
+	try {
+		expectStatus(await setRetention(client, 7), 202);
+		const path = fresh(), other = fresh();
+		expectStatus(await b.put(path, 'first', { 'x-ms-tags': 'k=v' }), 201);
+		const version = expectStatus(await b.put(path, 'last', { 'x-ms-tags': 'k=v' }), 201).headers['x-ms-version-id'];
+		expectStatus(await b.put(other, 'old'), 201);
+		await server.restart({ flags: [] });
+		expectStatus(await b.delete(path), 202);
+		const shown = await listed(b, path, 'deletedwithversions');
+		assert.deepEqual([shown.length, /<Content-Length>(\d+)</.exec(shown[0])[1]], [1, '5'], 'the version is the first state');
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		const back = expectStatus(await b.get(path), 200);
+		assert.deepEqual([back.text, back.headers['x-ms-version-id']], ['last', version]);
+		assert.match(expectStatus(await client.get('/', { query: { comp: 'blobs', where: `k='v'` } }), 200).text, new RegExp(path.split('/')[2]));
+		// What an overwrite keeps is a snapshot, no version.
+		expectStatus(await b.put(other, 'new'), 201);
+		expectStatus(await b.comp(other, 'undelete'), 200);
+		const states = await listed(b, other, 'snapshots,versions');
+		assert.deepEqual(states.map((x) => [x.includes('<Snapshot>'), x.includes('<VersionId>')]), [[true, false], [false, false]]);
 	} finally {
 		await server.remove();
 	}

@@ -152,6 +152,10 @@ describe('containers', () => {
 			assert.equal(found[0].properties.leaseState, 'available');
 		}
 	});
+	test('a prefix or a marker longer than any name', async () => {
+		for (const query of [{ prefix: 'a'.repeat(5000) }, { marker: `/${server.account}/${'z'.repeat(5000)}` }, { prefix: 'a'.repeat(5000), include: 'deleted' }])
+			assert.deepEqual(elements(expectStatus(await client.get('/', { query: { comp: 'list', ...query } }), 200).text, 'Name'), []);
+	});
 	test('a deleted one is gone from the next list', async () => {
 		await service.getContainerClient(names[5]).delete();
 		const found = [];

@@ -118,6 +118,10 @@ describe('bytes', () => {
 			marker = /<NextMarker>([^<]+)</.exec(r.text)?.[1];
 		} while (marker);
 		assert.deepEqual(seen, [1, 3, 9, 11]);
+		// Before markers were known all ranges came at once: who ignores one must not miss any.
+		const old = expectStatus(await client.get(path, { version: '2020-08-04', query: { comp: 'pagelist', maxresults: 2 } }), 200);
+		assert.deepEqual([...old.text.matchAll(/<Start>(\d+)</g)].map((m) => Number(m[1]) / PAGE), seen);
+		assert.ok(!old.text.includes('NextMarker'));
 	});
 	test('large writes, clears and resizes over very many small ones', async () => {
 		const path = await made(24 * MIB);

@@ -245,6 +245,12 @@ describe('find', () => {
 		assert.deepEqual(await found(`k>='v' AND r>'6'`), []);
 		for (const bad of ['2!8!AAAAAAAA', 'x', '2!16!AAAAAAAAAP9jL3g=']) expectError(await client.get(`/${there}`, { query: { restype: 'container', comp: 'blobs', where: `k>='v'`, marker: bad } }), 400, 'InvalidQueryParameterValue');
 	});
+	test('long names by pages', async () => {
+		const there = uniqueName('long'), names = Array.from({ length: 3 }, (_, i) => '日'.repeat(1024 - i));
+		expectStatus(await b.container(there), 201);
+		for (const name of names) expectStatus(await b.put(`/${there}/${encodeURIComponent(name)}`, '', { 'x-ms-tags': `k=${'v'.repeat(256)}` }), 201);
+		assert.deepEqual((await find(`k='${'v'.repeat(256)}'`, { at: `/${there}`, query: { maxresults: 1 } })).sort(), names.sort());
+	});
 	for (const bad of ['', 'mark', `mark = x`, `mark <> 'x'`, `mark = 'x' OR size = '1'`, `mark LIKE 'x'`, `@blob = 'x'`])
 		test(`${bad || 'nothing'} is refused`, async () => expectStatus(await client.get('/', { query: { comp: 'blobs', where: bad } }), 400));
 	test('the permission f', async () => {

@@ -150,6 +150,8 @@ enum err resource_put(struct txn *txn, const struct resource *r)
 	return e;
 }
 
+enum { LIST_PAGE_BYTES = 16 * 1024 * 1024 }; /* of rows: thousands with all the metadata they may have are more */
+
 enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct slice from_name, size_t limit,
 		       struct resource_page *ret)
 {
@@ -168,11 +170,11 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		if (slice_cmp(key_slice(&start), key_slice(&from)) > 0)
 			from = start;
 	}
-	if (from.overflow || until.overflow)
-		return ERR_LIMIT;
+	/* A prefix or a name to begin at that outgrew its key is cut off: no name is as long, so none lies between. */
 	page.resource = ARENA_NEW_ARRAY(arena, struct resource, limit ? limit : 1);
 	if (!page.resource)
 		return ERR_NO_MEMORY;
+	size_t begin_bytes = arena->used_bytes;
 	while (page.count < limit + 1) {
 		struct rows rows;
 		struct scan_spec spec = { .from = key_slice(&from),
@@ -182,7 +184,9 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		for (size_t i = 0; i < rows.count; i++) {
 			struct resource r;
 			TRY(resource_decode(rows.row[i].value, arena, &r));
-			if (page.count == limit) {
+			bool full = page.count == limit ||
+				    (page.count && arena->used_bytes - begin_bytes > LIST_PAGE_BYTES);
+			if (full) {
 				page.next_name = r.name;
 				break;
 			}
@@ -368,32 +372,36 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 	return resource_put(txn, &c->resource);
 }
 
-enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slice from_name, size_t limit,
-			       struct deleted_resource **ret, size_t *ret_count)
+enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slice from_name, uint64_t from_ticks,
+			       size_t limit, struct deleted_resource **ret, size_t *ret_count)
 {
 	struct key from, until;
-	struct rows rows;
+	struct rows rows = { .more = true };
+	struct deleted_resource *found = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, limit ? limit : 1);
+	size_t count = 0;
+	if (!found)
+		return ERR_NO_MEMORY;
 	key_init(&until);
 	key_tag(&until, 'r');
 	key_str_open(&until, prefix);
 	from = until;
 	key_prefix_end(&until);
-	if (slice_is_set(from_name) && slice_cmp(from_name, prefix) > 0) {
-		key_init(&from);
-		key_tag(&from, 'r');
-		key_str(&from, from_name);
+	if (slice_is_set(from_name) && slice_cmp(from_name, prefix) >= 0)
+		deleted_key(&from, from_name, from_ticks);
+	while (rows.more && count < limit) {
+		struct scan_spec spec = { .from = key_slice(&from),
+					  .until = key_slice(&until),
+					  .limit_rows = limit - count };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &found[count]));
+			count += !deleted_is_over(&found[count], txn_now(txn));
+		}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
 	}
-	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = limit };
-	TRY(txn_scan(txn, &spec, &rows));
-	*ret = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, rows.count ? rows.count : 1);
-	if (!*ret)
-		return ERR_NO_MEMORY;
-	*ret_count = 0;
-	for (size_t i = 0; i < rows.count; i++) {
-		struct deleted_resource *d = &(*ret)[*ret_count];
-		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), d));
-		*ret_count += !deleted_is_over(d, txn_now(txn));
-	}
+	*ret = found;
+	*ret_count = count;
 	return ERR_OK;
 }
 

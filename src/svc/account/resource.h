@@ -122,9 +122,9 @@ struct deleted_resource {
 	uint64_t deleted_ticks;
 	uint32_t retention_days;
 };
-/* Deleted ones in name order, at most `limit`. */
-enum err resource_list_deleted(struct txn *, struct slice prefix, struct slice from_name, size_t limit,
-			       struct deleted_resource **ret, size_t *ret_count) MUST_CHECK;
+/* Deleted ones in the order of name and time, at most `limit`, from a name (and of that name from a time) on. */
+enum err resource_list_deleted(struct txn *, struct slice prefix, struct slice from_name, uint64_t from_ticks,
+			       size_t limit, struct deleted_resource **ret, size_t *ret_count) MUST_CHECK;
 
 /* Service properties: the XML-independent blob of one service ('b', 'q', 't', 'f'). */
 enum err service_properties_get(struct txn *, char service,

@@ -24,6 +24,7 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 	if (t->rules.soft_delete) {
 		kept.history_ticks = etag_next(txn_now(txn), old->etag);
 		kept.is_snapshot = true;
+		kept.version_ticks = 0;
 		kept.deleted_ticks = txn_now(txn);
 		kept.retention_days = t->rules.retention_days;
 		return blob_put(txn, &kept);
@@ -95,7 +96,10 @@ bool history_mark_apply(const struct history_mark *m, struct blob *b, bool *ret_
 	if (m->kind == MARK_UNDELETED) {
 		changed = b->deleted_ticks && b->deleted_ticks <= m->ticks && !blob_retention_over(b, m->ticks);
 		if (changed) {
-			b->is_snapshot |= !b->version_ticks;
+			if (history_is_base(b)) {
+				b->is_snapshot = true;
+				b->version_ticks = 0;
+			}
 			b->deleted_ticks = 0;
 			b->retention_days = 0;
 		}

@@ -34,6 +34,13 @@ struct history_mark {
 	uint64_t next_ticks; /* rows before this time are swept */
 };
 
+/* The base that was, kept after a soft delete: no snapshot, and no version, which has its own time. One that had been a
+ * version, before versioning was switched off, still has its id. */
+static inline bool history_is_base(const struct blob *b)
+{
+	return !b->is_snapshot && b->history_ticks != b->version_ticks;
+}
+
 /* ERR_NOT_FOUND is a value. */
 enum err history_mark_get(struct txn *, struct slice name, struct history_mark *ret) MUST_CHECK;
 /* Queues the sweep too. */

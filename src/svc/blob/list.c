@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Blobs: a merge of up to three row streams in name order ('h' history, 'b' base, 'U' uncommitted), with prefixes
  * folded at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by
- * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES. */
+ * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES: maybe without any
+ * result, behind history that the list does not show. */
 #include "svc/blob/blob.h"
 #include "svc/blob/history.h"
 #include "svc/blob/stage.h"
@@ -27,7 +28,8 @@ struct merge {
 	struct txn *txn;
 	struct blob_list_call *call;
 	struct stream stream[3]; /* in the order of equal names: history, base, uncommitted */
-	size_t bytes;
+	size_t begin_bytes;	 /* of the arena */
+	bool went_on;		 /* past a row: the next page begins further on */
 	/* Marks of names with history, as far as they were fetched; mostly there are none. */
 	struct rows marks;
 	size_t mark_at;
@@ -68,8 +70,6 @@ static enum err stream_fetch(struct merge *m, struct stream *s, struct slice fro
 	TRY(txn_scan(m->txn, &spec, &s->rows));
 	s->at = 0;
 	s->exhausted = !s->rows.more;
-	for (size_t i = 0; i < s->rows.count; i++)
-		m->bytes += s->rows.row[i].key.len + s->rows.row[i].value.len + sizeof(struct row);
 	return ERR_OK;
 }
 
@@ -119,7 +119,7 @@ static enum err stream_seek(struct merge *m, struct stream *s, struct slice name
 
 static bool is_version(const struct blob *b, uint64_t now)
 {
-	return b->version_ticks && !b->is_snapshot && !(b->deleted_ticks && blob_retention_over(b, now));
+	return !b->is_snapshot && !history_is_base(b) && !blob_retention_over(b, now);
 }
 
 static void note_version(struct merge *m, const struct blob *b)
@@ -142,7 +142,7 @@ static enum err newest_version(const struct blob *b, void *arg, bool *go_on)
 	return ERR_OK;
 }
 
-/* A page that begins behind the history of a name: which of it is the newest version? */
+/* A page that begins within or behind the history of a name: which of it is the newest version? */
 static enum err find_root(struct merge *m, struct slice name)
 {
 	struct newest n = { .now = txn_now(m->txn) };
@@ -172,7 +172,8 @@ static enum err merge_begin(struct merge *m)
 		key_str_open(&s->until, c->prefix);
 		struct key from = s->until;
 		key_prefix_end(&s->until);
-		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) > 0;
+		/* A name may be all of the prefix: then its own history tells how far the list is. */
+		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) >= 0;
 		if (behind) {
 			/* A base row comes behind its history: with a time in the marker, history below it was listed.
 			 */
@@ -182,8 +183,8 @@ static enum err merge_begin(struct merge *m)
 		TRY(stream_fetch(m, s, key_slice(&from)));
 		TRY(stream_front(m, s));
 	}
-	bool behind_history = c->from_ticks == UINT64_MAX && slice_has_prefix(c->from, c->prefix);
-	return c->versions_only && behind_history ? find_root(m, c->from) : ERR_OK;
+	bool within_history = c->from_ticks && slice_has_prefix(c->from, c->prefix);
+	return c->versions_only && within_history ? find_root(m, c->from) : ERR_OK;
 }
 
 /* Did all of a name go by but its base? What is uncommitted comes behind the base. */
@@ -266,18 +267,28 @@ static enum err skip_prefix(struct merge *m, struct slice prefix)
 	return ERR_OK;
 }
 
-static bool page_is_full(const struct merge *m)
+static bool page_is_long(const struct merge *m)
 {
-	const struct blob_list_call *c = m->call;
-	return c->count == c->limit || (c->count && m->bytes > LIST_PAGE_BYTES);
+	return m->went_on && txn_arena(m->txn)->used_bytes - m->begin_bytes > LIST_PAGE_BYTES;
 }
 
-/* An uncommitted blob is listed only where no base has the name. */
+static bool page_is_full(const struct merge *m)
+{
+	return m->call->count == m->call->limit || page_is_long(m);
+}
+
+/* Behind a full page: is this where the next one begins? What is not listed is passed over, as long as there is room. */
+static bool page_ends_here(const struct merge *m, const struct stream *s, bool wanted)
+{
+	return wanted || (s->tag == 'h' && page_is_long(m));
+}
+
+/* An uncommitted blob is listed only where no base has the name; history alone does not hide it. */
 static bool shadowed(const struct merge *m, const struct stream *s)
 {
 	const struct blob_list_call *c = m->call;
-	return s->tag == 'U' && c->count && slice_eq(c->item[c->count - 1].blob.name, s->name) &&
-	       !c->item[c->count - 1].is_prefix;
+	const struct blob_list_item *last = c->count ? &c->item[c->count - 1] : NULL;
+	return s->tag == 'U' && last && (last->is_current || last->versions_only) && slice_eq(last->blob.name, s->name);
 }
 
 enum err blob_apply_list(struct txn *txn, void *call)
@@ -291,6 +302,7 @@ enum err blob_apply_list(struct txn *txn, void *call)
 	if (!c->item)
 		return ERR_NO_MEMORY;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	m.begin_bytes = txn_arena(txn)->used_bytes;
 	TRY(merge_begin(&m));
 	for (;;) {
 		struct stream *s = merge_least(&m);
@@ -309,7 +321,7 @@ enum err blob_apply_list(struct txn *txn, void *call)
 		bool is_prefix = slice_is_set(prefix);
 		if (is_prefix)
 			*item = (struct blob_list_item){ .is_prefix = true, .blob = { .name = prefix } };
-		if (wanted && full) {
+		if (full && page_ends_here(&m, s, wanted)) {
 			c->more = true;
 			c->next = item->blob.name;
 			c->next_ticks = is_prefix ? 0 : is_root || s->tag != 'h' ? UINT64_MAX : s->ticks;
@@ -317,6 +329,7 @@ enum err blob_apply_list(struct txn *txn, void *call)
 		}
 		if (wanted)
 			c->count++;
+		m.went_on = true;
 		if (is_root || is_prefix)
 			m.has_root = false;
 		if (is_prefix)

@@ -6,7 +6,10 @@
 #include "svc/blob/page_int.h"
 #include "svc/common/generation.h"
 
-enum { WALK_ROWS = 256 };
+enum {
+	WALK_ROWS = 256,
+	LIST_BYTES = 16 * 1024 * 1024 /* chunks that one list of ranges goes through, as they lie in memory */
+};
 
 enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct content *content, uint64_t first,
 			  uint64_t last)
@@ -140,7 +143,25 @@ enum err page_pieces(struct txn *txn, struct blob_get_call *c)
 struct lister {
 	struct blob_page_ranges_call *call;
 	uint64_t from, end;
+	const struct arena *arena;
+	size_t begin_bytes; /* of the arena */
 };
+
+static void list_ends_at(struct lister *l, uint64_t offset)
+{
+	l->call->more = true;
+	l->call->next = offset;
+}
+
+/* False: enough was read for one answer. Chunks that differ in nothing, or go on where the last one ended, make no range
+ * that would fill it. */
+static bool has_room(struct lister *l, uint64_t chunk)
+{
+	if (l->arena->used_bytes - l->begin_bytes <= LIST_BYTES)
+		return true;
+	list_ends_at(l, chunk * PAGE_CHUNK_BYTES);
+	return false;
+}
 
 /* False: the page is full. */
 static bool add_range(struct lister *l, uint64_t begin, uint64_t end, bool clear)
@@ -156,8 +177,7 @@ static bool add_range(struct lister *l, uint64_t begin, uint64_t end, bool clear
 		return true;
 	}
 	if (c->count == c->limit) {
-		c->more = true;
-		c->next = begin;
+		list_ends_at(l, begin);
 		return false;
 	}
 	c->range[c->count++] = (struct page_range){ begin, end - 1, clear };
@@ -166,6 +186,8 @@ static bool add_range(struct lister *l, uint64_t begin, uint64_t end, bool clear
 
 static bool list_chunk(struct lister *l, const struct chunk_at *at)
 {
+	if (!has_room(l, at->index))
+		return false;
 	for (size_t i = 0; i < at->chunk.count; i++) {
 		uint64_t begin = at->index * PAGE_CHUNK_BYTES + (uint64_t)at->chunk.segment[i].first * PAGE_BYTES;
 		if (!add_range(l, begin, begin + (uint64_t)at->chunk.segment[i].count * PAGE_BYTES, false))
@@ -192,6 +214,8 @@ static void chunk_places(const struct chunk *c, struct place places[PAGE_CHUNK_P
 static bool diff_chunk(struct lister *l, uint64_t index, const struct chunk *now, const struct chunk *before,
 		       struct place *a, struct place *b)
 {
+	if (!has_room(l, index))
+		return false;
 	chunk_places(now, a);
 	chunk_places(before, b);
 	for (uint32_t p = 0; p < PAGE_CHUNK_PAGES; p++) {
@@ -260,7 +284,7 @@ enum err blob_apply_page_ranges(struct txn *txn, void *call)
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
 	if (c->diff)
 		TRY(load_previous(txn, c, &previous));
-	struct lister l = { .call = c, .from = c->from, .end = c->blob.length_bytes };
+	struct lister l = { .call = c, .from = c->from, .end = c->blob.length_bytes, .arena = txn_arena(txn) };
 	if (c->has_range) {
 		if (c->range_first >= c->blob.length_bytes)
 			return ERR_INVALID_RANGE;
@@ -272,6 +296,7 @@ enum err blob_apply_page_ranges(struct txn *txn, void *call)
 		return ERR_NO_MEMORY;
 	if (l.from >= l.end)
 		return ERR_OK;
+	l.begin_bytes = l.arena->used_bytes;
 	if (c->diff)
 		return list_diff(txn, &l, &c->blob.content, &previous.content);
 	struct chunk_walk walk;

@@ -200,47 +200,107 @@ static const struct block *find_block(const struct manifest *sorted, struct slic
 	return sorted->count ? bsearch(&wanted, sorted->block, sorted->count, sizeof wanted, by_id) : NULL;
 }
 
-/* All staged blocks, in id order (the key order is the id order). */
-static enum err read_staged(struct txn *txn, struct slice name, const struct stage *s, struct manifest *ret)
+/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only the
+ * records of those that are asked for are kept, one behind the other. */
+struct gather {
+	const struct slice *id; /* sorted; NULL: all there are */
+	size_t id_count;
+	struct buf records;
+	size_t count;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static bool is_asked_for(const struct gather *g, struct slice id)
+{
+	return !g->id || (g->id_count && bsearch(&id, g->id, g->id_count, sizeof id, by_bytes));
+}
+
+/* Into the arena; the records are given back in any case. */
+static enum err gather_end(struct gather *g, enum err e, struct arena *arena, struct manifest *ret)
+{
+	struct manifest m = { .block = ARENA_NEW_ARRAY(arena, struct block, g->count ? g->count : 1) };
+	struct slice records = g->count && buf_ok(&g->records) ? arena_dup(arena, buf_slice(&g->records)) : SLICE("");
+	bool whole = m.block && buf_ok(&g->records) && slice_is_set(records);
+	buf_fini(&g->records);
+	TRY(e);
+	if (!whole)
+		return ERR_NO_MEMORY;
+	struct cursor c = cursor_make(records);
+	while (m.count < g->count)
+		TRY(block_decode(&c, arena, &m.block[m.count++]));
+	*ret = m;
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err gather_staged(struct txn *txn, struct slice name, const struct stage *s, struct gather *g)
 {
 	struct key from, until;
-	struct arena *arena = txn_arena(txn);
-	struct manifest m = { .block = ARENA_NEW_ARRAY(arena, struct block, s->block_count ? s->block_count : 1) };
-	if (!m.block)
-		return ERR_NO_MEMORY;
+	struct rows rows;
 	staged_block_prefix(&from, name, s->id);
 	until = from;
 	key_prefix_end(&until);
-	for (;;) {
-		struct rows rows;
+	do {
+		struct arena_mark memory = arena_mark(txn_arena(txn));
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
 			struct cursor c = cursor_make(rows.row[i].value);
-			if (m.count == s->block_count)
-				return ERR_CORRUPT;
-			TRY(block_decode(&c, arena, &m.block[m.count++]));
+			if (!is_asked_for(g, cursor_raw(&c, cursor_u8(&c))))
+				continue;
+			buf_put(&g->records, rows.row[i].value);
+			g->count++;
 		}
-		if (!rows.more)
-			break;
-		key_after(&from, rows.row[rows.count - 1].key);
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+		arena_rewind(txn_arena(txn), memory);
+	} while (rows.more);
+	return g->count > s->block_count ? ERR_CORRUPT : ERR_OK;
+}
+
+/* In id order: the key order is the id order. */
+static enum err read_staged(struct txn *txn, struct slice name, const struct stage *s, struct gather *g,
+			    struct manifest *ret)
+{
+	buf_init(&g->records, LIMIT_REQUEST_ARENA_BYTES);
+	return gather_end(g, gather_staged(txn, name, s, g), txn_arena(txn), ret);
+}
+
+static enum err gather_committed(struct txn *txn, const struct content *content, struct gather *g)
+{
+	for (uint32_t i = 0; i < content->part_count; i++) {
+		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct manifest part;
+		enum err e = manifest_get_part(txn, content->id, i, &part);
+		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
+		for (size_t k = 0; k < part.count; k++) {
+			if (!is_asked_for(g, part.block[k].id))
+				continue;
+			block_encode(&g->records, &part.block[k]);
+			g->count++;
+		}
+		arena_rewind(txn_arena(txn), memory);
 	}
-	*ret = m;
 	return ERR_OK;
 }
 
-static enum err read_committed(struct txn *txn, const struct blob *b, struct manifest *ret)
+/* In the order of the blob. */
+static enum err read_committed(struct txn *txn, const struct blob *b, struct gather *g, struct manifest *ret)
 {
 	*ret = (struct manifest){ NULL, 0 };
-	return b->content.kind == CONTENT_MANIFEST ? manifest_get(txn, &b->content, ret) : ERR_OK;
+	if (b->content.kind != CONTENT_MANIFEST)
+		return ERR_OK;
+	buf_init(&g->records, LIMIT_REQUEST_ARENA_BYTES);
+	return gather_end(g, gather_committed(txn, &b->content, g), txn_arena(txn), ret);
 }
 
 /* ---- Put Block List ---- */
 
 struct commit {
-	struct manifest staged;	   /* by id */
-	struct manifest committed; /* in blob order */
-	struct manifest committed_by_id;
+	struct manifest staged, committed; /* that the list may mean, by id */
 	struct manifest result;
 	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
@@ -259,20 +319,50 @@ static int by_id_owned_first(const void *a, const void *b)
 }
 
 /* One entry per id: a list may name a block several times, and only one of its places owns the extents. */
-static enum err sort_committed(struct arena *arena, struct commit *c)
+static void sort_committed(struct manifest *m)
 {
 	size_t kept = 0;
-	c->committed_by_id.block = ARENA_NEW_ARRAY(arena, struct block, c->committed.count ? c->committed.count : 1);
-	if (!c->committed_by_id.block)
+	if (m->count)
+		qsort(m->block, m->count, sizeof *m->block, by_id_owned_first);
+	for (size_t i = 0; i < m->count; i++)
+		if (i == 0 || by_id(&m->block[i], &m->block[kept - 1]) != 0)
+			m->block[kept++] = m->block[i];
+	m->count = kept;
+}
+
+/* The ids that may be staged ones; with `staged` those that are not among them, and may be committed ones. */
+static enum err chosen_ids(struct arena *arena, const struct blob_put_block_list_call *c, const struct manifest *staged,
+			   struct gather *ret)
+{
+	struct slice *id = ARENA_NEW_ARRAY(arena, struct slice, c->choice_count ? c->choice_count : 1);
+	size_t count = 0;
+	if (!id)
 		return ERR_NO_MEMORY;
-	if (c->committed.count) {
-		memcpy(c->committed_by_id.block, c->committed.block, c->committed.count * sizeof *c->committed.block);
-		qsort(c->committed_by_id.block, c->committed.count, sizeof *c->committed.block, by_id_owned_first);
+	for (size_t i = 0; i < c->choice_count; i++) {
+		const struct block_choice *want = &c->choice[i];
+		bool may_be_staged = want->source != BLOCK_COMMITTED;
+		if (staged ? !may_be_staged || !find_block(staged, want->id) : may_be_staged)
+			id[count++] = want->id;
 	}
-	for (size_t i = 0; i < c->committed.count; i++)
-		if (i == 0 || by_id(&c->committed_by_id.block[i], &c->committed_by_id.block[kept - 1]) != 0)
-			c->committed_by_id.block[kept++] = c->committed_by_id.block[i];
-	c->committed_by_id.count = kept;
+	qsort(id, count, sizeof *id, by_bytes);
+	*ret = (struct gather){ .id = id, .id_count = count };
+	return ERR_OK;
+}
+
+static enum err read_chosen(struct txn *txn, const struct blob_put_block_list_call *c, const struct blob *old,
+			    const struct stage *s, struct commit *m)
+{
+	struct gather g;
+	if (s) {
+		TRY(chosen_ids(txn_arena(txn), c, NULL, &g));
+		TRY(read_staged(txn, c->put.target.name, s, &g, &m->staged));
+	}
+	if (old) {
+		TRY(chosen_ids(txn_arena(txn), c, &m->staged, &g));
+		if (g.id_count)
+			TRY(read_committed(txn, old, &g, &m->committed));
+		sort_committed(&m->committed);
+	}
 	return ERR_OK;
 }
 
@@ -287,7 +377,7 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		const struct block_choice *want = &c->choice[i];
 		const struct block *staged = want->source != BLOCK_COMMITTED ? find_block(&m->staged, want->id) : NULL;
 		const struct block *old =
-			!staged && want->source != BLOCK_UNCOMMITTED ? find_block(&m->committed_by_id, want->id) : NULL;
+			!staged && want->source != BLOCK_UNCOMMITTED ? find_block(&m->committed, want->id) : NULL;
 		const struct block *found = staged ? staged : old;
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
@@ -330,11 +420,7 @@ static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c,
 	struct commit m = { .length_bytes = 0 };
 	struct arena *arena = txn_arena(txn);
 	struct blob *b = &c->put.blob;
-	if (s)
-		TRY(read_staged(txn, c->put.target.name, s, &m.staged));
-	if (old)
-		TRY(read_committed(txn, old, &m.committed));
-	TRY(sort_committed(arena, &m));
+	TRY(read_chosen(txn, c, old, s, &m));
 	TRY(choose_blocks(arena, c, &m));
 	if (manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
 		return ERR_BLOCK_LIST_TOO_LONG;
@@ -413,9 +499,9 @@ enum err blob_apply_get_block_list(struct txn *txn, void *call)
 		if (c->blob.type != BLOB_BLOCK)
 			return ERR_INVALID_BLOB_TYPE;
 		if (c->committed)
-			TRY(read_committed(txn, &c->blob, &c->committed_blocks));
+			TRY(read_committed(txn, &c->blob, &(struct gather){ .id = NULL }, &c->committed_blocks));
 	}
 	if (c->uncommitted && staged == ERR_OK)
-		TRY(read_staged(txn, c->target.name, &s, &c->uncommitted_blocks));
+		TRY(read_staged(txn, c->target.name, &s, &(struct gather){ .id = NULL }, &c->uncommitted_blocks));
 	return ERR_OK;
 }

@@ -63,7 +63,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 
 static bool is_deleted_base(const struct blob *b)
 {
-	return b->deleted_ticks && !b->is_snapshot && !b->version_ticks;
+	return b->deleted_ticks && history_is_base(b);
 }
 
 static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
@@ -77,6 +77,7 @@ static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
 		return blob_put(txn, b);
 	if (!as_base) {
 		b->is_snapshot = true;
+		b->version_ticks = 0;
 		return blob_put(txn, b);
 	}
 	TRY(txn_del(txn, key_slice(&k)));

@@ -214,7 +214,7 @@ struct listing {
 static enum err apply_list_deleted(struct txn *txn, void *call)
 {
 	struct listing *l = call;
-	return resource_list_deleted(txn, SLICE(""), SLICE_NONE, 10, &l->deleted, &l->count);
+	return resource_list_deleted(txn, SLICE(""), SLICE_NONE, 0, 10, &l->deleted, &l->count);
 }
 
 /* A delete's last step may come when the container is back already. */
