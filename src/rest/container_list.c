@@ -129,6 +129,14 @@ static struct slice containers_marker(struct request *r, const struct containers
 			    (unsigned long long)ticks);
 }
 
+/* Is a deleted one next? Of one name the deleted ones come first. A page of live ones may end early: what lies behind its
+ * end is for the next page. */
+static bool gone_is_next(const struct containers_call *c, size_t live, size_t gone)
+{
+	struct slice other = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
+	return gone < c->gone_count && (!slice_is_set(other) || slice_cmp(c->gone[gone].resource.name, other) <= 0);
+}
+
 static enum err format_containers(struct request *r)
 {
 	struct containers_call *c = r->call;
@@ -140,13 +148,10 @@ static enum err format_containers(struct request *r)
 		BUF_PUT(b, "<Containers />");
 	else
 		xml_open(b, "Containers");
-	/* Both lists are in name order; together they make one page. Of one name the deleted ones come first. */
+	/* Both lists are in name order; together they make one page. */
 	size_t live = 0, gone = 0;
-	while (live + gone < c->paging.limit && (live < c->page.count || gone < c->gone_count)) {
-		bool take_gone = gone < c->gone_count &&
-				 (live == c->page.count ||
-				  slice_cmp(c->gone[gone].resource.name, c->page.resource[live].name) <= 0);
-		if (take_gone) {
+	while (live + gone < c->paging.limit && (live < c->page.count || gone_is_next(c, live, gone))) {
+		if (gone_is_next(c, live, gone)) {
 			put_container(b, &c->gone[gone].resource, &c->gone[gone], c->metadata, c->now_ticks);
 			gone++;
 		} else {

@@ -622,6 +622,33 @@ test('versioning was on: what is deleted after that comes back', async () => {
 	}
 });
 
+test('live and deleted containers of much metadata: each once, in order, in several pages', async () => {
+	const { server, client } = await open({ flags: ['--containerRetentionDays', '3'] });
+	try {
+		const prefix = uniqueName('much');
+		const names = Array.from({ length: 700 }, (_, i) => `${prefix}-${String(i).padStart(4, '0')}`);
+		const query = { restype: 'container' };
+		await Promise.all([0, 1, 2, 3, 4, 5, 6].map(async (k) => {
+			for (const [i, name] of names.entries()) {
+				if (i % 7 !== k) continue;
+				expectStatus(await client.put(`/${name}`, { query, headers: { 'x-ms-meta-a': 'v'.repeat(8000) } }), 201);
+				if (i % 10 === 0 || i > 690) expectStatus(await client.delete(`/${name}`, { query }), 202);
+			}
+		}));
+		const found = [];
+		let pages = 0;
+		for (let marker = ''; marker !== undefined; pages++) {
+			const page = expectStatus(await client.get('/', { query: { comp: 'list', prefix, include: 'deleted', marker } }), 200);
+			found.push(...elements(page.text, 'Name'));
+			marker = elements(page.text, 'NextMarker')[0];
+		}
+		assert.deepEqual(found, names);
+		assert.ok(pages > 1);
+	} finally {
+		await server.remove();
+	}
+});
+
 describe('immutability', () => {
 	let server, client, b;
 	before(async () => ({ server, client, b } = await open()));

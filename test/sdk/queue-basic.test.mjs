@@ -99,6 +99,32 @@ describe('queues', () => {
 		expectError(await raw.get('/', { query: { comp: 'list', maxresults: '0' } }), 400, 'OutOfRangeQueryParameterValue');
 		expectError(await raw.get('/', { query: { comp: 'list', maxresults: 'x' } }), 400, 'InvalidQueryParameterValue');
 	});
+	test('list: a prefix and a marker longer than any name', async () => {
+		const name = uniqueName('mm');
+		await service.createQueue(name);
+		const list = async (query) => elements(expectStatus(await raw.get('/', { query: { comp: 'list', ...query } }), 200).text, 'Name');
+		assert.deepEqual(await list({ prefix: 'm'.repeat(5000) }), []);
+		assert.deepEqual(await list({ prefix: name, marker: 'a'.repeat(5000) }), [name]);
+		assert.deepEqual(await list({ prefix: name, marker: name + 'z'.repeat(5000) }), []);
+	});
+	test('list: as much metadata as there can be takes more pages', async () => {
+		const prefix = uniqueName('much');
+		const names = Array.from({ length: scaled(4600, 600) }, (_, i) => `${prefix}-${String(i).padStart(4, '0')}`);
+		const headers = { 'x-ms-meta-a': 'v'.repeat(8000) };
+		const left = [...names];
+		await Promise.all(Array.from({ length: 8 }, async () => {
+			for (let name; (name = left.pop()); ) expectStatus(await raw.put(`/${name}`, { headers }), 201);
+		}));
+		const found = [];
+		let pages = 0;
+		for (let marker = ''; marker !== undefined; pages++) {
+			const page = expectStatus(await raw.get('/', { query: { comp: 'list', prefix, include: 'metadata', marker } }), 200);
+			found.push(...elements(page.text, 'Name'));
+			marker = element(page.text, 'NextMarker');
+		}
+		assert.deepEqual(found, names);
+		assert.ok(pages > 1);
+	});
 });
 
 describe('messages', () => {

@@ -81,6 +81,10 @@ describe('tables', () => {
 		const nothing = withJson(expectStatus(await raw.get('/Tables', { query: { $top: 0 } }), 200));
 		assert.deepEqual([nothing.json.value, nothing.headers['x-ms-continuation-nexttablename']], [[], undefined]);
 		for (const option of ['$orderby', '$skip', '$inlinecount', '$expand']) expectError(await raw.get('/Tables', { query: { [option]: '1' } }), 501, 'NotImplemented');
+		// Further than any name: whoever made it up gets what lies behind.
+		const far = Buffer.from(`${prefix}xb${'z'.repeat(6000)}`).toString('base64');
+		const behind = withJson(expectStatus(await raw.get('/Tables', { query: { $top: 1, NextTableName: `1!${far.length}!${far.replaceAll('=', '-')}` } }), 200));
+		assert.deepEqual(behind.json.value.map((t) => t.TableName), [names[2]]);
 	});
 
 	test('one table is found among many', async () => {

@@ -150,7 +150,9 @@ enum err resource_put(struct txn *txn, const struct resource *r)
 	return e;
 }
 
-enum { LIST_PAGE_BYTES = 16 * 1024 * 1024 }; /* of rows: thousands with all the metadata they may have are more */
+/* Of records: a request holds them, and up to five times as much of XML. Thousands with all the metadata they may have are
+ * more. */
+enum { LIST_PAGE_BYTES = 4 * 1024 * 1024 };
 
 enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct slice from_name, size_t limit,
 		       struct resource_page *ret)
@@ -174,7 +176,7 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 	page.resource = ARENA_NEW_ARRAY(arena, struct resource, limit ? limit : 1);
 	if (!page.resource)
 		return ERR_NO_MEMORY;
-	size_t begin_bytes = arena->used_bytes;
+	size_t bytes = 0;
 	while (page.count < limit + 1) {
 		struct rows rows;
 		struct scan_spec spec = { .from = key_slice(&from),
@@ -184,13 +186,12 @@ enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct s
 		for (size_t i = 0; i < rows.count; i++) {
 			struct resource r;
 			TRY(resource_decode(rows.row[i].value, arena, &r));
-			bool full = page.count == limit ||
-				    (page.count && arena->used_bytes - begin_bytes > LIST_PAGE_BYTES);
-			if (full) {
+			if (page.count == limit || bytes > LIST_PAGE_BYTES) {
 				page.next_name = r.name;
 				break;
 			}
 			page.resource[page.count++] = r;
+			bytes += rows.row[i].value.len;
 		}
 		if (!rows.more || slice_is_set(page.next_name))
 			break;

@@ -66,7 +66,8 @@ struct slice resource_generation_partition(struct arena *, struct slice account,
 /* Inside a transaction on the account partition. */
 enum err resource_get(struct txn *, char kind, struct slice name, struct resource *ret) MUST_CHECK;
 enum err resource_put(struct txn *, const struct resource *) MUST_CHECK;
-/* One page of records in name order: names with `prefix`, from `from_name` (inclusive; absent = beginning). */
+/* One page of records in name order: names with `prefix`, from `from_name` (inclusive; absent = beginning). At most
+ * `limit`; fewer if they are large. */
 struct resource_page {
 	struct resource *resource;
 	size_t count;
