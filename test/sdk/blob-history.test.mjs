@@ -199,6 +199,34 @@ describe('snapshots', () => {
 		});
 });
 
+test('versions switched off: the current one stays when it is replaced or deleted', async () => {
+	const { server, b } = await open({ flags: ['--blobVersioning'] });
+	const replace = {
+		put: (path) => b.put(path, 'new'),
+		blocks: async (path) => (expectStatus(await b.block(path, 'y', 'new'), 201), b.blockList(path, [['Committed', 'x'], 'y'])),
+		metadata: (path) => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' }),
+		copy: (path) => b.copy(path, b.url(`/${home}/put`)),
+		delete: (path) => b.delete(path),
+	};
+	const ids = {};
+	for (const name of Object.keys(replace)) {
+		expectStatus(await b.block(`/${home}/${name}`, 'x', 'old'), 201);
+		ids[name] = expectStatus(await b.blockList(`/${home}/${name}`, ['x']), 201).headers['x-ms-version-id'];
+	}
+	await server.restart({ flags: [] });
+	for (const [name, call] of Object.entries(replace)) {
+		const path = `/${home}/${name}`;
+		for (let twice = 0; twice < 2; twice++) {
+			const r = await call(path);
+			assert.equal(r.headers['x-ms-version-id'], undefined, name);
+			assert.ok(r.status < 300 || (twice && r.code === 'BlobNotFound'), `${name}: ${r.status} ${r.code}`);
+		}
+		assert.equal(expectStatus(await b.get(path, {}, { versionid: ids[name] }), 200).text, 'old', name);
+		assert.equal((await listed(b, path, 'versions')).length, name === 'delete' ? 1 : 2, name);
+	}
+	await server.remove();
+});
+
 describe('versions', () => {
 	let server, client, b, container;
 	before(async () => ({ server, client, b, container } = await open({ flags: ['--blobVersioning'] })));

@@ -102,7 +102,7 @@ static enum err delete_base(struct txn *txn, struct blob_delete_call *c, struct 
 	TRY(tags_reindex(txn, b->name, &b->tags, NULL));
 	TRY(stage_discard(txn, b->name));
 	TRY(txn_del(txn, key_slice(&k)));
-	if (c->target.rules.versioning) {
+	if (blob_is_kept(&c->target, b)) {
 		c->deleted_permanently = false;
 		return blob_supersede(txn, &c->target, b);
 	}

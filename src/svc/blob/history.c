@@ -14,7 +14,7 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 {
 	struct blob kept = *old;
 	kept.lease = (struct lease){ .held = false };
-	if (t->rules.versioning) {
+	if (blob_is_kept(t, old)) {
 		/* A state from before versioning was switched on becomes the version of its own time. */
 		kept.history_ticks = old->version_ticks ? old->version_ticks : old->etag;
 		kept.version_ticks = kept.history_ticks;

@@ -366,6 +366,39 @@ static void test_back_in_time(void **state)
 	side_close(&b.marked);
 }
 
+static enum err set_metadata(struct bench *b, struct side *s, size_t name)
+{
+	struct blob_modify_call c = { .target = target_of(b, s, name) };
+	return run(s, blob_apply_set_metadata, &c);
+}
+
+/* Versions that are switched off are still there: the current one stays when it is replaced or deleted, and what comes
+ * after it is no version. */
+static void test_versions_switched_off(void **state)
+{
+	static struct bench b;
+	static struct seen v[LIST_MAX];
+	struct side *s = &b.plain;
+	for (int how = 0; how < 3; how++) {
+		b = (struct bench){ .versioning = true, .soft_delete = how == 2, .next_length = 41 };
+		side_open(s, 1, 0);
+		for (size_t name = 0; name < 2; name++, b.next_length++)
+			assert_int_equal(put(&b, s, name), ERR_OK);
+		b.versioning = false;
+		for (int twice = 0; twice < 2; twice++, b.next_length++)
+			assert_int_equal(how ? put(&b, s, 0) : set_metadata(&b, s, 0), ERR_OK);
+		assert_int_equal(delete (&b, s, 1, DELETE_SNAPSHOTS_NONE), ERR_OK);
+		size_t count = list(s, v);
+		assert_int_equal(count, how == 2 ? 4 : 3);
+		assert_true(v[0].name == 0 && v[0].length == 41 && v[0].is_version && !v[0].is_current);
+		assert_true(v[count - 2].name == 0 && !v[count - 2].is_version && v[count - 2].ticks == 0);
+		assert_true(v[count - 1].name == 1 && v[count - 1].length == 42 && v[count - 1].is_version);
+		assert_int_equal(read_one(&b, s, &v[0]), ERR_OK);
+		assert_int_equal(read_one(&b, s, &v[count - 1]), ERR_OK);
+		side_close(s);
+	}
+}
+
 /* ---- readers whose gets are of different instants ---- */
 
 struct between {
@@ -510,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_soft_versions),
 		cmocka_unit_test(test_back_in_time),
 		cmocka_unit_test(test_unchangeable),
+		cmocka_unit_test(test_versions_switched_off),
 		cmocka_unit_test(test_version_that_moves),
 		cmocka_unit_test(test_mark_that_goes),
 		cmocka_unit_test(test_record),
