@@ -22,9 +22,9 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 	if (!slice_is_set(value))
 		return ERR_OK;
 	enum err e = etag_parse_list(value, r->arena, &list);
-	if (e == ERR_LIMIT)
+	/* Of a list that cannot be read one could match. A value that is no list is one foreign ETag: it matches nothing. */
+	if (e == ERR_LIMIT || (e == ERR_SYNTAX && slice_find_byte(value, ',') < value.len))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
-	/* A value that is no list of ETags is one foreign ETag: it matches nothing. */
 	if (e == ERR_SYNTAX)
 		list = (struct etag_list){ .foreign_count = 1 };
 	else

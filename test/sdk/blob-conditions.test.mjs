@@ -171,6 +171,15 @@ describe('the edges', () => {
 		const b = await makeBlob();
 		expectStatus(await put(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 400);
 	});
+	test('a list that cannot be read is 400 and lets nothing pass', async () => {
+		const b = await makeBlob();
+		for (const list of [`*, ${OTHER}`, `${OTHER}, *`, `${b.etag},`, `"0x, ${b.etag}`])
+			for (const header of ['if-match', 'if-none-match']) {
+				expectError(await put(b.path, { headers: { [header]: list } }), 400, 'InvalidHeaderValue');
+				expectError(await client.get(b.path, { headers: { [header]: list } }), 400, 'InvalidHeaderValue');
+			}
+		assert.equal((await client.head(b.path)).etag, b.etag);
+	});
 	test('a malformed date is 400', async () => {
 		const b = await makeBlob();
 		expectError(await client.get(b.path, { headers: { 'if-modified-since': 'yesterday' } }), 400, 'InvalidHeaderValue');
