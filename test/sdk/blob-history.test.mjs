@@ -98,6 +98,21 @@ describe('snapshots', () => {
 		await blob.delete({ deleteSnapshots: 'include' });
 		assert.equal(await blob.exists(), false);
 	});
+	test('pages of one name, with the name as the prefix, come to an end', async () => {
+		const path = fresh(), want = [];
+		expectStatus(await b.put(path, 'x'), 201);
+		for (let i = 0; i < 3; i++) want.push(expectStatus(await b.comp(path, 'snapshot'), 201).headers['x-ms-snapshot']);
+		for (const maxresults of [1, 2, 3]) {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'snapshots', maxresults, marker }), 200);
+				for (const item of items(text)) found.push(elements(item, 'Snapshot')[0] ?? 'base');
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && found.length < 9);
+			assert.deepEqual(found, [...want, 'base'], `pages of ${maxresults}`);
+		}
+	});
 	test('a snapshot cannot be changed', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x', { 'x-ms-tags': 'a=b' }), 201);

@@ -172,7 +172,7 @@ static enum err merge_begin(struct merge *m)
 		key_str_open(&s->until, c->prefix);
 		struct key from = s->until;
 		key_prefix_end(&s->until);
-		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) > 0;
+		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) >= 0;
 		if (behind) {
 			/* A base row comes behind its history: with a time in the marker, history below it was listed.
 			 */
