@@ -403,6 +403,28 @@ describe('soft delete', () => {
 	});
 	after(() => server?.remove());
 
+	test('what is uncommitted is listed beside what was deleted, not beside a base', async () => {
+		const path = fresh(), other = `${path}-other`;
+		expectStatus(await b.put(path, 'x'), 201);
+		expectStatus(await b.delete(path), 202);
+		for (const at of [path, other]) expectStatus(await b.block(at, 'id', 'staged'), 201);
+		const shown = async (include, maxresults) => {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include, maxresults, marker }), 200);
+				for (const item of items(text)) found.push(`${elements(item, 'Name')[0].endsWith('other') ? 'other' : 'one'}${item.includes('<Deleted>true') ? ' deleted' : ''}`);
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && found.length < 9);
+			return found;
+		};
+		for (const maxresults of [undefined, 1, 2]) {
+			assert.deepEqual(await shown('uncommittedblobs', maxresults), ['one', 'other']);
+			assert.deepEqual(await shown('deleted,uncommittedblobs', maxresults), ['one deleted', 'one', 'other']);
+		}
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		for (const maxresults of [undefined, 1, 2]) assert.deepEqual(await shown('deleted,uncommittedblobs', maxresults), ['one', 'other']);
+	});
 	test('with the official SDK: delete, list, undelete', async () => {
 		const blob = container.getBlockBlobClient(uniqueName('sdk'));
 		await blob.upload('kept', 4, { metadata: { a: 'b' }, tags: { t: '1' } });

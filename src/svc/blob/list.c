@@ -272,12 +272,12 @@ static bool page_is_full(const struct merge *m)
 	return c->count == c->limit || (c->count && m->bytes > LIST_PAGE_BYTES);
 }
 
-/* An uncommitted blob is listed only where no base has the name. */
+/* An uncommitted blob is listed only where no base has the name; snapshots and what was deleted may. */
 static bool shadowed(const struct merge *m, const struct stream *s)
 {
 	const struct blob_list_call *c = m->call;
-	return s->tag == 'U' && c->count && slice_eq(c->item[c->count - 1].blob.name, s->name) &&
-	       !c->item[c->count - 1].is_prefix;
+	const struct blob_list_item *last = c->count ? &c->item[c->count - 1] : NULL;
+	return s->tag == 'U' && last && (last->is_current || last->versions_only) && slice_eq(last->blob.name, s->name);
 }
 
 enum err blob_apply_list(struct txn *txn, void *call)
