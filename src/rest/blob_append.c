@@ -3,6 +3,7 @@
 #include "svc/blob/append.h"
 
 #include "rest/blob_common.h"
+#include "rest/conditional.h"
 
 struct append_call {
 	struct blob_append_call append; /* first: the apply gets this */
@@ -11,7 +12,8 @@ struct append_call {
 
 static enum err parse_u64(struct request *r, const char *header, bool *ret_has, uint64_t *ret)
 {
-	struct slice v = request_header(r, header);
+	struct slice v;
+	TRY(conditional_header(r, header, &v));
 	*ret_has = slice_is_set(v);
 	if (*ret_has && !slice_to_u64(v, ret))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, v);

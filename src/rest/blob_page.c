@@ -3,6 +3,7 @@
 #include "svc/blob/page.h"
 
 #include "rest/blob_common.h"
+#include "rest/conditional.h"
 #include "rest/paging.h"
 #include "wire/range.h"
 #include "wire/uri.h"
@@ -21,8 +22,9 @@ struct page_call {
 
 static enum err parse_sequence(struct request *r, const char *header, bool *ret_has, uint64_t *ret)
 {
-	struct slice v = request_header(r, header);
+	struct slice v;
 	int64_t n;
+	TRY(conditional_header(r, header, &v));
 	*ret_has = slice_is_set(v);
 	if (!*ret_has)
 		return ERR_OK;

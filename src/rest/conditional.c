@@ -14,17 +14,26 @@ static const struct condition_names standard = { "If-Match", "If-None-Match", "I
 static const struct condition_names source = { "x-ms-source-if-match", "x-ms-source-if-none-match",
 					       "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since" };
 
+enum err conditional_header(struct request *r, const char *name, struct slice *ret)
+{
+	*ret = request_header(r, name);
+	if (slice_is_set(*ret) && http_header_count(r->head, slice_str(name)) > 1)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, *ret);
+	return ERR_OK;
+}
+
 static enum err parse_etags(struct request *r, const char *name, struct etag_set *ret)
 {
-	struct slice value = request_header(r, name);
+	struct slice value;
 	struct etag_list list;
 	*ret = (struct etag_set){ .present = false };
+	TRY(conditional_header(r, name, &value));
 	if (!slice_is_set(value))
 		return ERR_OK;
 	enum err e = etag_parse_list(value, r->arena, &list);
-	if (e == ERR_LIMIT)
+	/* Of a list that cannot be read one could match. A value that is no list is one foreign ETag: it matches nothing. */
+	if (e == ERR_LIMIT || (e == ERR_SYNTAX && slice_find_byte(value, ',') < value.len))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
-	/* A value that is no list of ETags is one foreign ETag: it matches nothing. */
 	if (e == ERR_SYNTAX)
 		list = (struct etag_list){ .foreign_count = 1 };
 	else
@@ -40,11 +49,10 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 
 static enum err parse_time(struct request *r, const char *name, bool *ret_has, uint64_t *ret)
 {
-	struct slice value = request_header(r, name);
+	struct slice value;
+	TRY(conditional_header(r, name, &value));
 	*ret_has = slice_is_set(value);
-	if (!*ret_has)
-		return ERR_OK;
-	if (http_header_count(r->head, slice_str(name)) > 1 || !date_parse_rfc1123(value, ret))
+	if (*ret_has && !date_parse_rfc1123(value, ret))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	return ERR_OK;
 }
@@ -132,10 +140,11 @@ bool conditional_match_is_foreign(const struct request *r, const char *header)
 
 enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
 {
-	struct slice text = request_header(r, header);
+	struct slice text;
 	size_t position;
 	const char *reason;
 	*ret = NULL;
+	TRY(conditional_header(r, header, &text));
 	if (!slice_is_set(text) || text.len == 0)
 		return ERR_OK;
 	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
@@ -162,7 +171,8 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 
 enum err lease_id_parse(struct request *r, const char *header, bool *ret_has, struct uuid *ret)
 {
-	struct slice value = request_header(r, header);
+	struct slice value;
+	TRY(conditional_header(r, header, &value));
 	*ret_has = slice_is_set(value);
 	if (*ret_has && !uuid_parse(value, ret))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, value);

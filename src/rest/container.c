@@ -191,6 +191,7 @@ static enum err parse_lease(struct request *r)
 	struct slice account;
 	TRY(begin(r, &c, &account));
 	c->has_lease_id = false; /* it belongs to the action here */
+	c->lease_is_change = r->version < VERSION(2013, 8, 15);
 	TRY(conditional_parse_container(r, &c->conditions));
 	TRY(lease_request_parse(r, &c->lease));
 	request_step_write(r, account, container_apply_lease);

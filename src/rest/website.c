@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The static website of an account: GET and HEAD of paths, answered from the container $web without credentials.
  * A path that ends with '/' means its index document. What is missing is the error document with 404, or the default
- * index with 200, as the Blob service's properties say. */
+ * index with 200, as the Blob service's properties say. Who has the page already says so by the headers of a
+ * conditional read; an error document is never what they have. */
 #include "rest/blob_common.h"
+#include "rest/conditional.h"
 #include "rest/metadata.h"
 #include "rest/server.h"
 #include "rest/service_properties.h"
@@ -11,14 +13,20 @@ struct web_call {
 	struct blob_get_call get; /* first: the apply gets this */
 	struct slice partition;
 	struct static_website site;
+	struct conditions conditions;
 	int status;
 };
 
 static enum err read_name(struct request *r, struct web_call *c, struct slice name)
 {
 	c->get.target = (struct blob_target){ .name = name };
+	if (c->status == 200)
+		c->get.target.conditions = c->conditions;
 	c->get.want_bytes = true;
-	return blob_read(r, c->partition, &c->get);
+	enum err e = blob_read(r, c->partition, &c->get);
+	if (e == ERR_NOT_MODIFIED)
+		blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
+	return e;
 }
 
 static struct slice index_of(struct request *r, const struct static_website *site, struct slice path)
@@ -55,6 +63,7 @@ static enum err parse(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
+	TRY(conditional_parse_read(r, &c->conditions));
 	TRY(service_properties_load(r, &p));
 	c->site = p.website;
 	enum err e = p.website.enabled ? blob_find_container(r, &container, &c->partition) : ERR_CONTAINER_NOT_FOUND;

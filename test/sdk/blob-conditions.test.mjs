@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
-import { Client } from '../lib/http.mjs';
+import { Client, RawConnection } from '../lib/http.mjs';
 import { expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
-import { Blobs } from '../lib/blob.mjs';
+import { Blobs, uuid } from '../lib/blob.mjs';
+import { accountSas } from '../lib/sign.mjs';
 
 let server, client;
 const container = uniqueName('cond');
@@ -170,6 +171,37 @@ describe('the edges', () => {
 	test('several ETags on a write are 400', async () => {
 		const b = await makeBlob();
 		expectStatus(await put(b.path, { headers: { 'if-match': `${OTHER}, ${b.etag}` } }), 400);
+	});
+	test('a list that cannot be read is 400 and lets nothing pass', async () => {
+		const b = await makeBlob();
+		for (const list of [`*, ${OTHER}`, `${OTHER}, *`, `${b.etag},`, `"0x, ${b.etag}`])
+			for (const header of ['if-match', 'if-none-match']) {
+				expectError(await put(b.path, { headers: { [header]: list } }), 400, 'InvalidHeaderValue');
+				expectError(await client.get(b.path, { headers: { [header]: list } }), 400, 'InvalidHeaderValue');
+			}
+		assert.equal((await client.head(b.path)).etag, b.etag);
+	});
+	// Shared Key refuses them before anybody reads them; other credentials do not sign headers.
+	test('a condition given twice is 400 and lets nothing pass', async () => {
+		const sas = accountSas(server.account, server.key, { now: server.now() });
+		const raw = await RawConnection.open(server.ports.blob);
+		const twice = async (method, b, name, values, o = {}) => {
+			const bytes = client.bytes(method, b.path, { sas, ...o, body: o.body ?? (method === 'GET' ? undefined : 'content') }).toString('latin1');
+			const end = bytes.indexOf('\r\n\r\n');
+			return raw.exchange(Buffer.from(bytes.slice(0, end) + values.map((v) => `\r\n${name}: ${v}`).join('') + bytes.slice(end), 'latin1'), method);
+		};
+		const b = await makeBlob(), at = date(b.modified), type = { headers: { 'x-ms-blob-type': 'BlockBlob' } };
+		for (const [name, values] of [['If-None-Match', [OTHER, '*']], ['if-none-match', [OTHER, b.etag]], ['If-Match', [b.etag, OTHER]], ['If-Unmodified-Since', [at, at]], ['x-ms-lease-id', [uuid(), uuid()]], ['x-ms-if-tags', [`"a" = 'b'`, `"a" = 'c'`]]]) {
+			expectError(await twice('PUT', b, name, values, type), 400, 'InvalidHeaderValue');
+			expectError(await twice('GET', b, name, values), 400, 'InvalidHeaderValue');
+		}
+		assert.equal((await client.head(b.path)).etag, b.etag);
+		const blobs = new Blobs(client), page = { path: `${b.path}-page` }, append = { path: `${b.path}-append` };
+		expectStatus(await blobs.pageBlob(page.path, 512), 201);
+		expectStatus(await blobs.put(append.path, '', { 'x-ms-blob-type': 'AppendBlob' }), 201);
+		expectError(await twice('PUT', page, 'x-ms-if-sequence-number-eq', [0, 1], { query: { comp: 'page' }, headers: { 'x-ms-page-write': 'update', 'x-ms-range': 'bytes=0-511' }, body: Buffer.alloc(512) }), 400, 'InvalidHeaderValue');
+		for (const name of ['x-ms-blob-condition-appendpos', 'x-ms-blob-condition-maxsize']) expectError(await twice('PUT', append, name, [0, 1], { query: { comp: 'appendblock' } }), 400, 'InvalidHeaderValue');
+		await raw.end();
 	});
 	test('a malformed date is 400', async () => {
 		const b = await makeBlob();

@@ -98,6 +98,21 @@ describe('snapshots', () => {
 		await blob.delete({ deleteSnapshots: 'include' });
 		assert.equal(await blob.exists(), false);
 	});
+	test('pages of one name, with the name as the prefix, come to an end', async () => {
+		const path = fresh(), want = [];
+		expectStatus(await b.put(path, 'x'), 201);
+		for (let i = 0; i < 3; i++) want.push(expectStatus(await b.comp(path, 'snapshot'), 201).headers['x-ms-snapshot']);
+		for (const maxresults of [1, 2, 3]) {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'snapshots', maxresults, marker }), 200);
+				for (const item of items(text)) found.push(elements(item, 'Snapshot')[0] ?? 'base');
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && found.length < 9);
+			assert.deepEqual(found, [...want, 'base'], `pages of ${maxresults}`);
+		}
+	});
 	test('a snapshot cannot be changed', async () => {
 		const path = fresh();
 		expectStatus(await b.put(path, 'x', { 'x-ms-tags': 'a=b' }), 201);
@@ -197,6 +212,33 @@ describe('snapshots', () => {
 			expectStatus(await b.delete(path, { 'x-ms-delete-snapshots': 'include' }), 202);
 			for (const snapshot of snapshots.slice(0, 3)) expectError(await b.get(path, {}, { snapshot }), 404, 'BlobNotFound');
 		});
+});
+
+test('versions switched off: the current one stays when it is replaced', async () => {
+	const { server, b } = await open({ flags: ['--blobVersioning'] });
+	const replace = {
+		put: (path) => b.put(path, 'new'),
+		blocks: async (path) => (expectStatus(await b.block(path, 'y', 'new'), 201), b.blockList(path, [['Committed', 'x'], 'y'])),
+		metadata: (path) => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' }),
+		copy: (path) => b.copy(path, b.url(`/${home}/put`)),
+	};
+	const ids = {};
+	for (const name of Object.keys(replace)) {
+		expectStatus(await b.block(`/${home}/${name}`, 'x', 'old'), 201);
+		ids[name] = expectStatus(await b.blockList(`/${home}/${name}`, ['x']), 201).headers['x-ms-version-id'];
+	}
+	await server.restart({ flags: [] });
+	for (const [name, call] of Object.entries(replace)) {
+		const path = `/${home}/${name}`;
+		for (let twice = 0; twice < 2; twice++) {
+			const r = await call(path);
+			assert.equal(r.headers['x-ms-version-id'], undefined, name);
+			assert.ok(r.status < 300, `${name}: ${r.status} ${r.code}`);
+		}
+		assert.equal(expectStatus(await b.get(path, {}, { versionid: ids[name] }), 200).text, 'old', name);
+		assert.equal((await listed(b, path, 'versions')).length, 2, name);
+	}
+	await server.remove();
 });
 
 describe('versions', () => {
@@ -398,6 +440,28 @@ describe('soft delete', () => {
 	});
 	after(() => server?.remove());
 
+	test('what is uncommitted is listed beside what was deleted, not beside a base', async () => {
+		const path = fresh(), other = `${path}-other`;
+		expectStatus(await b.put(path, 'x'), 201);
+		expectStatus(await b.delete(path), 202);
+		for (const at of [path, other]) expectStatus(await b.block(at, 'id', 'staged'), 201);
+		const shown = async (include, maxresults) => {
+			const found = [];
+			let marker;
+			do {
+				const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include, maxresults, marker }), 200);
+				for (const item of items(text)) found.push(`${elements(item, 'Name')[0].endsWith('other') ? 'other' : 'one'}${item.includes('<Deleted>true') ? ' deleted' : ''}`);
+				marker = elements(text, 'NextMarker')[0];
+			} while (marker && found.length < 9);
+			return found;
+		};
+		for (const maxresults of [undefined, 1, 2]) {
+			assert.deepEqual(await shown('uncommittedblobs', maxresults), ['one', 'other']);
+			assert.deepEqual(await shown('deleted,uncommittedblobs', maxresults), ['one deleted', 'one', 'other']);
+		}
+		expectStatus(await b.comp(path, 'undelete'), 200);
+		for (const maxresults of [undefined, 1, 2]) assert.deepEqual(await shown('deleted,uncommittedblobs', maxresults), ['one', 'other']);
+	});
 	test('with the official SDK: delete, list, undelete', async () => {
 		const blob = container.getBlockBlobClient(uniqueName('sdk'));
 		await blob.upload('kept', 4, { metadata: { a: 'b' }, tags: { t: '1' } });
@@ -612,11 +676,12 @@ test('versioning was on: what is deleted after that comes back', async () => {
 		const back = expectStatus(await b.get(path), 200);
 		assert.deepEqual([back.text, back.headers['x-ms-version-id']], ['last', version]);
 		assert.match(expectStatus(await client.get('/', { query: { comp: 'blobs', where: `k='v'` } }), 200).text, new RegExp(path.split('/')[2]));
-		// What an overwrite keeps is a snapshot, no version.
+		// What is a version stays one when it is replaced; what comes after it is none, and is kept as a deleted snapshot.
 		expectStatus(await b.put(other, 'new'), 201);
+		expectStatus(await b.put(other, 'newer'), 201);
 		expectStatus(await b.comp(other, 'undelete'), 200);
 		const states = await listed(b, other, 'snapshots,versions');
-		assert.deepEqual(states.map((x) => [x.includes('<Snapshot>'), x.includes('<VersionId>')]), [[true, false], [false, false]]);
+		assert.deepEqual(states.map((x) => [x.includes('<Snapshot>'), x.includes('<VersionId>')]), [[false, true], [true, false], [false, false]]);
 	} finally {
 		await server.remove();
 	}

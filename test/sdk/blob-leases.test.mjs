@@ -348,6 +348,20 @@ describe('use of a container by lease state', () => {
 					else expectError(r, want.status, want.code);
 				}),
 			);
+	test('before 2013-08-15 a lease operation changes the ETag', async () => {
+		const path = await kinds.container.fresh();
+		const etag = async () => expectStatus(await client.head(path, { query: { restype: 'container' } }), 200).etag;
+		let last = await etag();
+		for (const [version, moves] of [['2013-08-15', false], ['2012-02-12', true]])
+			for (const action of ['acquire', 'renew', 'release']) {
+				const id = action === 'acquire' ? { 'x-ms-lease-duration': 15, 'x-ms-proposed-lease-id': A } : { 'x-ms-lease-id': A };
+				const r = await client.put(path, { version, query: { restype: 'container', comp: 'lease' }, headers: { 'x-ms-lease-action': action, ...id } });
+				assert.ok(r.status === 201 || r.status === 200, r.code);
+				assert.equal(r.etag !== last, moves, `${version} ${action}`);
+				assert.equal(await etag(), r.etag);
+				last = r.etag;
+			}
+	});
 	test('leased blobs do not stop Delete Container', async () => {
 		const path = await kinds.container.fresh();
 		expectStatus(await client.put(`${path}/b`, { headers: { 'x-ms-blob-type': 'BlockBlob' }, body: 'x' }), 201);

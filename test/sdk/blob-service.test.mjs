@@ -306,9 +306,18 @@ describe('special containers', () => {
 		await web.getBlockBlobClient('index.html').upload('<h1>home</h1>', 13, { blobHTTPHeaders: { blobContentType: 'text/html' } });
 		await web.getBlockBlobClient('sub/index.html').upload('sub', 3);
 		await web.getBlockBlobClient('404.html').upload('gone', 4);
-		const get = (path, method = 'GET') => send(method, new URL(`http://127.0.0.1:${webPort}${path}`), {});
+		const get = (path, method = 'GET', headers = {}) => send(method, new URL(`http://127.0.0.1:${webPort}${path}`), headers);
 		const homePage = expectStatus(await get('/'), 200);
 		assert.deepEqual([homePage.text, homePage.headers['content-type']], ['<h1>home</h1>', 'text/html']);
+		const known = { 'if-none-match': homePage.etag, 'if-modified-since': homePage.headers['last-modified'] };
+		for (const method of ['GET', 'HEAD']) {
+			const r = expectStatus(await get('/', method, known), 304);
+			assert.deepEqual([r.text, r.etag], ['', homePage.etag]);
+		}
+		assert.equal(expectStatus(await get('/sub/', 'GET', { 'if-none-match': homePage.etag }), 200).text, 'sub');
+		expectStatus(await get('/sub/', 'GET', { 'if-match': homePage.etag }), 412);
+		const errorPage = await web.getBlockBlobClient('404.html').getProperties();
+		assert.equal(expectStatus(await get('/nothing', 'GET', { 'if-none-match': errorPage.etag }), 404).text, 'gone');
 		assert.equal(expectStatus(await get('/sub/'), 200).text, 'sub');
 		assert.equal(expectStatus(await get('/index.html'), 200).text, '<h1>home</h1>');
 		const missing = await get('/nothing');

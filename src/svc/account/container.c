@@ -63,7 +63,7 @@ enum err container_apply_lease(struct txn *txn, void *call)
 	struct condition_target t = target_of(&c->resource);
 	TRY(conditions_check_write(&c->conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(lease_request_run(&c->resource.lease, &lease_errors_container, c->now_ticks, &c->lease));
-	return resource_put(txn, &c->resource);
+	return c->lease_is_change ? save_changed(txn, c) : resource_put(txn, &c->resource);
 }
 
 static enum err delete_check(struct txn *txn, struct resource_delete *base, const struct resource *r)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operations on the record of a container (shares will use the same): read, metadata, ACL, lease, delete.
  * Container leases exclude others from deletion only; every other operation checks an id if one is given.
- * Conditions on containers are the two time headers. Lease operations leave ETag and Last-Modified alone. */
+ * Conditions on containers are the two time headers. Lease operations leave ETag and Last-Modified alone, but for clients of
+ * an early version. */
 #ifndef SVC_ACCOUNT_CONTAINER_H
 #define SVC_ACCOUNT_CONTAINER_H
 
@@ -15,6 +16,7 @@ struct container_call {
 	struct conditions conditions;
 	enum err missing_error;
 	struct lease_request lease; /* container_apply_lease */
+	bool lease_is_change;	    /* as it was before 2013-08-15: it moves ETag and Last-Modified */
 	struct pairs metadata;	    /* container_apply_set_metadata */
 	size_t policy_count;	    /* container_apply_set_acl */
 	struct policy policy[POLICIES_MAX];

@@ -70,6 +70,12 @@ static inline bool blob_is_incremental(const struct blob *b)
 enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
 /* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
 void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_t last_etag);
+/* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are switched
+ * off: only no new ones are made. */
+static inline bool blob_is_kept(const struct blob_target *t, const struct blob *old)
+{
+	return t->rules.versioning || old->version_ticks;
+}
 /* The old state is about to be replaced by a put of the same name: keeps it as a version or a soft-deleted snapshot, or
  * releases its content (history.c). */
 enum err blob_supersede(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;

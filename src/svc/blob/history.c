@@ -14,7 +14,7 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 {
 	struct blob kept = *old;
 	kept.lease = (struct lease){ .held = false };
-	if (t->rules.versioning) {
+	if (blob_is_kept(t, old)) {
 		/* A state from before versioning was switched on becomes the version of its own time. */
 		kept.history_ticks = old->version_ticks ? old->version_ticks : old->etag;
 		kept.version_ticks = kept.history_ticks;
@@ -115,15 +115,15 @@ bool history_mark_apply(const struct history_mark *m, struct blob *b, bool *ret_
 	return !changed || m->kind != MARK_DELETED;
 }
 
+/* The mark first: the sweep brings it into the row before it goes, and what is in the row already changes nothing. */
 enum err history_get(struct txn *txn, struct slice name, uint64_t ticks, struct blob *ret)
 {
 	struct history_mark mark;
-	TRY(blob_get_history(txn, name, ticks, ret));
 	enum err e = history_mark_get(txn, name, &mark);
-	if (e == ERR_NOT_FOUND)
-		return ERR_OK;
-	TRY(e);
-	return history_mark_apply(&mark, ret, NULL) ? ERR_OK : ERR_NOT_FOUND;
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	TRY(blob_get_history(txn, name, ticks, ret));
+	return e == ERR_NOT_FOUND || history_mark_apply(&mark, ret, NULL) ? ERR_OK : ERR_NOT_FOUND;
 }
 
 /* ---- walks ---- */

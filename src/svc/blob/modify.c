@@ -62,7 +62,7 @@ enum err blob_apply_set_metadata(struct txn *txn, void *call)
 	TRY(blob_check_write(txn, &c->target, &c->blob));
 	struct blob *b = &c->blob;
 	uint64_t last = b->etag;
-	if (c->target.rules.versioning) {
+	if (blob_is_kept(&c->target, b)) {
 		TRY(content_share(txn, &b->content));
 		TRY(blob_supersede(txn, &c->target, b));
 		if (b->type == BLOB_PAGE) /* pages written from now on are not the version's */

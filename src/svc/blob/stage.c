@@ -402,7 +402,7 @@ static enum err take_from_old(struct txn *txn, const struct blob_target *t, cons
 	if (!m->took_committed)
 		return ERR_OK;
 	TRY(content_is_shared(txn, &old->content, &shared));
-	if (!shared && !t->rules.versioning && !t->rules.soft_delete) {
+	if (!shared && !blob_is_kept(t, old) && !t->rules.soft_delete) {
 		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
 		*ret_takes_over = true;
 		return ERR_OK;

@@ -366,6 +366,137 @@ static void test_back_in_time(void **state)
 	side_close(&b.marked);
 }
 
+static enum err set_metadata(struct bench *b, struct side *s, size_t name)
+{
+	struct blob_modify_call c = { .target = target_of(b, s, name) };
+	return run(s, blob_apply_set_metadata, &c);
+}
+
+/* Versions that are switched off are still there: the current one stays when it is replaced, and what comes after it is no
+ * version. A delete deletes. */
+static void test_versions_switched_off(void **state)
+{
+	static struct bench b;
+	static struct seen v[LIST_MAX];
+	struct side *s = &b.plain;
+	for (int how = 0; how < 3; how++) {
+		b = (struct bench){ .versioning = true, .soft_delete = how == 2, .next_length = 41 };
+		side_open(s, 1, 0);
+		for (size_t name = 0; name < 2; name++, b.next_length++)
+			assert_int_equal(put(&b, s, name), ERR_OK);
+		b.versioning = false;
+		for (int twice = 0; twice < 2; twice++, b.next_length++)
+			assert_int_equal(how ? put(&b, s, 0) : set_metadata(&b, s, 0), ERR_OK);
+		assert_int_equal(delete (&b, s, 1, DELETE_SNAPSHOTS_NONE), ERR_OK);
+		size_t count = list(s, v), last = count - (how == 2 ? 2 : 1); /* soft deleted ones are listed, too */
+		assert_int_equal(count, how == 2 ? 4 : 2);
+		assert_true(v[0].name == 0 && v[0].length == 41 && v[0].is_version && !v[0].is_current);
+		assert_true(v[last].name == 0 && !v[last].is_version && v[last].ticks == 0);
+		assert_int_equal(read_one(&b, s, &v[0]), ERR_OK);
+		assert_int_equal(read_one(&b, s, &v[last]), ERR_OK);
+		if (how == 2) {
+			assert_true(v[3].name == 1 && v[3].length == 42 && v[3].is_deleted);
+			assert_int_equal(undelete(s, 1), ERR_OK);
+			count = list(s, v);
+			assert_true(v[count - 1].name == 1 && v[count - 1].ticks == 0);
+		}
+		side_close(s);
+	}
+}
+
+/* ---- readers whose gets are of different instants ---- */
+
+struct between {
+	struct bench *bench;
+	struct side *side;
+	void (*happens)(struct between *);
+	size_t reads_left; /* before it happens */
+	bool happened;
+};
+
+static void between_gets(void *arg, enum mem_point at)
+{
+	struct between *t = arg;
+	if (at != MEM_AFTER_GET || t->happened || t->reads_left--)
+		return;
+	t->happened = true;
+	t->happens(t);
+}
+
+static void overwrite(struct between *t)
+{
+	assert_int_equal(put(t->bench, t->side, 0), ERR_OK);
+}
+
+static void sweep_all(struct between *t)
+{
+	sweep(t->side, 1000);
+}
+
+/* Reads as requests do. False: it read less than so many times, and nothing happened. */
+static bool read_while(struct between t, size_t reads, const struct blob_target *target, enum err wanted)
+{
+	struct blob_get_call g = { .target = *target };
+	t.reads_left = reads;
+	engine_mem_interfere(t.side->engine, between_gets, &t);
+	enum err e = store_read_points(t.side->store, t.side->partition, blob_apply_get, &g, &t.side->arena);
+	engine_mem_interfere(t.side->engine, NULL, NULL);
+	assert_int_equal(e, wanted);
+	return t.happened;
+}
+
+static void test_version_that_moves(void **state)
+{
+	static struct bench b;
+	struct side *s = &b.plain;
+	b = (struct bench){ .versioning = true, .next_length = 40 };
+	side_open(s, 1, 0);
+	bool happened = true;
+	for (size_t reads = 0; happened; reads++) {
+		struct blob_get_call current = { .target = target_of(&b, s, 0) };
+		b.next_length++;
+		assert_int_equal(put(&b, s, 0), ERR_OK);
+		b.next_length++;
+		assert_int_equal(store_read(s->store, s->partition, blob_apply_get, &current, &s->arena), ERR_OK);
+		struct blob_target target = current.target;
+		target.version_ticks = current.blob.version_ticks;
+		happened = read_while((struct between){ .bench = &b, .side = s, .happens = overwrite }, reads, &target,
+				      ERR_OK);
+		assert_true(happened || reads > 0);
+	}
+	side_close(s);
+}
+
+/* Snapshots deleted and brought back by a mark are so for everybody at once, wherever its sweep is. */
+static void test_mark_that_goes(void **state)
+{
+	for (int back = 0; back < 2; back++) {
+		static struct bench b;
+		struct side *s = &b.marked;
+		bool happened = true;
+		b = (struct bench){ .soft_delete = true, .next_length = 40 };
+		side_open(s, 1, 2);
+		for (size_t reads = 0; happened; reads++) {
+			struct blob_snapshot_call taken;
+			b.next_length++;
+			assert_int_equal(put(&b, s, 0), ERR_OK);
+			for (int i = 0; i < 5; i++) {
+				taken = (struct blob_snapshot_call){ .target = target_of(&b, s, 0) };
+				assert_int_equal(run(s, blob_apply_snapshot, &taken), ERR_OK);
+			}
+			assert_int_equal(delete (&b, s, 0, DELETE_SNAPSHOTS_ONLY), ERR_OK);
+			if (back)
+				assert_int_equal(undelete(s, 0), ERR_OK);
+			struct blob_target target = taken.target;
+			target.snapshot_ticks = taken.snapshot.history_ticks;
+			happened = read_while((struct between){ .side = s, .happens = sweep_all }, reads, &target,
+					      back ? ERR_OK : ERR_BLOB_NOT_FOUND);
+			assert_true(happened || reads > 0);
+		}
+		side_close(s);
+	}
+}
+
 /* A snapshot shares the rows of its base: whatever a front end lets through, nothing is written to it. */
 static void test_unchangeable(void **state)
 {
@@ -411,9 +542,15 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_for_good),     cmocka_unit_test(test_soft),
-		cmocka_unit_test(test_versions),     cmocka_unit_test(test_soft_versions),
-		cmocka_unit_test(test_back_in_time), cmocka_unit_test(test_unchangeable),
+		cmocka_unit_test(test_for_good),
+		cmocka_unit_test(test_soft),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_soft_versions),
+		cmocka_unit_test(test_back_in_time),
+		cmocka_unit_test(test_unchangeable),
+		cmocka_unit_test(test_versions_switched_off),
+		cmocka_unit_test(test_version_that_moves),
+		cmocka_unit_test(test_mark_that_goes),
 		cmocka_unit_test(test_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
