@@ -10,6 +10,8 @@
 #include "rest/server.h"
 #include "svc/table/query.h"
 
+enum { RESERVE_AFTER = 64 }; /* entities */
+
 struct query_call {
 	struct table_query query;
 	struct plan plan;
@@ -21,9 +23,20 @@ struct query_call {
 	bool cut; /* the deadline ended it */
 };
 
+/* When some have shown how long they are, the page gets its room at once: growing to it copies it again and again. */
+static void reserve_page(struct query_call *c)
+{
+	struct buf *b = c->body;
+	size_t want = b->len / RESERVE_AFTER * (c->query.limit - RESERVE_AFTER);
+	if (want < LIMIT_TABLE_PAGE_BYTES && want < b->limit_bytes - b->len)
+		buf_reserve(b, want);
+}
+
 static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 {
 	struct query_call *c = arg;
+	if (c->query.matched == RESERVE_AFTER && c->query.limit > RESERVE_AFTER)
+		reserve_page(c);
 	if (c->body->ptr[c->body->len - 1] == '}')
 		buf_put_byte(c->body, ',');
 	entity_json_write(c->body, &c->writer, e, false);
