@@ -120,8 +120,8 @@ static bool host_is_address(struct slice host)
 static const struct auth_account *find_account_of_host(struct request *r)
 {
 	struct slice label = slice_first(r->head->host, slice_find_byte(r->head->host, '.'));
-	char *lower = arena_alloc(r->arena, label.len);
-	if (!lower || host_is_address(r->head->host))
+	char *lower = host_is_address(r->head->host) ? NULL : arena_alloc(r->arena, label.len);
+	if (!lower)
 		return NULL;
 	for (size_t i = 0; i < label.len; i++)
 		lower[i] = (char)tolower((unsigned char)label.ptr[i]);

@@ -24,7 +24,6 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 	if (t->rules.soft_delete) {
 		kept.history_ticks = etag_next(txn_now(txn), old->etag);
 		kept.is_snapshot = true;
-		kept.version_ticks = 0;
 		kept.deleted_ticks = txn_now(txn);
 		kept.retention_days = t->rules.retention_days;
 		return blob_put(txn, &kept);
