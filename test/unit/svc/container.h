@@ -5,6 +5,7 @@
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
+#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 enum { CONTAINER_PARTITION_BYTES = 64 };
@@ -30,6 +31,32 @@ static inline enum err open_generation(struct txn *txn, void *call)
 {
 	(void)call;
 	return generation_open(txn);
+}
+
+/* All of it, for tests that need one container and write to it as the background does. */
+struct container {
+	struct clock clock;
+	struct engine *engine;
+	struct store *store;
+	struct arena arena; /* of the call under way */
+	char partition_bytes[CONTAINER_PARTITION_BYTES];
+	struct slice partition;
+};
+
+static inline void container_run(struct container *c, apply_fn *apply, void *call)
+{
+	assert_int_equal(background_write(c->store, c->partition, apply, call, &c->arena), ERR_OK);
+	arena_reset(&c->arena);
+}
+
+static inline void container_open(struct container *c)
+{
+	struct mem_options options = { .seed = 1 };
+	clock_init_fake(&c->clock, UINT64_C(639000000000000000));
+	arena_init(&c->arena, LIMIT_REQUEST_ARENA_BYTES);
+	mem_store_open(&options, &c->clock, &c->engine, &c->store);
+	c->partition = container_partition(c->partition_bytes);
+	container_run(c, open_generation, NULL);
 }
 
 #endif

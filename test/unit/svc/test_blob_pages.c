@@ -14,19 +14,8 @@
 enum { CHUNKS = 70000, PAGES_MAX = 100, RANGES_MAX = 10000 };
 
 struct bench {
-	struct clock clock;
-	struct engine *engine;
-	struct store *store;
-	struct arena arena;
-	char partition_bytes[CONTAINER_PARTITION_BYTES];
-	struct slice partition;
+	struct container in;
 };
-
-static void run(struct bench *b, apply_fn *apply, void *call)
-{
-	assert_int_equal(background_write(b->store, b->partition, apply, call, &b->arena), ERR_OK);
-	arena_reset(&b->arena);
-}
 
 static struct blob_target target(void)
 {
@@ -38,35 +27,30 @@ static void write_page(struct bench *b, uint64_t offset)
 	static const char zeros[PAGE_BYTES];
 	struct extent_writer *w;
 	struct extent_ref ref;
-	assert_int_equal(b->engine->ops->extent_begin(b->engine, PAGE_BYTES, &w), ERR_OK);
-	assert_int_equal(b->engine->ops->extent_append(w, slice_make(zeros, sizeof zeros)), ERR_OK);
-	assert_int_equal(b->engine->ops->extent_seal(w, &ref), ERR_OK);
+	assert_int_equal(b->in.engine->ops->extent_begin(b->in.engine, PAGE_BYTES, &w), ERR_OK);
+	assert_int_equal(b->in.engine->ops->extent_append(w, slice_make(zeros, sizeof zeros)), ERR_OK);
+	assert_int_equal(b->in.engine->ops->extent_seal(w, &ref), ERR_OK);
 	struct payload p = { .extents = &ref, .extent_count = 1, .length_bytes = PAGE_BYTES };
 	struct blob_put_page_call c = { .target = target(), .offset = offset, .length = PAGE_BYTES, .payload = &p };
-	run(b, blob_apply_put_page, &c);
+	container_run(&b->in, blob_apply_put_page, &c);
 }
 
 static void bench_open(struct bench *b)
 {
-	struct mem_options options = { .seed = 1 };
 	struct blob_put_call put = { .target = target(),
 				     .type = BLOB_PAGE,
 				     .content_id = 1,
 				     .page_length_bytes = (uint64_t)CHUNKS * PAGE_CHUNK_BYTES };
-	clock_init_fake(&b->clock, UINT64_C(639000000000000000));
-	arena_init(&b->arena, LIMIT_REQUEST_ARENA_BYTES);
-	mem_store_open(&options, &b->clock, &b->engine, &b->store);
-	b->partition = container_partition(b->partition_bytes);
-	run(b, open_generation, NULL);
-	run(b, blob_apply_put, &put);
+	container_open(&b->in);
+	container_run(&b->in, blob_apply_put, &put);
 	for (uint64_t i = 0; i < CHUNKS; i++)
 		write_page(b, i * PAGE_CHUNK_BYTES);
 }
 
 static void bench_close(struct bench *b)
 {
-	store_close(b->store);
-	arena_fini(&b->arena);
+	store_close(b->in.store);
+	arena_fini(&b->in.arena);
 }
 
 /* All ranges, by as many calls as it takes: their count, and the offset of the last. */
@@ -81,14 +65,15 @@ static size_t list(struct bench *b, uint64_t previous_ticks, uint64_t *ret_last)
 						   .limit = RANGES_MAX,
 						   .diff = previous_ticks != 0,
 						   .previous_ticks = previous_ticks };
-		assert_int_equal(store_read(b->store, b->partition, blob_apply_page_ranges, &c, &b->arena), ERR_OK);
+		assert_int_equal(store_read(b->in.store, b->in.partition, blob_apply_page_ranges, &c, &b->in.arena),
+				 ERR_OK);
 		count += c.count;
 		*ret_last = c.count ? c.range[c.count - 1].first : *ret_last;
 		more = c.more;
 		assert_true(!more || c.next > from);
 		assert_true(i < PAGES_MAX);
 		from = c.next;
-		arena_reset(&b->arena);
+		arena_reset(&b->in.arena);
 	}
 	return count;
 }
@@ -100,7 +85,7 @@ static void test_differences_of_a_large_disk(void **state)
 	uint64_t last = 0;
 	bench_open(&b);
 	assert_int_equal(list(&b, 0, &last), CHUNKS);
-	run(&b, blob_apply_snapshot, &snapshot);
+	container_run(&b.in, blob_apply_snapshot, &snapshot);
 	uint64_t ticks = snapshot.snapshot.history_ticks;
 	assert_int_equal(list(&b, ticks, &last), 0);
 	uint64_t at = (uint64_t)(CHUNKS - 1) * PAGE_CHUNK_BYTES + PAGE_BYTES;

@@ -26,31 +26,15 @@
 enum { ROUNDS_MAX = 1000 };
 
 struct bench {
-	struct clock clock;
-	struct engine *engine;
-	struct store *store;
-	struct arena arena;
-	char partition_bytes[CONTAINER_PARTITION_BYTES];
-	struct slice partition;
+	struct container in;
 	uint64_t next_id;
 	bool soft_delete;
 };
 
-static void run(struct bench *b, apply_fn *apply, void *call)
-{
-	assert_int_equal(background_write(b->store, b->partition, apply, call, &b->arena), ERR_OK);
-	arena_reset(&b->arena);
-}
-
 static void bench_open(struct bench *b)
 {
-	struct mem_options options = { .seed = 1 };
 	*b = (struct bench){ .next_id = 1 };
-	clock_init_fake(&b->clock, NOON);
-	arena_init(&b->arena, 64 * MIB);
-	mem_store_open(&options, &b->clock, &b->engine, &b->store);
-	b->partition = container_partition(b->partition_bytes);
-	run(b, open_generation, NULL);
+	container_open(&b->in);
 }
 
 /* Nothing is left. */
@@ -58,11 +42,11 @@ static void bench_close(struct bench *b)
 {
 	struct mem_counts counts;
 	for (bool more = true; more;)
-		assert_int_equal(b->engine->ops->reclaim(b->engine, &more), ERR_OK);
-	engine_mem_counts(b->engine, &counts);
+		assert_int_equal(b->in.engine->ops->reclaim(b->in.engine, &more), ERR_OK);
+	engine_mem_counts(b->in.engine, &counts);
 	assert_int_equal(counts.extents, 0);
-	store_close(b->store);
-	arena_fini(&b->arena);
+	store_close(b->in.store);
+	arena_fini(&b->in.arena);
 }
 
 static struct blob_target target_of(const struct bench *b, const char *name)
@@ -78,9 +62,9 @@ static struct payload payload_of(struct bench *b, size_t extents)
 	assert_true(extents <= sizeof refs / sizeof *refs);
 	for (size_t i = 0; i < extents; i++) {
 		struct extent_writer *w;
-		assert_int_equal(b->engine->ops->extent_begin(b->engine, 1, &w), ERR_OK);
-		assert_int_equal(b->engine->ops->extent_append(w, SLICE("x")), ERR_OK);
-		assert_int_equal(b->engine->ops->extent_seal(w, &refs[i]), ERR_OK);
+		assert_int_equal(b->in.engine->ops->extent_begin(b->in.engine, 1, &w), ERR_OK);
+		assert_int_equal(b->in.engine->ops->extent_append(w, SLICE("x")), ERR_OK);
+		assert_int_equal(b->in.engine->ops->extent_seal(w, &refs[i]), ERR_OK);
 	}
 	return p;
 }
@@ -93,7 +77,7 @@ static void put(struct bench *b, const char *name, size_t extents)
 				   .payload = &p,
 				   .content_id = b->next_id++,
 				   .may_overwrite = true };
-	run(b, blob_apply_put, &c);
+	container_run(&b->in, blob_apply_put, &c);
 }
 
 static void put_block(struct bench *b, const char *name, const char *id, size_t extents)
@@ -102,7 +86,7 @@ static void put_block(struct bench *b, const char *name, const char *id, size_t 
 	struct blob_put_block_call c = {
 		.target = target_of(b, name), .block_id = slice_str(id), .payload = &p, .stage_id = b->next_id++
 	};
-	run(b, blob_apply_put_block, &c);
+	container_run(&b->in, blob_apply_put_block, &c);
 }
 
 static void put_list(struct bench *b, const char *name, const char **ids, size_t count)
@@ -114,13 +98,13 @@ static void put_list(struct bench *b, const char *name, const char **ids, size_t
 	c.put = (struct blob_put_call){ .target = target_of(b, name),
 					.content_id = b->next_id++,
 					.may_overwrite = true };
-	run(b, blob_apply_put_block_list, &c);
+	container_run(&b->in, blob_apply_put_block_list, &c);
 }
 
 static void delete_blob(struct bench *b, const char *name)
 {
 	struct blob_delete_call c = { .target = target_of(b, name) };
-	run(b, blob_apply_delete, &c);
+	container_run(&b->in, blob_apply_delete, &c);
 }
 
 /* The commits it took. */
@@ -128,12 +112,12 @@ static size_t drain(struct bench *b)
 {
 	struct store_stats before, after;
 	bool more = true;
-	store_stats(b->store, &before);
+	store_stats(b->in.store, &before);
 	for (size_t i = 0; more && i < ROUNDS_MAX; i++)
-		assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+		assert_int_equal(retire_round(b->in.store, b->in.partition, &more), ERR_OK);
 	assert_false(more);
-	assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
-	store_stats(b->store, &after);
+	assert_int_equal(retire_round(b->in.store, b->in.partition, &more), ERR_OK);
+	store_stats(b->in.store, &after);
 	return after.txns - before.txns;
 }
 
@@ -143,7 +127,7 @@ static void expire(struct bench *b)
 	bool more = true;
 	buf_init(&from, LIMIT_KEY_BYTES);
 	for (size_t i = 0; more && i < ROUNDS_MAX; i++)
-		assert_int_equal(blob_expire_round(b->store, b->partition, &from, &more), ERR_OK);
+		assert_int_equal(blob_expire_round(b->in.store, b->in.partition, &from, &more), ERR_OK);
 	assert_false(more);
 	buf_fini(&from);
 }
@@ -188,7 +172,7 @@ static void test_long_records_take_several(void **state)
 		snprintf(id, sizeof id, "%u", i);
 		put_block(&b, "staged", id, 900);
 	}
-	clock_fake_advance(&b.clock, 8 * DAY);
+	clock_fake_advance(&b.in.clock, 8 * DAY);
 	expire(&b);
 	assert_true(drain(&b) >= 16);
 	bench_close(&b);
@@ -207,7 +191,7 @@ static void test_expiry_fits_a_commit(void **state)
 		put(&b, name, EXTENTS);
 		delete_blob(&b, name);
 	}
-	clock_fake_advance(&b.clock, 4 * DAY);
+	clock_fake_advance(&b.in.clock, 4 * DAY);
 	expire(&b);
 	drain(&b);
 	bench_close(&b);

@@ -15,31 +15,15 @@ enum { BLOCKS = 30000, NAME_BYTES = 1024 };
 _Static_assert((size_t)BLOCKS *NAME_BYTES > LIMIT_REQUEST_ARENA_BYTES * 9 / 10, "or it proves nothing");
 
 struct bench {
-	struct clock clock;
-	struct engine *engine;
-	struct store *store;
-	struct arena arena;
-	char partition_bytes[CONTAINER_PARTITION_BYTES];
-	struct slice partition;
+	struct container in;
 	char name[NAME_BYTES];
 	char id[BLOCKS][BLOCK_ID_MAX_BYTES];
 	struct block_choice choice[BLOCKS];
 };
 
-static void run(struct bench *b, apply_fn *apply, void *call)
-{
-	assert_int_equal(background_write(b->store, b->partition, apply, call, &b->arena), ERR_OK);
-	arena_reset(&b->arena);
-}
-
 static void bench_open(struct bench *b)
 {
-	struct mem_options options = { .seed = 1 };
-	clock_init_fake(&b->clock, UINT64_C(639000000000000000));
-	arena_init(&b->arena, LIMIT_REQUEST_ARENA_BYTES);
-	mem_store_open(&options, &b->clock, &b->engine, &b->store);
-	b->partition = container_partition(b->partition_bytes);
-	run(b, open_generation, NULL);
+	container_open(&b->in);
 	memset(b->name, 'n', sizeof b->name);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		char number[16];
@@ -52,8 +36,8 @@ static void bench_open(struct bench *b)
 
 static void bench_close(struct bench *b)
 {
-	store_close(b->store);
-	arena_fini(&b->arena);
+	store_close(b->in.store);
+	arena_fini(&b->in.arena);
 }
 
 static struct blob_target target_of(const struct bench *b)
@@ -68,7 +52,7 @@ static void stage_all(struct bench *b, uint64_t stage_id, uint64_t length)
 		struct blob_put_block_call c = {
 			.target = target_of(b), .block_id = b->choice[i].id, .payload = &p, .stage_id = stage_id
 		};
-		run(b, blob_apply_put_block, &c);
+		container_run(&b->in, blob_apply_put_block, &c);
 	}
 }
 
@@ -76,19 +60,19 @@ static uint64_t commit_all(struct bench *b, uint64_t content_id)
 {
 	struct blob_put_block_list_call c = { .choice = b->choice, .choice_count = BLOCKS };
 	c.put = (struct blob_put_call){ .target = target_of(b), .content_id = content_id, .may_overwrite = true };
-	run(b, blob_apply_put_block_list, &c);
+	container_run(&b->in, blob_apply_put_block_list, &c);
 	return c.put.blob.length_bytes;
 }
 
 static void expect_listed(struct bench *b, size_t committed, size_t uncommitted)
 {
 	struct blob_get_block_list_call c = { .target = target_of(b), .committed = true, .uncommitted = true };
-	assert_int_equal(store_read(b->store, b->partition, blob_apply_get_block_list, &c, &b->arena), ERR_OK);
+	assert_int_equal(store_read(b->in.store, b->in.partition, blob_apply_get_block_list, &c, &b->in.arena), ERR_OK);
 	assert_int_equal(c.committed_blocks.count, committed);
 	assert_int_equal(c.uncommitted_blocks.count, uncommitted);
 	for (size_t i = 0; i < uncommitted; i++)
 		assert_true(slice_eq(c.uncommitted_blocks.block[i].id, b->choice[i].id));
-	arena_reset(&b->arena);
+	arena_reset(&b->in.arena);
 }
 
 static void test_many_blocks_of_a_long_name(void **state)
