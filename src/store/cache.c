@@ -3,6 +3,8 @@
  * for a lookup and a copy, never over an engine call. Invariant: a key in the shard's flux list has no entry. */
 #include "store/cache.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -88,27 +90,6 @@ void cache_free(struct cache *c)
 		pthread_mutex_destroy(&s->lock);
 	}
 	free(c);
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	__uint128_t m = (__uint128_t)(a ^ UINT64_C(0x9e3779b97f4a7c15)) * (b ^ UINT64_C(0xd6e8feb86659fd93));
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-static uint64_t hash_bytes(uint64_t h, struct slice s)
-{
-	const char *p = s.ptr;
-	size_t n = s.len;
-	uint64_t a = 0;
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&a, p, 8);
-		h = mix(h, a);
-	}
-	a = 0;
-	if (n)
-		memcpy(&a, p, n);
-	return mix(h ^ s.len, a);
 }
 
 uint64_t cache_hash(struct slice partition, struct slice key)

@@ -292,7 +292,7 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 		pthread_mutex_lock(&r->publish_lock);
 	uint64_t retired = r->retire_next;
 	bool ours = add_changes(r, g);
-	enum err err = ours ? rocks_write(r, g->batch) : ERR_CORRUPT;
+	enum err err = ours ? rocks_write(r, g->batch, (struct rocks_changed){ .rows = &g->overlay }) : ERR_CORRUPT;
 	if (err == ERR_NO_SPACE) {
 		unpublish(r, g, g->change_count);
 		r->retire_next = retired;

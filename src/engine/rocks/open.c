@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening a store: directory, lock, format, database, segments. Every refusal says what to do. */
-#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/locator.h"
 #include "engine/rocks/segment.h"
 
 #include "base/bytes.h"
@@ -34,14 +34,16 @@ enum { FORMAT_VERSION = 3, FORMAT_BOOKS_AMONG_ROWS = 2, EXTENT_ID_SHIFT = 40, PI
 #define TABLE_FILE_BYTES       (32 * MIB)
 #define LEVEL_BASE_BYTES       (32 * MIB) /* what every compaction of level 0 may have to rewrite */
 #define BLOOM_BITS_PER_KEY     10
+#define TABLE_CHECKSUM_CRC32C  1
 /* How much of a table is written with one call, and after how much the disk is told to begin. A kernel that is not
  * preemptible lets nobody else on the core while it copies: 1 MiB, RocksDB's own choice, took 2.4 ms. */
-#define TABLE_WRITE_BYTES (64 * KIB)
-#define TABLE_SYNC_BYTES  (256 * KIB)
-#define OPEN_TABLES_MAX	  4096
-#define OPEN_TABLES_MIN	  64
-#define OPEN_TABLES_PART  8	     /* of the descriptors the process may have: they belong to connections first */
-#define RESERVE_BYTES	  (64 * MIB) /* all journal files in tables; a compaction comes on top (group.c) */
+#define TABLE_WRITE_BYTES   (64 * KIB)
+#define TABLE_SYNC_BYTES    (256 * KIB)
+#define OPEN_TABLES_MAX	    4096
+#define OPEN_TABLES_MIN	    64
+#define OPEN_TABLES_PART    8	       /* of the descriptors the process may have: they belong to connections first */
+#define LOCATED_TABLES_PART 2	       /* of those: how many the locator may have open besides */
+#define RESERVE_BYTES	    (64 * MIB) /* all journal files in tables; a compaction comes on top (group.c) */
 /* On a small disk journal and reserve are these parts of it. */
 #define DISK_PER_JOURNAL 16
 #define DISK_PER_RESERVE 8
@@ -210,6 +212,7 @@ static rocksdb_block_based_table_options_t *table_options(struct rocks *r, enum 
 	rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
 	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
 	rocksdb_block_based_options_set_format_version(t, 5);
+	rocksdb_block_based_options_set_checksum(t, TABLE_CHECKSUM_CRC32C); /* as table.c can verify it */
 	rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
 	rocksdb_block_based_options_set_index_block_restart_interval(t, INDEX_RESTART);
 	rocksdb_block_based_options_set_data_block_index_type(
@@ -282,7 +285,7 @@ struct database_opening {
 
 static void *database_open(void *arg)
 {
-	static const char *const names[FAMILIES] = { "default", "contents", "books" };
+	static const char *const names[FAMILIES] = { ROCKS_NAME_ROWS, ROCKS_NAME_CONTENTS, ROCKS_NAME_BOOKS };
 	struct database_opening *d = arg;
 	struct rocks *r = d->r;
 	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS],
@@ -372,7 +375,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	bytes_store(number, opens, 8);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key.ptr, key.len, number, sizeof number);
-	err = rocks_write(r, batch);
+	err = rocks_write(r, batch, (struct rocks_changed){ 0 });
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
 		atomic_store(&r->failed, true); /* see rocks_close */
@@ -504,6 +507,17 @@ static enum err upgrade(struct opening *o)
 	return write_format(o, FORMAT_READY);
 }
 
+static enum err open_locator(struct opening *o)
+{
+	struct rocks *r = o->r;
+	r->locator =
+		locator_new(&(struct locator_options){ .db = r->db,
+						       .family = r->family,
+						       .dir_fd = r->dir_fd,
+						       .tables_max = (size_t)open_tables() / LOCATED_TABLES_PART });
+	return r->locator ? ERR_OK : ERR_NO_MEMORY;
+}
+
 static enum err open_all(struct opening *o)
 {
 	TRY(open_dir(o));
@@ -516,6 +530,7 @@ static enum err open_all(struct opening *o)
 	if (o->upgrade)
 		TRY(upgrade(o));
 	TRY(open_segments(o));
+	TRY(open_locator(o));
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }
 
@@ -553,6 +568,8 @@ void rocks_close(struct engine *e)
 	struct rocks *r = rocks_of(e);
 	if (r->journal)
 		journal_stop(r->journal);
+	locator_free(r->locator);
+	r->locator = NULL;
 	if (atomic_load(&r->failed)) {
 		/* RocksDB may not be told to write, sync or close a file it could not sync: Debian's build stops by an
 		 * assertion. The process is about to end; the lock goes with it. */

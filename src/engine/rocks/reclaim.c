@@ -4,7 +4,7 @@
  * nobody: reclaim deletes its row and clears its published bits in one batch, and then gives the blocks back. That
  * batch is not synced: if a crash loses it, the row is still there and is worked again; blocks reused meanwhile are
  * published by a later batch of the same log, so never without it. */
-#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/locator.h"
 #include "engine/rocks/segment.h"
 
 #include "base/bytes.h"
@@ -165,7 +165,7 @@ static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 		if (!seen)
 			rocks_put_bitmap(r, batch, region);
 	}
-	enum err err = rocks_write(r, batch);
+	enum err err = rocks_write(r, batch, (struct rocks_changed){ 0 });
 	if (err == ERR_NO_SPACE)
 		for (size_t i = 0; i < count; i++)
 			if (cleared[i])
@@ -192,6 +192,7 @@ static void compact_deleted(struct rocks *r)
 		return;
 	for (int i = 0; i < FAMILIES; i++)
 		rocksdb_compact_range_cf(r->db, r->family[i], NULL, 0, NULL, 0);
+	locator_look(r->locator); /* it keeps tables open that are gone, and with them their space */
 	atomic_fetch_sub(&r->deletes_when_short, deleted);
 	r->compacted_ns = base_monotonic_ns();
 	atomic_store(&r->compaction_looked_ns, 0);

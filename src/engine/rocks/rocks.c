@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows in RocksDB: reads, scans, snapshots, dropping and listing partitions. */
-#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/locator.h"
 #include "engine/rocks/segment.h"
 
 #include <assert.h>
@@ -66,8 +66,8 @@ void rocks_count_nothing(void)
 	told = true;
 }
 
-enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *read, struct slice full_key,
-		   struct arena *arena, struct slice *ret)
+static enum err get_from_rocksdb(struct rocks *r, enum family family, rocksdb_readoptions_t *read,
+				 struct slice full_key, struct arena *arena, struct slice *ret)
 {
 	char *error = NULL;
 	rocks_count_nothing();
@@ -87,13 +87,31 @@ enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *r
 	return ERR_OK;
 }
 
+enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *read, struct slice full_key,
+		   struct arena *arena, struct slice *ret)
+{
+	bool now = read == r->read; /* and not as of a snapshot */
+	switch (now && r->locator ? locator_find(r->locator, family, full_key, arena, ret) : LOCATED_UNKNOWN) {
+	case LOCATED_ROW:
+		return ERR_OK;
+	case LOCATED_NOTHING:
+		return ERR_NOT_FOUND;
+	case LOCATED_UNKNOWN:
+		break;
+	}
+	return get_from_rocksdb(r, family, read, full_key, arena, ret);
+}
+
 enum err rocks_flush(struct rocks *r)
 {
 	char *error = NULL;
+	uint64_t page = r->locator ? locator_flush_begin(r->locator) : 0;
 	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
 	for (int i = 0; i < FAMILIES && !error; i++)
 		rocksdb_flush_cf(r->db, o, r->family[i], &error);
 	rocksdb_flushoptions_destroy(o);
+	if (r->locator && !error)
+		locator_flushed(r->locator, page);
 	return rocks_error(error);
 }
 
@@ -334,7 +352,7 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 							   until.len);
 	}
 	if (err == ERR_OK && rocksdb_writebatch_count(batch))
-		err = rocks_write(r, batch);
+		err = rocks_write(r, batch, (struct rocks_changed){ .partition = partition });
 	rocksdb_writebatch_destroy(batch);
 	arena_fini(&arena);
 	return err;

@@ -25,9 +25,13 @@
 #include <rocksdb/c.h>
 #include <stdatomic.h>
 
+struct locator;
 struct segments;
 
 enum family { FAMILY_ROWS, FAMILY_CONTENTS, FAMILY_BOOKS, FAMILIES };
+#define ROCKS_NAME_ROWS	    "default"
+#define ROCKS_NAME_CONTENTS "contents"
+#define ROCKS_NAME_BOOKS    "books"
 enum { FULL_KEY_BYTES = 2 * LIMIT_KEY_BYTES + 1 };
 
 struct full_key {
@@ -73,6 +77,7 @@ struct rocks {
 	rocksdb_readoptions_t *read;
 	rocksdb_writeoptions_t *write_memory; /* what is durable already */
 	struct journal *journal;
+	struct locator *locator; /* NULL while the store is opened */
 	/* Held from a batch's record in the journal to its rows in memory: both are in one order, and a file of the
 	 * journal that is full holds nothing that is not in memory. */
 	pthread_mutex_t write_lock;
@@ -132,10 +137,15 @@ enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct eng
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 
 /* write.c */
+/* What a batch changes besides the books. */
+struct rocks_changed {
+	const struct overlay *rows; /* NULL: none */
+	struct slice partition;	    /* dropped; absent: none */
+};
 /* Makes the batch durable and visible. ERR_NO_SPACE: nothing happened; other errors are told, and nothing more is
  * written.
  */
-enum err rocks_write(struct rocks *, rocksdb_writebatch_t *) MUST_CHECK;
+enum err rocks_write(struct rocks *, rocksdb_writebatch_t *, struct rocks_changed) MUST_CHECK;
 enum err rocks_journal_replay(struct rocks *) MUST_CHECK;
 bool rocks_journal_flush(void *rocks); /* journal_options.flush */
 

@@ -20,7 +20,7 @@ static enum err move_some(struct rocks *r, rocksdb_iterator_t *it, size_t *ret_c
 	rocksdb_iter_get_error(it, &error);
 	enum err err = rocks_error(error);
 	if (err == ERR_OK && n)
-		err = rocks_write(r, batch);
+		err = rocks_write(r, batch, (struct rocks_changed){ 0 });
 	rocksdb_writebatch_destroy(batch);
 	*ret_count = n;
 	return err;

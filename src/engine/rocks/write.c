@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a batch gets into the store: into the journal, then into RocksDB's memory. */
-#include "engine/rocks/rocks_int.h"
+#include "engine/rocks/locator.h"
 
 #include "base/log.h"
 
@@ -14,11 +14,33 @@ static enum err give_up(struct rocks *r, const char *what, char *error)
 	return ERR_STOPPED;
 }
 
-static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch)
+static void note(struct locator *l, struct rocks_changed changed)
+{
+	if (changed.rows)
+		for (const struct overlay_node *n = changed.rows->head[0]; n; n = n->next[0])
+			locator_note(l, n->key);
+	if (slice_is_set(changed.partition))
+		locator_note_partition(l, changed.partition);
+}
+
+static char *write_memory(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed)
+{
+	char *error = NULL;
+	rocks_count_nothing();
+	if (r->locator) {
+		locator_write_begin(r->locator);
+		note(r->locator, changed);
+	}
+	rocksdb_write(r->db, r->write_memory, batch, &error);
+	if (r->locator)
+		locator_write_end(r->locator);
+	return error;
+}
+
+static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed)
 {
 	size_t len;
 	uint64_t number;
-	char *error = NULL;
 	const char *bytes = rocksdb_writebatch_data(batch, &len);
 	if (atomic_load(&r->failed))
 		return ERR_STOPPED;
@@ -27,8 +49,7 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch)
 		return err;
 	if (err != ERR_OK)
 		return give_up(r, "a write to the journal, or making room in it,", NULL);
-	rocks_count_nothing();
-	rocksdb_write(r->db, r->write_memory, batch, &error);
+	char *error = write_memory(r, batch, changed);
 	if (error)
 		return give_up(r, "a write to the database", error);
 	rocks_tail_remember(r, number);
@@ -37,10 +58,10 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch)
 	return ERR_OK;
 }
 
-enum err rocks_write(struct rocks *r, rocksdb_writebatch_t *batch)
+enum err rocks_write(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed)
 {
 	pthread_mutex_lock(&r->write_lock);
-	enum err err = write_locked(r, batch);
+	enum err err = write_locked(r, batch, changed);
 	pthread_mutex_unlock(&r->write_lock);
 	return err;
 }

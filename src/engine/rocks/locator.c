@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Notes and reads. */
+#include "engine/rocks/locator_int.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/rng.h"
+
+#include <stdlib.h>
+
+enum { BLOCK_ON_STACK_BYTES = 8 * 1024 };
+
+/* ---- the gate ---- */
+
+/* A thread always goes through the same one, which few share: no line of memory goes to and fro. NULL: closed. */
+static struct gate *gate_try(struct locator *l)
+{
+	static atomic_uint threads;
+	static _Thread_local unsigned number;
+	if (!number)
+		number = atomic_fetch_add(&threads, 1) + 1;
+	struct gate *g = &l->gate[number % GATES];
+	return pthread_rwlock_tryrdlock(&g->lock) == 0 ? g : NULL;
+}
+
+static void gate_leave(struct gate *g)
+{
+	pthread_rwlock_unlock(&g->lock);
+}
+
+static void close_gates(struct locator *l)
+{
+	for (int i = 0; i < GATES; i++)
+		pthread_rwlock_wrlock(&l->gate[i].lock);
+}
+
+static void open_gates(struct locator *l)
+{
+	for (int i = 0; i < GATES; i++)
+		pthread_rwlock_unlock(&l->gate[i].lock);
+}
+
+/* ---- notes ---- */
+
+uint64_t locator_hash(const struct locator *l, struct slice full_key, uint64_t *ret_partition_hash)
+{
+	size_t len = slice_find_byte(full_key, 0);
+	*ret_partition_hash = hash_bytes(l->seed, slice_first(full_key, len));
+	return hash_bytes(*ret_partition_hash, slice_from(full_key, len));
+}
+
+static void page_add(struct page *p, uint64_t hash)
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t bit = (i ? hash >> 36 : hash >> 16) % NOTE_BITS;
+		atomic_uint_fast64_t *w = &p->word[bit / 64];
+		atomic_store_explicit(w, atomic_load_explicit(w, memory_order_relaxed) | UINT64_C(1) << bit % 64,
+				      memory_order_release);
+	}
+}
+
+static bool page_may_have(struct page *p, uint64_t hash)
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t bit = (i ? hash >> 36 : hash >> 16) % NOTE_BITS;
+		if (!(atomic_load_explicit(&p->word[bit / 64], memory_order_acquire) >> bit % 64 & 1))
+			return false;
+	}
+	return true;
+}
+
+void locator_write_begin(struct locator *l)
+{
+	pthread_mutex_lock(&l->write_lock);
+}
+
+void locator_write_end(struct locator *l)
+{
+	pthread_mutex_unlock(&l->write_lock);
+}
+
+void locator_note(struct locator *l, struct slice full_key)
+{
+	uint64_t partition;
+	page_add(l->page[l->page_count - 1], locator_hash(l, full_key, &partition));
+}
+
+void locator_note_partition(struct locator *l, struct slice partition)
+{
+	page_add(l->page[l->page_count - 1], hash_bytes(l->seed, partition));
+}
+
+/* With the gates closed. What it gives back is nobody's any more. */
+static struct table_set *set_replace(struct locator *l, struct table_set *set)
+{
+	struct table_set *old = l->set;
+	l->set = set;
+	atomic_store_explicit(&l->ready, set != NULL, memory_order_release);
+	return old;
+}
+
+/* With the gates closed: pages that are in the tables of the set, or in any tables if there is no set. */
+static void forget_pages(struct locator *l)
+{
+	uint64_t through = l->set ? l->set->page : atomic_load(&l->flushed);
+	size_t gone = 0;
+	while (gone + 1 < l->page_count && l->page_last - (l->page_count - 1) + gone <= through)
+		free(l->page[gone++]);
+	l->page_count -= gone;
+	memmove(l->page, l->page + gone, l->page_count * sizeof *l->page);
+}
+
+/* ---- flushes ---- */
+
+uint64_t locator_flush_begin(struct locator *l)
+{
+	struct page *fresh = calloc(1, sizeof *fresh);
+	struct table_set *dropped = NULL;
+	locator_write_begin(l);
+	close_gates(l);
+	if (l->page_count == PAGES_MAX) {
+		dropped = set_replace(l, NULL);
+		forget_pages(l);
+	}
+	if (fresh && l->page_count < PAGES_MAX) {
+		l->page[l->page_count++] = fresh;
+		l->page_last++;
+		fresh = NULL;
+	}
+	uint64_t before =
+		l->page_last - 1; /* if there is no new page, the flush brings only those before into tables */
+	open_gates(l);
+	locator_write_end(l);
+	free(fresh);
+	locator_set_dispose(l, dropped);
+	atomic_fetch_add(&l->flushes, 1);
+	return before;
+}
+
+void locator_flushed(struct locator *l, uint64_t page)
+{
+	uint64_t seen = atomic_load(&l->flushed);
+	while (seen < page && !atomic_compare_exchange_weak(&l->flushed, &seen, page))
+		;
+	atomic_store(&l->flushed_ns, base_monotonic_ns());
+	locator_look(l);
+}
+
+bool locator_set_install(struct locator *l, struct table_set *set)
+{
+	locator_write_begin(l);
+	close_gates(l);
+	/* Flushes that came meanwhile may have taken away pages it would need. */
+	bool fits = set->page + l->page_count >= l->page_last;
+	struct table_set *old = fits ? set_replace(l, set) : set;
+	if (fits)
+		forget_pages(l);
+	open_gates(l);
+	locator_write_end(l);
+	locator_set_dispose(l, old);
+	return fits;
+}
+
+/* ---- reads ---- */
+
+struct finding {
+	struct slice key;
+	uint64_t hash;
+	struct arena *arena;
+	/* The newest so far. */
+	bool found, deleted;
+	uint64_t sequence;
+	struct slice value;
+};
+
+enum looked { MET, NOT_MET, NOT_KNOWN }; /* met: and taken into account */
+
+static enum looked look_into_block(struct finding *f, const struct table_index *t, uint32_t block)
+{
+	char on_stack[BLOCK_ON_STACK_BYTES];
+	uint32_t bytes = table_block_bytes(&t->map, block);
+	char *buffer = bytes <= sizeof on_stack ? on_stack : arena_alloc(f->arena, bytes);
+	struct table_cursor c;
+	struct table_row row;
+	if (!buffer || table_block_read(t->fd, &t->map, block, buffer) != ERR_OK ||
+	    !table_block_begin(&c, slice_make(buffer, bytes - TABLE_TRAILER_BYTES)))
+		return NOT_KNOWN;
+	while (c.at < c.end) {
+		if (!table_block_next(&c, &row))
+			return NOT_KNOWN;
+		if (!slice_eq(row.key, f->key))
+			continue;
+		if (f->found && f->sequence >= row.sequence)
+			return MET;
+		struct slice value = row.deleted	  ? SLICE_NONE
+				     : buffer == on_stack ? arena_dup(f->arena, row.value)
+							  : row.value;
+		if (!row.deleted && !slice_is_set(value))
+			return NOT_KNOWN;
+		f->found = true;
+		f->deleted = row.deleted;
+		f->sequence = row.sequence;
+		f->value = value;
+		return MET; /* of one key the newest comes first */
+	}
+	return NOT_MET;
+}
+
+static bool in_range(const struct table_map *m, struct slice key)
+{
+	for (size_t i = 0; i < m->range_count; i++)
+		if (slice_cmp(m->range[i].from, key) <= 0 && slice_cmp(key, m->range[i].until) < 0)
+			return true;
+	return false;
+}
+
+static enum looked look_into_table(struct finding *f, struct placed_table *p, bool *ret_wanted)
+{
+	const struct table_index *t = p->index;
+	if (!t || t->refused) {
+		if (!t && atomic_fetch_add_explicit(&p->asked, 1, memory_order_relaxed) + 1 == ASKED_OFTEN)
+			*ret_wanted = true;
+		return NOT_KNOWN;
+	}
+	if (t->map.range_count && in_range(&t->map, f->key))
+		return NOT_KNOWN;
+	uint32_t mark = index_mark(f->hash);
+	for (uint32_t i = index_slot(t, f->hash); t->slot[i]; i = i + 1 < t->slot_count ? i + 1 : 0) {
+		if ((t->slot[i] & 0xffff0000) != mark)
+			continue;
+		enum looked looked = look_into_block(f, t, t->slot[i] & 0xffff);
+		if (looked != NOT_MET)
+			return looked;
+	}
+	return NOT_MET;
+}
+
+static bool covers(const struct placed_table *p, struct slice key)
+{
+	return slice_cmp(p->smallest, key) <= 0 && slice_cmp(key, p->largest) <= 0;
+}
+
+/* The first table of a level that ends at the key or behind it; its count: none. */
+static size_t level_seek(const struct level *v, struct slice key)
+{
+	size_t low = 0, high = v->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (slice_cmp(v->table[middle].largest, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Level 0 is in no order, and any of its tables may have the key. Further down it is one, or two that meet at it. */
+static enum looked look_into_level(struct finding *f, const struct level *v, bool ordered, bool *ret_wanted)
+{
+	for (size_t i = ordered ? level_seek(v, f->key) : 0; i < v->count; i++) {
+		struct placed_table *t = &v->table[i];
+		if (ordered && slice_cmp(t->smallest, f->key) > 0)
+			break;
+		if (covers(t, f->key) && look_into_table(f, t, ret_wanted) == NOT_KNOWN)
+			return NOT_KNOWN;
+	}
+	return f->found ? MET : NOT_MET;
+}
+
+/* From the newest level to the oldest; a row that is found hides those below. */
+static enum looked look_into_levels(struct finding *f, const struct level *level, bool *ret_wanted)
+{
+	enum looked looked = NOT_MET;
+	for (int i = 0; i < LEVELS && looked == NOT_MET; i++)
+		looked = look_into_level(f, &level[i], i > 0, ret_wanted);
+	return looked;
+}
+
+static enum looked look(struct locator *l, enum family family, struct finding *f, bool *ret_wanted)
+{
+	uint64_t partition;
+	if (!l->set)
+		return NOT_KNOWN;
+	f->hash = locator_hash(l, f->key, &partition);
+	for (size_t i = 0; i < l->page_count; i++)
+		if (page_may_have(l->page[i], f->hash) || page_may_have(l->page[i], partition))
+			return NOT_KNOWN;
+	return look_into_levels(f, l->set->level[family], ret_wanted);
+}
+
+enum located locator_find(struct locator *l, enum family family, struct slice full_key, struct arena *arena,
+			  struct slice *ret)
+{
+	struct finding f = { .key = full_key, .arena = arena };
+	bool wanted = false;
+	if ((int)family >= LOCATED_FAMILIES || !atomic_load_explicit(&l->ready, memory_order_acquire))
+		return LOCATED_UNKNOWN;
+	struct gate *gate = gate_try(l);
+	if (!gate)
+		return LOCATED_UNKNOWN;
+	enum looked looked = look(l, family, &f, &wanted);
+	gate_leave(gate);
+	if (wanted)
+		locator_look(l);
+	if (looked == NOT_KNOWN)
+		return LOCATED_UNKNOWN;
+	if (looked == NOT_MET || f.deleted)
+		return LOCATED_NOTHING;
+	*ret = f.value;
+	return LOCATED_ROW;
+}
+
+/* ---- begin and end ---- */
+
+struct locator *locator_new(const struct locator_options *options)
+{
+	struct rng rng;
+	pthread_rwlockattr_t writers_first;
+	struct locator *l = aligned_alloc(64, sizeof *l);
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof *l);
+	l->options = *options;
+	l->page[0] = calloc(1, sizeof **l->page);
+	if (!l->page[0]) {
+		free(l);
+		return NULL;
+	}
+	l->page_count = 1;
+	l->page_last = 1;
+	rng_init_system(&rng);
+	l->seed = rng_u64(&rng); /* whoever chooses the names cannot choose where they fall */
+	pthread_rwlockattr_init(&writers_first);
+	pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	for (int i = 0; i < GATES; i++)
+		pthread_rwlock_init(&l->gate[i].lock, &writers_first);
+	pthread_rwlockattr_destroy(&writers_first);
+	pthread_mutex_init(&l->write_lock, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (!locator_start(l)) {
+		locator_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void locator_free(struct locator *l)
+{
+	if (!l)
+		return;
+	locator_stop(l);
+	for (size_t i = 0; i < l->page_count; i++)
+		free(l->page[i]);
+	for (int i = 0; i < GATES; i++)
+		pthread_rwlock_destroy(&l->gate[i].lock);
+	pthread_mutex_destroy(&l->write_lock);
+	pthread_mutex_destroy(&l->lock);
+	pthread_cond_destroy(&l->wake);
+	free(l);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of the locator. */
+#ifndef ENGINE_ROCKS_LOCATOR_INT_H
+#define ENGINE_ROCKS_LOCATOR_INT_H
+
+#include "engine/rocks/locator.h"
+#include "engine/rocks/table.h"
+
+enum {
+	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not the books, which are read once, at the start */
+	LEVELS = 7,
+	GATES = 16,
+	NOTE_BITS = 1 << 20, /* a file of the journal holds some ten thousand keys */
+	PAGES_MAX = 4,	     /* more flushes than that without a pause: no set until there is one */
+	ASKED_OFTEN = 256,   /* reads of a table that was there before us, until it is indexed: about what that costs */
+};
+
+/* What was written between two flushes: a filter of two bits a key. */
+struct page {
+	atomic_uint_fast64_t word[NOTE_BITS / 64];
+};
+
+/* The rows of one table: u16 of the key's hash, u16 block; 0 is free. Linear probing. */
+struct table_index {
+	uint64_t number;
+	bool refused; /* cannot be read without RocksDB: unknown for good */
+	int fd;
+	struct table_map map;
+	uint32_t *slot;
+	uint32_t slot_count;
+	size_t bytes, uses; /* uses: sets it is in */
+};
+
+struct placed_table {
+	uint64_t number;
+	struct slice smallest, largest; /* keys */
+	struct table_index *index;	/* NULL: none yet */
+	atomic_uint asked;		/* in vain */
+};
+
+struct level {
+	struct placed_table *table; /* level 0: in any order; others by key, none overlaps another */
+	size_t count;
+};
+
+struct table_set {
+	struct arena arena;
+	struct level level[LOCATED_FAMILIES][LEVELS];
+	struct placed_table **by_number; /* all of them */
+	size_t count;
+	uint64_t page;	  /* every page up to this one is in these tables */
+	uint64_t version; /* see locator_build.c */
+	struct table_set *next_disposed;
+};
+
+struct gate {
+	_Alignas(64) pthread_rwlock_t lock;
+};
+
+struct locator {
+	struct gate gate[GATES];
+	struct locator_options options;
+	uint64_t seed;
+
+	/* Changed under the write lock, with all gates closed. */
+	struct table_set *set;	      /* NULL: nothing is known */
+	atomic_bool ready;	      /* there is one */
+	struct page *page[PAGES_MAX]; /* the newest, which is written to, last */
+	size_t page_count;
+	uint64_t page_last; /* number of the newest */
+
+	pthread_mutex_t write_lock;
+	atomic_uint_fast64_t flushed, flushed_ns;
+	atomic_uint_fast64_t flushes; /* begun */
+
+	/* The thread's. */
+	pthread_t thread;
+	bool runs;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	/* Under the lock. */
+	bool stop, look;
+	struct table_set *disposed; /* to be freed */
+	uint64_t first_own;	    /* tables from this number on were written by this process */
+	size_t index_bytes, index_count;
+};
+
+/* locator.c */
+/* Makes the set that of the readers. False: it was too old already. Takes it over either way. */
+bool locator_set_install(struct locator *, struct table_set *);
+
+static inline uint32_t index_slot(const struct table_index *t, uint64_t hash)
+{
+	return (uint32_t)(((hash >> 32) * t->slot_count) >> 32);
+}
+static inline uint32_t index_mark(uint64_t hash)
+{
+	uint32_t mark = hash & 0xffff;
+	return (mark ? mark : 1) << 16;
+}
+uint64_t locator_hash(const struct locator *, struct slice full_key, uint64_t *ret_partition_hash);
+
+/* locator_build.c */
+bool locator_start(struct locator *);
+void locator_stop(struct locator *); /* frees the sets, too */
+/* No reader has it any more; NULL is fine. The thread frees it. */
+void locator_set_dispose(struct locator *, struct table_set *);
+
+#endif

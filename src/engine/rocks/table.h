@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads a table file of RocksDB's without RocksDB: where its blocks are, and the rows of one block. Only what this
+ * engine has RocksDB write (block-based tables of format 5, not compressed, CRC-32C); anything else is refused, and
+ * whoever asked goes through RocksDB. Every block is verified before it is looked at.
+ *
+ *   file     data blocks one after the other, other blocks, footer
+ *   block    entries, (a hash of the keys,) places where a key stands in full (u32 each), their number (u32)
+ *   behind   u8 kind of compression, u32 checksum of block and kind
+ *   entry    bytes shared with the key before, bytes not shared, (bytes of the value,) key, value; lengths as varints
+ *   key      the row's key, then u64: sequence << 8 | kind of entry */
+#ifndef ENGINE_ROCKS_TABLE_H
+#define ENGINE_ROCKS_TABLE_H
+
+#include "engine/rocks/rocks_int.h"
+
+enum { TABLE_TRAILER_BYTES = 5, TABLE_ENTRY_TAIL_BYTES = 8, TABLE_RANGES_MAX = 16 };
+
+struct table_range {
+	struct slice from, until;
+};
+
+/* What is known of a table. */
+struct table_map {
+	uint64_t row_count;
+	uint32_t block_count;
+	uint32_t *block_at;			    /* and where the last one ends */
+	struct table_range range[TABLE_RANGES_MAX]; /* deleted as a whole: rows below or in this table may be gone */
+	size_t range_count;
+};
+
+struct table_row {
+	struct slice key, value;
+	uint64_t sequence;
+	bool deleted;
+};
+
+/* Goes through the entries of a block. */
+struct table_cursor {
+	const unsigned char *at, *end;
+	size_t key_len;
+	struct slice value;
+	char key[FULL_KEY_BYTES + TABLE_ENTRY_TAIL_BYTES];
+};
+
+/* ERR_CORRUPT: not a table as we have them written, or damaged. */
+enum err table_map_read(int fd, struct table_map *ret) MUST_CHECK;
+void table_map_free(struct table_map *);
+
+static inline uint32_t table_block_bytes(const struct table_map *m, uint32_t block)
+{
+	return m->block_at[block + 1] - m->block_at[block];
+}
+/* Reads table_block_bytes() and verifies them. */
+enum err table_block_read(int fd, const struct table_map *, uint32_t block, char *dst) MUST_CHECK;
+
+/* False: damaged. */
+bool table_block_begin(struct table_cursor *, struct slice block);
+/* False at the end, or where the block is damaged. */
+bool table_block_next(struct table_cursor *, struct table_row *ret);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A table file of RocksDB's read without RocksDB: all rows are there, and a file with any byte changed, or cut off
+ * anywhere, is refused or read right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "engine/rocks/table.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS = 300, VALUE_BYTES = 60, TABLE_MAX_BYTES = 256 * 1024 };
+
+static char dir[64];
+static char table[TABLE_MAX_BYTES];
+static size_t table_bytes;
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	return remove(path);
+}
+
+static void row_make(int i, char key[16], char value[VALUE_BYTES])
+{
+	snprintf(key, 16, "key%05d", i);
+	memset(value, 'a' + i % 26, VALUE_BYTES);
+}
+
+static void fill(struct engine *e)
+{
+	struct engine_group *g;
+	char key[16], value[VALUE_BYTES];
+	assert_int_equal(e->ops->group_begin(e, &g), ERR_OK);
+	for (int i = 0; i < ROWS; i++) {
+		row_make(i, key, value);
+		struct write w = { .kind = WRITE_PUT, .key = slice_str(key), .value = slice_make(value, VALUE_BYTES) };
+		assert_int_equal(e->ops->group_accept(g, SLICE("p"), &w, 1), ERR_OK);
+	}
+	assert_int_equal(e->ops->group_commit(g), OUTCOME_DONE);
+}
+
+/* The largest file is that of the rows. */
+static void take_table(void)
+{
+	char pattern[96];
+	glob_t found;
+	snprintf(pattern, sizeof pattern, "%s/db/*.sst", dir);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct stat st;
+		int fd = open(found.gl_pathv[i], O_RDONLY);
+		assert_true(fd >= 0 && fstat(fd, &st) == 0 && st.st_size <= TABLE_MAX_BYTES);
+		if ((size_t)st.st_size > table_bytes) {
+			table_bytes = (size_t)st.st_size;
+			assert_int_equal(pread(fd, table, table_bytes, 0), st.st_size);
+		}
+		close(fd);
+	}
+	globfree(&found);
+}
+
+static int setup(void **state)
+{
+	struct buf message;
+	struct engine *e;
+	buf_init(&message, 4096);
+	snprintf(dir, sizeof dir, "/tmp/zaffre-table-XXXXXX");
+	if (!mkdtemp(dir) ||
+	    engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &e, &message) != ERR_OK)
+		return -1;
+	fill(e);
+	e->ops->close(e);
+	buf_fini(&message);
+	take_table();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int copy_table(void)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, table, table_bytes, 0), (ssize_t)table_bytes);
+	return fd;
+}
+
+/* ERR_OK: all rows were there and right. Anything that is read is right. */
+static enum err read_rows(int fd)
+{
+	static char block[TABLE_MAX_BYTES];
+	struct table_map m;
+	struct table_cursor c;
+	struct table_row row;
+	int rows = 0;
+	TRY(table_map_read(fd, &m));
+	assert_int_equal(m.row_count, ROWS);
+	assert_true(m.block_count > 1);
+	enum err err = ERR_OK;
+	for (uint32_t i = 0; i < m.block_count && err == ERR_OK; i++) {
+		assert_true(table_block_bytes(&m, i) <= sizeof block);
+		err = table_block_read(fd, &m, i, block);
+		if (err != ERR_OK)
+			break;
+		assert_true(table_block_begin(&c, slice_make(block, table_block_bytes(&m, i) - TABLE_TRAILER_BYTES)));
+		while (c.at < c.end) {
+			char key[16], value[VALUE_BYTES];
+			row_make(rows++, key, value);
+			assert_true(table_block_next(&c, &row));
+			assert_true(slice_eq(slice_from(row.key, 2), slice_str(key)));
+			assert_true(slice_eq(row.value, slice_make(value, VALUE_BYTES)));
+			assert_false(row.deleted);
+		}
+	}
+	if (err == ERR_OK)
+		assert_int_equal(rows, ROWS);
+	table_map_free(&m);
+	return err;
+}
+
+static void test_all_rows(void **state)
+{
+	int fd = copy_table();
+	assert_int_equal(read_rows(fd), ERR_OK);
+	close(fd);
+}
+
+static void test_any_byte_changed(void **state)
+{
+	int fd = copy_table(), refused = 0;
+	for (size_t at = 0; at < table_bytes; at++) {
+		for (int bit = 0; bit < 8; bit += 7) {
+			char byte = (char)(table[at] ^ 1 << bit);
+			assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+			refused += read_rows(fd) != ERR_OK;
+			assert_int_equal(pwrite(fd, table + at, 1, (off_t)at), 1);
+		}
+	}
+	/* All but the filter of keys, which is not looked at, and bytes of the footer that mean nothing. */
+	assert_true(refused > (int)table_bytes);
+	close(fd);
+}
+
+static void test_cut_off(void **state)
+{
+	int fd = copy_table();
+	for (size_t bytes = table_bytes; bytes-- > 0;) {
+		assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+		assert_int_not_equal(read_rows(fd), ERR_OK);
+	}
+	close(fd);
+}
+
+/* Blocks whose checksum is right and that are wrong all the same. */
+static void test_blocks_that_are_none(void **state)
+{
+	const struct slice block[] = {
+		SLICE(""),	     SLICE("\0\0\0"),
+		SLICE("\1\0\0\0"),   SLICE("\xff\xff\xff\x7f"),
+		SLICE("\0\0\0\x80"), SLICE("\xff\xff\0\0\0\x80"),
+		SLICE("x\0\0\0\0"),
+	};
+	struct table_cursor c;
+	struct table_row row;
+	for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+		if (table_block_begin(&c, block[i]))
+			assert_false(table_block_next(&c, &row));
+	const struct slice entry[] = {
+		SLICE("\1\x09\0"
+		      "k\1\0\0\0\0\0\0\0"
+		      "\0\0\0\0"), /* shares more than there was */
+		SLICE("\0\x7f\0"
+		      "k\1\0\0\0\0\0\0\0"
+		      "\0\0\0\0"), /* a key beyond the end */
+		SLICE("\0\x09\x7f"
+		      "k\1\0\0\0\0\0\0\0"
+		      "\0\0\0\0"), /* a value beyond it */
+		SLICE("\0\x07\0"
+		      "\1\0\0\0\0\0\0"
+		      "\0\0\0\0"), /* a key that is too short */
+		SLICE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+		      "\0\0\0\0"), /* an endless number */
+		SLICE("\0\x09\0"
+		      "k\x22\0\0\0\0\0\0\0"
+		      "\0\0\0\0"), /* a kind nobody writes */
+	};
+	for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+		assert_true(table_block_begin(&c, entry[i]));
+		assert_false(table_block_next(&c, &row));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_rows),
+		cmocka_unit_test(test_any_byte_changed),
+		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_blocks_that_are_none),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
