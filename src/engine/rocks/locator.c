@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_ON_STACK_BYTES = 8 * 1024 };
+enum {
+	BLOCK_ON_STACK_BYTES = 8 * 1024,
+	CANDIDATES_MAX = 16, /* level 0 has six at most when nothing is behind */
+};
 
 /* ---- the gate ---- */
 
@@ -254,26 +257,47 @@ static size_t level_seek(const struct level *v, struct slice key)
 	return low;
 }
 
-/* Level 0 is in no order, and any of its tables may have the key. Further down it is one, or two that meet at it. */
-static enum looked look_into_level(struct finding *f, const struct level *v, bool ordered, bool *ret_wanted)
+/* The tables that may have the key, from the newest level to the oldest. */
+struct candidates {
+	struct {
+		struct placed_table *table;
+		int level;
+	} at[CANDIDATES_MAX];
+	size_t count;
+};
+
+/* Level 0 is in no order, and any of its tables may have the key; further down it is one, or two that meet at it. What
+ * is asked first of each is on its way from memory while the next is looked for. False: too many. */
+static bool collect(const struct finding *f, const struct level *level, struct candidates *c)
 {
-	for (size_t i = ordered ? level_seek(v, f->key) : 0; i < v->count; i++) {
-		struct placed_table *t = &v->table[i];
-		if (ordered && slice_cmp(t->smallest, f->key) > 0)
+	for (int v = 0; v < LEVELS; v++) {
+		for (size_t i = v ? level_seek(&level[v], f->key) : 0; i < level[v].count; i++) {
+			struct placed_table *t = &level[v].table[i];
+			if (v && slice_cmp(t->smallest, f->key) > 0)
+				break;
+			if (!covers(t, f->key))
+				continue;
+			if (c->count == CANDIDATES_MAX)
+				return false;
+			c->at[c->count].table = t;
+			c->at[c->count++].level = v;
+			if (t->index && t->index->slot)
+				__builtin_prefetch(&t->index->slot[index_slot(t->index, f->hash)]);
+		}
+	}
+	return true;
+}
+
+/* A row that is found hides those in levels below. */
+static enum looked look_into_tables(struct finding *f, const struct candidates *c, bool *ret_wanted)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (f->found && c->at[i].level != c->at[i - 1].level)
 			break;
-		if (covers(t, f->key) && look_into_table(f, t, ret_wanted) == NOT_KNOWN)
+		if (look_into_table(f, c->at[i].table, ret_wanted) == NOT_KNOWN)
 			return NOT_KNOWN;
 	}
 	return f->found ? MET : NOT_MET;
-}
-
-/* From the newest level to the oldest; a row that is found hides those below. */
-static enum looked look_into_levels(struct finding *f, const struct level *level, bool *ret_wanted)
-{
-	enum looked looked = NOT_MET;
-	for (int i = 0; i < LEVELS && looked == NOT_MET; i++)
-		looked = look_into_level(f, &level[i], i > 0, ret_wanted);
-	return looked;
 }
 
 static enum looked look(struct locator *l, enum family family, struct finding *f, bool *ret_wanted)
@@ -285,7 +309,8 @@ static enum looked look(struct locator *l, enum family family, struct finding *f
 	for (size_t i = 0; i < l->page_count; i++)
 		if (page_may_have(l->page[i], f->hash) || page_may_have(l->page[i], partition))
 			return NOT_KNOWN;
-	return look_into_levels(f, l->set->level[family], ret_wanted);
+	struct candidates c = { .count = 0 };
+	return collect(f, l->set->level[family], &c) ? look_into_tables(f, &c, ret_wanted) : NOT_KNOWN;
 }
 
 enum located locator_find(struct locator *l, enum family family, struct slice full_key, struct arena *arena,
