@@ -15,6 +15,8 @@ enum {
 	ASKED_OFTEN = 256,   /* reads of a table that was there before us, until it is indexed: about what that costs */
 };
 
+#define INDEX_BYTES_MAX (96u * 1024 * 1024) /* 16 million rows */
+
 /* What was written between two flushes: a filter of two bits a key. */
 struct page {
 	atomic_uint_fast64_t word[NOTE_BITS / 64];
@@ -49,7 +51,7 @@ struct table_set {
 	struct placed_table **by_number; /* all of them */
 	size_t count;
 	uint64_t page;	  /* every page up to this one is in these tables */
-	uint64_t version; /* see locator_build.c */
+	uint64_t version; /* see locator_tables_version */
 	struct table_set *next_disposed;
 };
 
@@ -100,10 +102,21 @@ static inline uint32_t index_mark(uint64_t hash)
 }
 uint64_t locator_hash(const struct locator *, struct slice full_key, uint64_t *ret_partition_hash);
 
-/* locator_build.c */
+/* locator_index.c */
+/* ERR_NOT_FOUND: RocksDB has removed the table. One that cannot be read without RocksDB is marked as refused. */
+enum err locator_index_make(struct locator *, uint64_t number, struct table_index **ret) MUST_CHECK;
+void locator_index_free(struct locator *, struct table_index *);
+
+/* locator_set.c; all but locator_set_dispose are the thread's */
+/* No reader has it any more; NULL is fine. */
+void locator_set_dispose(struct locator *, struct table_set *);
+void locator_free_disposed(struct locator *);
+const struct table_set *locator_current(struct locator *); /* only the thread frees sets: it stays */
+uint64_t locator_tables_version(const struct locator *);   /* changes whenever the tables do */
+uint64_t locator_table_number(const char *file_name);
+
+/* locator_thread.c */
 bool locator_start(struct locator *);
 void locator_stop(struct locator *); /* frees the sets, too */
-/* No reader has it any more; NULL is fine. The thread frees it. */
-void locator_set_dispose(struct locator *, struct table_set *);
 
 #endif
