@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads a table file of RocksDB's without RocksDB: where its blocks are, and the rows of one block. Only what this
- * engine has RocksDB write (block-based tables of format 5, not compressed, CRC-32C); anything else is refused, and
+ * engine has RocksDB write (block-based tables of format 5, not compressed, XXH3); anything else is refused, and
  * whoever asked goes through RocksDB. Every block is verified before it is looked at.
  *
  *   file     data blocks one after the other, other blocks, footer
  *   block    entries, (a hash of the keys,) places where a key stands in full (u32 each), their number (u32)
- *   behind   u8 kind of compression, u32 checksum of block and kind
+ *   behind   u8 kind of compression (0: none), u32 of the XXH3 of the block
  *   entry    bytes shared with the key before, bytes not shared, (bytes of the value,) key, value; lengths as varints
  *   key      the row's key, then u64: sequence << 8 | kind of entry */
 #ifndef ENGINE_ROCKS_TABLE_H
