@@ -11,13 +11,23 @@ uint64_t hash_bytes(uint64_t seed, struct slice s)
 {
 	const char *p = s.ptr;
 	size_t n = s.len;
-	uint64_t h = seed, a = 0;
-	for (; n >= 8; p += 8, n -= 8) {
+	uint64_t h = seed, a, b;
+	for (; n > 16; p += 16, n -= 16) {
 		memcpy(&a, p, 8);
-		h = mix(h, a);
+		memcpy(&b, p + 8, 8);
+		h = mix(h ^ a, b);
 	}
-	a = 0;
-	if (n)
-		memcpy(&a, p, n);
-	return mix(h ^ s.len, a);
+	/* What is left in two words, which overlap if it is short. */
+	a = b = 0;
+	if (n >= 8) {
+		memcpy(&a, p, 8);
+		memcpy(&b, p + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(&a, p, 4);
+		memcpy(&b, p + n - 4, 4);
+	} else if (n) {
+		a = (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 |
+		    (unsigned char)p[n - 1];
+	}
+	return mix(mix(h ^ a, b), s.len);
 }
