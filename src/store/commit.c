@@ -49,8 +49,7 @@ static void flux_begin(struct store *s, const struct run *r)
 		const struct member *m = &r->members[k];
 		for (size_t i = 0; i < m->count; i++)
 			if (write_has_key(&m->writes[i]))
-				cache_flux_begin(s->cache, cache_hash(m->job->partition, m->writes[i].key),
-						 m->job->partition, m->writes[i].key);
+				cache_flux_begin(s->cache, m->writes[i].hash, m->job->partition, m->writes[i].key);
 	}
 }
 
@@ -65,8 +64,7 @@ static void flux_end(struct store *s, const struct run *r, bool committed)
 			if (!write_has_key(w))
 				continue;
 			struct slice value = w->kind == WRITE_PUT ? record_payload(w->value) : SLICE_NONE;
-			cache_flux_end(s->cache, cache_hash(m->job->partition, w->key), m->job->partition, w->key,
-				       value, committed);
+			cache_flux_end(s->cache, w->hash, m->job->partition, w->key, value, committed);
 		}
 	}
 }

@@ -112,13 +112,18 @@ static void written_clear(struct run *r)
 	r->written_count = 0;
 }
 
-static void note_written(struct store *s, struct run *r, const struct member *m)
+static void note_written(struct store *s, struct run *r, struct member *m)
 {
-	if (!s->cache || store_mutant(s) == MUTANT_STALE_OVERLAY)
+	if (!s->cache)
 		return;
-	for (size_t i = 0; i < m->count; i++)
-		if (write_has_key(&m->writes[i]))
-			written_add(r, cache_hash(m->job->partition, m->writes[i].key));
+	for (size_t i = 0; i < m->count; i++) {
+		struct write *w = &m->writes[i];
+		if (!write_has_key(w))
+			continue;
+		w->hash = cache_hash(m->job->partition, w->key);
+		if (store_mutant(s) != MUTANT_STALE_OVERLAY)
+			written_add(r, w->hash);
+	}
 }
 
 static size_t apply_member(struct store *s, struct run *r, struct member *m, uint64_t ticks)

@@ -72,6 +72,7 @@ struct write {
 	struct slice key;	  /* PUT, DEL */
 	struct slice value;	  /* PUT */
 	struct extent_ref extent; /* PUBLISH, RETIRE */
+	uint64_t hash;		  /* the store's own (cache.h); engines need not look at it */
 };
 
 enum outcome { OUTCOME_DONE, OUTCOME_CONFLICT, OUTCOME_UNKNOWN, OUTCOME_FAILED, OUTCOME_NO_SPACE };
