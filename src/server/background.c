@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
  * short however many containers and queues there are; one container that has much to give back is tended for a while.
- * Nothing found: a second of rest. Dead extents are not its business: the store has a thread of its own for them, and
+ * Nothing found in the whole store: a second of rest; in these few: a rest in proportion, so that going through a store
+ * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own for them, and
  * the engine allows one alone. */
 #include "server/background.h"
 
@@ -20,6 +21,7 @@
 enum {
 	IDLE_MS = 1000,
 	BUSY_MS = 5,
+	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
 	PARTITIONS_A_ROUND = 128,
 	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
 	EXPIRE_EVERY_SECONDS = 3600
@@ -34,6 +36,7 @@ struct background {
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 	bool stop;
+	uint64_t rest_ns; /* before the next round */
 	bool complained;
 	bool expire_now;	    /* this pass over accounts and store also looks for what the clock ended */
 	uint64_t expire_last_ticks; /* when the last such pass began */
@@ -112,6 +115,7 @@ static enum err partition_tend(struct background *b, struct slice partition, str
 	return ERR_OK;
 }
 
+/* True if one of them has more to give back. */
 static bool partitions_tend(struct background *b, bool *failed)
 {
 	struct arena arena;
@@ -137,7 +141,7 @@ static bool partitions_tend(struct background *b, bool *failed)
 	if (count == PARTITIONS_A_ROUND)
 		key_after(&b->next_partition, found[count - 1]);
 	arena_fini(&arena);
-	return more || count == PARTITIONS_A_ROUND;
+	return more;
 }
 
 static void pass_begin(struct background *b, bool *failed)
@@ -152,10 +156,21 @@ static void pass_begin(struct background *b, bool *failed)
 			    resource_expire(b->store, b->accounts[i].name), failed);
 }
 
-/* True if another round would find work. */
-static bool round_run(struct background *b)
+static uint64_t rest_after(const struct background *b, bool more, uint64_t took_ns)
+{
+	uint64_t idle_ns = IDLE_MS * UINT64_C(1000000), busy_ns = BUSY_MS * UINT64_C(1000000),
+		 look_ns = took_ns * REST_PER_LOOK;
+	if (more)
+		return busy_ns;
+	if (b->next_partition.len == 0) /* that was all of them */
+		return idle_ns;
+	return look_ns < busy_ns ? busy_ns : look_ns < idle_ns ? look_ns : idle_ns;
+}
+
+static void round_run(struct background *b)
 {
 	bool more = false, failed = false;
+	uint64_t began_ns = base_monotonic_ns();
 	if (b->next_partition.len == 0)
 		pass_begin(b, &failed);
 	for (size_t i = 0; i < b->account_count; i++) {
@@ -167,24 +182,24 @@ static bool round_run(struct background *b)
 	more = partitions_tend(b, &failed) || more;
 	if (!failed)
 		b->complained = false;
-	return !failed && more;
+	b->rest_ns = failed ? IDLE_MS * UINT64_C(1000000) : rest_after(b, more, base_monotonic_ns() - began_ns);
 }
 
 static void *background_run(void *arg)
 {
 	struct background *b = arg;
-	bool more = false;
+	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {
 		struct timespec until;
 		clock_gettime(CLOCK_MONOTONIC, &until);
-		uint64_t ns = (uint64_t)until.tv_nsec + (more ? BUSY_MS : IDLE_MS) * UINT64_C(1000000);
+		uint64_t ns = (uint64_t)until.tv_nsec + b->rest_ns;
 		until.tv_sec += (time_t)(ns / 1000000000);
 		until.tv_nsec = (long)(ns % 1000000000);
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
 		pthread_mutex_unlock(&b->mutex);
-		more = round_run(b);
+		round_run(b);
 		pthread_mutex_lock(&b->mutex);
 	}
 	pthread_mutex_unlock(&b->mutex);
