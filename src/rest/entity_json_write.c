@@ -54,46 +54,82 @@ static char *put_escape(char *p, unsigned char c)
 	}
 }
 
-/* The first byte at or behind i that must be escaped. Eight at a time: a byte below 0x20, or equal to one of the two,
- * makes its high bit in one of three tests. */
-static size_t find_escape(const char *s, size_t i, size_t len)
+/* Bytes side by side, in what the processor has for that. */
+typedef unsigned char block __attribute__((vector_size(16)));
+enum { BLOCK_BYTES = sizeof(block) };
+#define BLANKS UINT64_C(0x2020202020202020)
+
+static inline bool block_needs_escape(block v)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
-	while (len - i >= 8) {
-		uint64_t v;
-		memcpy(&v, s + i, 8);
-		uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
-		uint64_t hit = (v - ones * 0x20) & ~v;
-		hit |= (quote - ones) & ~quote;
-		hit |= (slash - ones) & ~slash;
-		if (hit & highs)
-			break;
-		i += 8;
-	}
-	while (i < len && !needs_escape((unsigned char)s[i]))
-		i++;
+	block hit = (block)(v < 0x20) | (block)(v == '"') | (block)(v == '\\');
+	uint64_t half[2];
+	memcpy(half, &hit, sizeof half);
+	return (half[0] | half[1]) != 0;
+}
+
+static inline bool put_block(char *p, const char *s)
+{
+	block v;
+	memcpy(&v, s, sizeof v);
+	memcpy(p, &v, sizeof v);
+	return !block_needs_escape(v);
+}
+
+/* `half` bytes and up to twice as many: both ends, which may overlap. */
+static inline bool put_ends(char *p, const char *s, size_t len, size_t half)
+{
+	uint64_t ends[2] = { BLANKS, BLANKS };
+	block v;
+	memcpy(&ends[0], s, half);
+	memcpy(&ends[1], s + len - half, half);
+	memcpy(p, &ends[0], half);
+	memcpy(p + len - half, &ends[1], half);
+	memcpy(&v, ends, sizeof v);
+	return !block_needs_escape(v);
+}
+
+static size_t put_bytes(char *p, struct slice s)
+{
+	size_t i = 0;
+	for (; i < s.len && !needs_escape((unsigned char)s.ptr[i]); i++)
+		p[i] = s.ptr[i];
 	return i;
+}
+
+/* Copies up to the first byte that must be escaped and returns how many those were. Copying and looking are one pass
+ * over whole blocks; the last one overlaps the one before. p has room for all of s and nothing more. */
+static size_t put_plain(char *p, struct slice s)
+{
+	size_t i = 0;
+	if (s.len < BLOCK_BYTES) {
+		bool plain = s.len >= 8 ? put_ends(p, s.ptr, s.len, 8) : s.len >= 4 && put_ends(p, s.ptr, s.len, 4);
+		return plain ? s.len : put_bytes(p, s);
+	}
+	while (i + BLOCK_BYTES < s.len && put_block(p + i, s.ptr + i))
+		i += BLOCK_BYTES;
+	if (i + BLOCK_BYTES >= s.len && put_block(p + s.len - BLOCK_BYTES, s.ptr + s.len - BLOCK_BYTES))
+		return s.len;
+	return i + put_bytes(p + i, slice_from(s, i));
 }
 
 void json_text_write(struct buf *b, struct slice s)
 {
-	size_t at = 0;
 	char *p = buf_reserve(b, s.len + 2);
 	if (!p)
 		return;
 	*p++ = '"';
 	for (;;) {
-		size_t stop = find_escape(s.ptr, at, s.len);
-		p = put(p, slice_make(s.ptr + at, stop - at));
-		at = stop;
-		if (at == s.len)
+		size_t n = put_plain(p, s);
+		p += n;
+		if (n == s.len)
 			break;
 		/* Each escape may take 5 bytes more than was reserved for it. */
 		b->len = (size_t)(p - b->ptr);
-		p = buf_reserve(b, s.len - at + 8);
+		p = buf_reserve(b, s.len - n + 8);
 		if (!p)
 			return;
-		p = put_escape(p, (unsigned char)s.ptr[at++]);
+		p = put_escape(p, (unsigned char)s.ptr[n]);
+		s = slice_from(s, n + 1);
 	}
 	*p++ = '"';
 	b->len = (size_t)(p - b->ptr);
@@ -144,7 +180,7 @@ static char *put_guid(char *p, struct slice bytes)
 	return p + UUID_TEXT_BYTES;
 }
 
-/* Values of bounded length at p, where there is room; NULL: not such a value, nothing is written. */
+/* Values of bounded length at p, where there is room; NULL: not such a value, what is there is rubbish. */
 static char *put_short_value(char *p, const struct edm_value *v)
 {
 	char *end;
@@ -171,10 +207,10 @@ static char *put_short_value(char *p, const struct edm_value *v)
 		*p++ = '"';
 		return p;
 	case EDM_STRING:
-		if (find_escape(v->bytes.ptr, 0, v->bytes.len) != v->bytes.len)
-			return NULL;
 		*p++ = '"';
-		p = put(p, v->bytes);
+		if (put_plain(p, v->bytes) != v->bytes.len)
+			return NULL;
+		p += v->bytes.len;
 		*p++ = '"';
 		return p;
 	case EDM_BINARY:

@@ -162,6 +162,61 @@ static void test_strings_read_back(void **state)
 	buf_fini(&b);
 }
 
+/* How c stands in a JSON string, told plainly. */
+static void naive_put(struct buf *b, char c)
+{
+	static const char letters[] = "\"\"\\\\\nn\rr\tt";
+	const char *letter = letters;
+	while (*letter && *letter != c)
+		letter += 2;
+	if (*letter)
+		buf_printf(b, "\\%c", letter[1]);
+	else if ((unsigned char)c < 0x20)
+		buf_printf(b, "\\u%04x", (unsigned char)c);
+	else
+		buf_put_byte(b, (unsigned char)c);
+}
+
+/* Writes text that ends where its memory ends into room that is exactly enough while nothing is escaped: a sanitizer
+ * sees a step beyond either. */
+static void check_text(const char *text, size_t len)
+{
+	struct buf want;
+	struct buf b = { .ptr = malloc(len + 2), .cap = len + 2, .limit_bytes = 6 * len + 16 };
+	char *exact = malloc(len + 1);
+	memcpy(exact + 1, text, len);
+	buf_init(&want, 1 << 16);
+	buf_put_byte(&want, '"');
+	for (size_t i = 0; i < len; i++)
+		naive_put(&want, text[i]);
+	buf_put_byte(&want, '"');
+	json_text_write(&b, slice_make(exact + 1, len));
+	assert_true(buf_ok(&b) && slice_eq(buf_slice(&b), buf_slice(&want)));
+	free(exact);
+	buf_fini(&want);
+	buf_fini(&b);
+}
+
+/* Lengths around the blocks that are copied at once, with what is special or next to it at every place. */
+static void test_escapes_everywhere(void **state)
+{
+	static const char odd[] = "\x01\b\t\n\v\f\r\x1f !\"#[\\]\x7f\x80\x9f\xa2\xdc\xff";
+	char text[70];
+	for (size_t len = 0; len <= sizeof text; len++) {
+		memset(text, 'x', sizeof text);
+		check_text(text, len);
+		for (size_t at = 0; at < len; at++) {
+			for (size_t i = 0; i < sizeof odd; i++) {
+				text[at] = odd[i];
+				check_text(text, len);
+			}
+			text[at] = 'x';
+		}
+		memset(text, '"', sizeof text);
+		check_text(text, len);
+	}
+}
+
 static void test_etags(void **state)
 {
 	char etag[ENTITY_ETAG_MAX];
@@ -187,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_doubles_read_back),
 		cmocka_unit_test(test_strings_read_back),
+		cmocka_unit_test(test_escapes_everywhere),
 		cmocka_unit_test(test_etags),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
