@@ -10,22 +10,12 @@ void bytes_put_u8(struct buf *b, uint8_t v)
 	buf_put_byte(b, v);
 }
 
-/* The value whose first bytes in memory are those of v, lowest first; and back. */
-static uint64_t as_le(uint64_t v)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 static inline void put_le(struct buf *b, uint64_t v, size_t n)
 {
 	char *p = buf_reserve(b, n);
 	if (!p)
 		return;
-	v = as_le(v);
-	memcpy(p, &v, n);
+	bytes_store(p, v, n);
 	b->len += n;
 }
 
@@ -58,14 +48,13 @@ void bytes_put_str(struct buf *b, struct slice s)
 
 static inline uint64_t get_le(struct cursor *c, size_t n)
 {
-	uint64_t v = 0;
 	if (c->failed || cursor_left(c) < n) {
 		c->failed = true;
 		return 0;
 	}
-	memcpy(&v, c->at, n);
+	uint64_t v = bytes_load(c->at, n);
 	c->at += n;
-	return as_le(v);
+	return v;
 }
 
 uint8_t cursor_u8(struct cursor *c)

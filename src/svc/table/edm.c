@@ -2,6 +2,7 @@
  * Property values: bytes, sizes, order, and the text form of DateTime. See edm.h. */
 #include "svc/table/edm.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 
 #include <assert.h>
@@ -19,17 +20,44 @@ static size_t varint_write(unsigned char *dst, uint64_t v)
 	return n;
 }
 
-static inline uint64_t varint_read(struct property_cursor *c)
+/* What is taken off the front of a run, in registers; false: it ends before. */
+struct front {
+	const unsigned char *at;
+	const unsigned char *end;
+};
+
+static inline bool take_varint(struct front *f, uint64_t *ret)
 {
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
-		unsigned char b = *c->at++;
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
+	/* Most are lengths of names and small numbers. */
+	if (f->at < f->end && *f->at < 0x80) {
+		*ret = *f->at++;
+		return true;
 	}
-	c->failed = true;
-	return 0;
+	for (unsigned shift = 0; shift < 64 && f->at < f->end; shift += 7) {
+		unsigned char b = *f->at++;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool take_bytes(struct front *f, uint64_t len, struct slice *ret)
+{
+	if (len > (uint64_t)(f->end - f->at))
+		return false;
+	*ret = slice_make(f->at, (size_t)len);
+	f->at += len;
+	return true;
+}
+
+static inline bool take_string(struct front *f, struct slice *ret)
+{
+	uint64_t len;
+	return take_varint(f, &len) && take_bytes(f, len, ret);
 }
 
 static inline uint64_t zigzag(int64_t v)
@@ -40,21 +68,6 @@ static inline uint64_t zigzag(int64_t v)
 static inline int64_t unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
-static size_t u64_write(unsigned char *dst, uint64_t v)
-{
-	for (int i = 0; i < 8; i++)
-		dst[i] = (unsigned char)(v >> (8 * i));
-	return 8;
-}
-
-static inline uint64_t u64_read(const unsigned char *p)
-{
-	uint64_t v = 0;
-	for (int i = 0; i < 8; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
 }
 
 void property_encode(struct buf *b, struct slice name, const struct edm_value *v)
@@ -89,14 +102,16 @@ void property_encode(struct buf *b, struct slice name, const struct edm_value *v
 	case EDM_DOUBLE: {
 		uint64_t bits;
 		memcpy(&bits, &v->number, sizeof bits);
-		n += u64_write(p + n, bits);
+		bytes_store(p + n, bits, 8);
+		n += 8;
 		break;
 	}
 	case EDM_BOOLEAN:
 		p[n++] = v->boolean;
 		break;
 	case EDM_DATETIME:
-		n += u64_write(p + n, v->ticks);
+		bytes_store(p + n, v->ticks, 8);
+		n += 8;
 		break;
 	case EDM_NONE:
 	case EDM_TYPE_COUNT:
@@ -105,57 +120,55 @@ void property_encode(struct buf *b, struct slice name, const struct edm_value *v
 	b->len += n;
 }
 
-/* `len` bytes off the front; the caller sees failed instead of running past the end. */
-static inline struct slice take(struct property_cursor *c, uint64_t len)
+static inline bool take_value(struct front *f, struct edm_value *ret)
 {
-	if (len > (uint64_t)(c->end - c->at)) {
-		c->failed = true;
-		return slice_make("", 0);
+	struct slice s;
+	uint64_t v;
+	switch (ret->type) {
+	case EDM_STRING:
+	case EDM_BINARY:
+		return take_string(f, &ret->bytes);
+	case EDM_GUID:
+		return take_bytes(f, 16, &ret->bytes);
+	case EDM_INT32:
+	case EDM_INT64:
+		if (!take_varint(f, &v))
+			return false;
+		ret->integer = unzigzag(v);
+		return true;
+	case EDM_DOUBLE:
+	case EDM_DATETIME:
+		if (!take_bytes(f, 8, &s))
+			return false;
+		v = bytes_load(s.ptr, 8);
+		if (ret->type == EDM_DATETIME)
+			ret->ticks = v;
+		else
+			memcpy(&ret->number, &v, sizeof v);
+		return true;
+	case EDM_BOOLEAN:
+		if (!take_bytes(f, 1, &s))
+			return false;
+		ret->boolean = s.ptr[0];
+		return true;
+	default:
+		return false;
 	}
-	struct slice s = slice_make(c->at, (size_t)len);
-	c->at += len;
-	return s;
 }
 
 bool property_next(struct property_cursor *c, struct property *ret)
 {
-	if (c->at == c->end || c->failed)
+	struct front f = { c->at, c->end };
+	if (f.at == f.end || c->failed)
 		return false;
-	const unsigned char *start = c->at;
-	ret->value.type = (enum edm_type) * c->at++;
-	ret->name = take(c, varint_read(c));
-	switch (ret->value.type) {
-	case EDM_STRING:
-	case EDM_BINARY:
-		ret->value.bytes = take(c, varint_read(c));
-		break;
-	case EDM_GUID:
-		ret->value.bytes = take(c, 16);
-		break;
-	case EDM_INT32:
-	case EDM_INT64:
-		ret->value.integer = unzigzag(varint_read(c));
-		break;
-	case EDM_DOUBLE:
-	case EDM_DATETIME: {
-		struct slice s = take(c, 8);
-		uint64_t bits = s.len ? u64_read((const unsigned char *)s.ptr) : 0;
-		if (ret->value.type == EDM_DATETIME)
-			ret->value.ticks = bits;
-		else
-			memcpy(&ret->value.number, &bits, sizeof bits);
-		break;
-	}
-	case EDM_BOOLEAN: {
-		struct slice s = take(c, 1);
-		ret->value.boolean = s.len && s.ptr[0];
-		break;
-	}
-	default:
+	ret->value.type = (enum edm_type) * f.at++;
+	if (!take_string(&f, &ret->name) || !take_value(&f, &ret->value)) {
 		c->failed = true;
+		return false;
 	}
-	ret->encoded = slice_make(start, (size_t)(c->at - start));
-	return !c->failed;
+	ret->encoded = slice_make(c->at, (size_t)(f.at - c->at));
+	c->at = f.at;
+	return true;
 }
 
 static unsigned name_hash(struct slice name)

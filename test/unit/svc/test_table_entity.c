@@ -149,13 +149,17 @@ static void test_golden(void **state)
 	/* Cut anywhere but between two properties it is damage, not a shorter entity. */
 	size_t whole = 0;
 	for (size_t cut = 0; cut <= b.len; cut++) {
-		struct property_cursor c = property_cursor_make(slice_make(b.ptr, cut));
+		char *exact = malloc(cut + 1);
+		memcpy(exact + 1, b.ptr, cut);
+		struct property_cursor c = property_cursor_make(slice_make(exact + 1, cut));
 		struct property p;
 		size_t used = 0;
 		while (property_next(&c, &p))
 			used += p.encoded.len;
 		assert_true(c.failed == (used != cut));
+		assert_false(property_next(&c, &p));
 		whole += !c.failed;
+		free(exact);
 	}
 	assert_int_equal(whole, 9);
 	buf_fini(&b);
@@ -175,6 +179,19 @@ static void test_round_trip(void **state)
 		assert_true(property_next(&c, &p));
 		assert_true(p.value.integer == integers[i]);
 		assert_false(property_next(&c, &p));
+	}
+	/* Lengths around those that take one more byte, of the name and of the value. */
+	static const size_t lengths[] = { 1, 127, 128, 16383, 16384, 65536 };
+	static char text[65536];
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct slice s = slice_make(text, lengths[i]);
+		struct edm_value v = { .type = EDM_STRING, .bytes = s };
+		buf_clear(&b);
+		property_encode(&b, s, &v);
+		struct property_cursor c = property_cursor_make(buf_slice(&b));
+		assert_true(property_next(&c, &p));
+		assert_true(p.name.len == s.len && p.value.bytes.len == s.len && p.encoded.len == b.len);
+		assert_false(property_next(&c, &p) || c.failed);
 	}
 	struct rng r;
 	rng_init_seed(&r, 1);
