@@ -2,6 +2,7 @@
  * Record bytes to OData JSON. The inner loop of queries: room is reserved once per piece, then plain stores. */
 #include "rest/entity_json.h"
 
+#include "base/digits.h"
 #include "base/rng.h"
 #include "wire/base64.h"
 #include "wire/json.h"
@@ -137,17 +138,9 @@ void json_text_write(struct buf *b, struct slice s)
 
 static char *put_i64(char *p, int64_t v)
 {
-	char digits[20];
-	size_t n = 0;
-	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 	if (v < 0)
 		*p++ = '-';
-	do
-		digits[n++] = (char)('0' + u % 10);
-	while (u /= 10);
-	while (n)
-		*p++ = digits[--n];
-	return p;
+	return digits_put_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 /* Numbers with at most six decimals, which most are: k / 10^6 is rounded once, so if that gives v back, the decimal k *
@@ -162,11 +155,11 @@ static char *put_decimal(char *p, double v)
 	unsigned fraction = (unsigned)(u % 1000000);
 	if (v < 0)
 		*p++ = '-';
-	p = put_i64(p, (int64_t)(u / 1000000));
+	p = digits_put_u64(p, u / 1000000);
 	*p++ = '.';
-	for (unsigned i = 0, unit = 100000; i < 6; i++, unit /= 10)
-		p[i] = (char)('0' + fraction / unit % 10);
-	p += 6;
+	p = digits_put2(p, fraction / 10000);
+	p = digits_put2(p, fraction / 100 % 100);
+	p = digits_put2(p, fraction % 100);
 	while (p[-1] == '0' && p[-2] != '.')
 		p--;
 	return p;

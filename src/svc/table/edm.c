@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/digits.h"
 
 #include <assert.h>
 
@@ -304,17 +305,19 @@ static uint64_t days_from_date(unsigned year, unsigned month, unsigned day)
 	return days - 306;
 }
 
+/* The way back, after Neri and Schneider (Euclidean affine functions, 2022): multiplications where one divides. */
 static void date_from_days(uint64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
 {
-	unsigned z = (unsigned)days + 306;
-	unsigned era = z / 146097;
-	unsigned doe = z - era * 146097;
-	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	unsigned m = (5 * doy + 2) / 153;
-	*ret_day = doy - (153 * m + 2) / 5 + 1;
-	*ret_month = m < 10 ? m + 3 : m - 9;
-	*ret_year = era * 400 + yoe + (*ret_month <= 2);
+	unsigned z = 4 * ((unsigned)days + 306) + 3;
+	unsigned century = z / 146097;
+	/* 2939745 is 2^32 / 1461, 2141 is 2^16 / 30.6: years and months come out above the point. */
+	uint64_t years = UINT64_C(2939745) * (z % 146097 | 3);
+	unsigned day_of_year = (unsigned)years / 2939745 / 4;
+	unsigned months = 2141 * day_of_year + 197913;
+	bool next_year = day_of_year >= 306;
+	*ret_day = (months & 0xffff) / 2141 + 1;
+	*ret_month = (months >> 16) - (next_year ? 12 : 0);
+	*ret_year = 100 * century + (unsigned)(years >> 32) + next_year;
 }
 
 static bool digits(struct slice *s, size_t count, unsigned *ret)
@@ -406,16 +409,6 @@ bool edm_datetime_parse(struct slice s, uint64_t *ret)
 	return true;
 }
 
-static inline char *put2(char *p, unsigned v)
-{
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
-		"49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
-		"9899";
-	memcpy(p, pairs + 2 * v, 2);
-	return p + 2;
-}
-
 size_t edm_datetime_format(uint64_t ticks, char *dst)
 {
 	unsigned year, month, day;
@@ -426,24 +419,24 @@ size_t edm_datetime_format(uint64_t ticks, char *dst)
 	unsigned hour = seconds / 3600, minute = seconds % 3600 / 60;
 	date_from_days(days, &year, &month, &day);
 	char *p = dst;
-	p = put2(p, year / 100);
-	p = put2(p, year % 100);
+	p = digits_put2(p, year / 100);
+	p = digits_put2(p, year % 100);
 	*p++ = '-';
-	p = put2(p, month);
+	p = digits_put2(p, month);
 	*p++ = '-';
-	p = put2(p, day);
+	p = digits_put2(p, day);
 	*p++ = 'T';
-	p = put2(p, hour);
+	p = digits_put2(p, hour);
 	*p++ = ':';
-	p = put2(p, minute);
+	p = digits_put2(p, minute);
 	*p++ = ':';
-	p = put2(p, seconds % 60);
+	p = digits_put2(p, seconds % 60);
 	if (fraction) {
 		/* All seven digits by constant divisions, then the zeros at the end are taken back. */
 		*p++ = '.';
-		p = put2(p, fraction / 100000);
-		p = put2(p, fraction / 1000 % 100);
-		p = put2(p, fraction / 10 % 100);
+		p = digits_put2(p, fraction / 100000);
+		p = digits_put2(p, fraction / 1000 % 100);
+		p = digits_put2(p, fraction / 10 % 100);
 		*p++ = (char)('0' + fraction % 10);
 		while (p[-1] == '0')
 			p--;

@@ -16,6 +16,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct bench {
 	struct clock clock;
@@ -261,6 +262,27 @@ static void test_datetime(void **state)
 		assert_true(edm_datetime_parse(slice_make(text, len), &again));
 		assert_true(again == t);
 	}
+}
+
+/* Every day there is, counted on from the first. */
+static void test_calendar(void **state)
+{
+	static const unsigned lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	char text[EDM_DATETIME_TEXT_MAX], want[64];
+	uint64_t ticks = 0;
+	for (unsigned year = 1; year <= 9999; year++)
+		for (unsigned month = 1; month <= 12; month++) {
+			bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+			unsigned length = lengths[month - 1] + (month == 2 && leap);
+			snprintf(want, sizeof want, "%04u-%02u-00T00:00:00Z", year, month);
+			for (unsigned day = 1; day <= length; day++, ticks += 86400 * TICKS_PER_SECOND) {
+				want[8] = (char)('0' + day / 10);
+				want[9] = (char)('0' + day % 10);
+				assert_int_equal(edm_datetime_format(ticks, text), 20);
+				assert_memory_equal(text, want, 20);
+			}
+		}
+	assert_true(ticks == EDM_DATETIME_MAX + 1);
 }
 
 /* ---- Operations ---- */
@@ -636,6 +658,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_datetime),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_etag_never_repeats, setup, teardown),
