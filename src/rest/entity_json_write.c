@@ -10,9 +10,18 @@
 
 #include <math.h>
 
+/* Names are short: two words that may overlap cost less than the call. */
 static inline char *put(char *p, struct slice s)
 {
-	memcpy(p, s.ptr, s.len);
+	if (s.len >= 8 && s.len <= 16) {
+		memcpy(p, s.ptr, 8);
+		memcpy(p + s.len - 8, s.ptr + s.len - 8, 8);
+	} else if (s.len >= 4 && s.len < 8) {
+		memcpy(p, s.ptr, 4);
+		memcpy(p + s.len - 4, s.ptr + s.len - 4, 4);
+	} else {
+		memcpy(p, s.ptr, s.len);
+	}
 	return p + s.len;
 }
 #define PUT(p, literal) put((p), SLICE(literal))
@@ -165,65 +174,90 @@ static char *put_decimal(char *p, double v)
 	return p;
 }
 
-static char *put_guid(char *p, struct slice bytes)
+/* A string at p, where s.len + 2 + behind bytes are reserved; returns where it ended, with `behind` bytes reserved there.
+ * NULL: no memory. */
+static char *put_text(struct buf *b, char *p, struct slice s, size_t behind)
 {
-	struct uuid u;
-	memcpy(u.bytes, bytes.ptr, sizeof u.bytes);
-	uuid_format(&u, p);
-	return p + UUID_TEXT_BYTES;
+	*p = '"';
+	if (put_plain(p + 1, s) == s.len) {
+		p[s.len + 1] = '"';
+		return p + s.len + 2;
+	}
+	b->len = (size_t)(p - b->ptr);
+	json_text_write(b, s);
+	return room(b, behind);
 }
 
-/* Values of bounded length at p, where there is room; NULL: not such a value, what is there is rubbish. */
-static char *put_short_value(char *p, const struct edm_value *v)
+static char *put_double(struct buf *b, char *p, double v, size_t behind)
 {
-	char *end;
+	char *end = put_decimal(p, v);
+	if (end)
+		return end;
+	b->len = (size_t)(p - b->ptr);
+	json_put_double(b, v);
+	return room(b, behind);
+}
+
+static char *put_quoted_i64(char *p, int64_t v)
+{
+	*p++ = '"';
+	p = put_i64(p, v);
+	*p++ = '"';
+	return p;
+}
+
+static char *put_datetime(char *p, uint64_t ticks)
+{
+	*p++ = '"';
+	p += edm_datetime_format(ticks, p);
+	*p++ = '"';
+	return p;
+}
+
+static char *put_guid(char *p, struct slice bytes)
+{
+	*p++ = '"';
+	uuid_format((const struct uuid *)bytes.ptr, p);
+	p += UUID_TEXT_BYTES;
+	*p++ = '"';
+	return p;
+}
+
+static char *put_binary(char *p, struct slice bytes)
+{
+	*p++ = '"';
+	base64_encode_to(p, bytes);
+	p += BASE64_BYTES(bytes.len);
+	*p++ = '"';
+	return p;
+}
+
+/* Beside a member's name and value: quotes, an annotation, a value of bounded length, what follows. */
+enum { MEMBER_BYTES = 128 };
+
+/* At p, with room for it as write_member reserves it; returns where it ended, with room for a comma. */
+static char *put_value(struct buf *b, char *p, const struct edm_value *v)
+{
 	switch (v->type) {
+	case EDM_STRING:
+		return put_text(b, p, v->bytes, 1);
 	case EDM_INT32:
 		return put_i64(p, v->integer);
 	case EDM_BOOLEAN:
 		return v->boolean ? PUT(p, "true") : PUT(p, "false");
 	case EDM_DOUBLE:
-		return put_decimal(p, v->number);
+		return put_double(b, p, v->number, 1);
 	case EDM_INT64:
-		*p++ = '"';
-		p = put_i64(p, v->integer);
-		*p++ = '"';
-		return p;
+		return put_quoted_i64(p, v->integer);
 	case EDM_DATETIME:
-		*p++ = '"';
-		p += edm_datetime_format(v->ticks, p);
-		*p++ = '"';
-		return p;
+		return put_datetime(p, v->ticks);
 	case EDM_GUID:
-		*p++ = '"';
-		p = put_guid(p, v->bytes);
-		*p++ = '"';
-		return p;
-	case EDM_STRING:
-		*p++ = '"';
-		if (put_plain(p, v->bytes) != v->bytes.len)
-			return NULL;
-		p += v->bytes.len;
-		*p++ = '"';
-		return p;
+		return put_guid(p, v->bytes);
 	case EDM_BINARY:
-		*p++ = '"';
-		end = p + BASE64_BYTES(v->bytes.len);
-		base64_encode_to(p, v->bytes);
-		*end++ = '"';
-		return end;
+		return put_binary(p, v->bytes);
 	default:
 		return PUT(p, "null");
 	}
-}
-
-/* The rest: text with escapes, numbers that need a search for their shortest form. */
-static void write_long_value(struct buf *b, const struct edm_value *v)
-{
-	if (v->type == EDM_STRING)
-		json_text_write(b, v->bytes);
-	else if (v->type == EDM_DOUBLE)
-		json_put_double(b, v->number);
 }
 
 /* Types a reader could not guess from the value. */
@@ -238,44 +272,53 @@ static bool is_annotated(enum odata_level level, const struct edm_value *v)
 static void write_member(struct buf *b, enum odata_level level, struct slice name, const struct edm_value *v)
 {
 	bool has_bytes = v->type == EDM_STRING || v->type == EDM_BINARY;
-	char *p = room(b, 2 * name.len + 128 + (has_bytes ? 2 * v->bytes.len : 0));
+	char *p = room(b, 2 * name.len + MEMBER_BYTES + (has_bytes ? 2 * v->bytes.len : 0));
 	if (!p)
 		return;
 	/* Names are identifiers: nothing in them needs an escape. */
-	if (is_annotated(level, v)) {
-		*p++ = '"';
-		p = put(p, name);
-		p = PUT(p, "@odata.type\":\"");
-		p = put(p, edm_type_name(v->type));
-		p = PUT(p, "\",");
-	}
 	*p++ = '"';
 	p = put(p, name);
-	*p++ = '"';
-	*p++ = ':';
-	char *end = put_short_value(p, v);
-	if (!end) {
-		b->len = (size_t)(p - b->ptr);
-		write_long_value(b, v);
-		end = room(b, 1);
-		if (!end)
-			return;
+	if (is_annotated(level, v)) {
+		p = PUT(p, "@odata.type\":\"");
+		p = put(p, edm_type_name(v->type));
+		p = PUT(p, "\",\"");
+		p = put(p, name);
 	}
-	*end++ = ',';
-	b->len = (size_t)(end - b->ptr);
+	p = PUT(p, "\":");
+	p = put_value(b, p, v);
+	if (!p)
+		return;
+	*p++ = ',';
+	b->len = (size_t)(p - b->ptr);
+}
+
+/* The text of an entity's ticks, which its ETag and its Timestamp have in common. */
+struct stamp {
+	size_t len;
+	char text[EDM_DATETIME_TEXT_MAX];
+};
+
+static void stamp_init(struct stamp *s, uint64_t ticks)
+{
+	s->len = edm_datetime_format(ticks, s->text);
+}
+
+/* As it stands in an ETag, yyyy-MM-ddTHH%3Amm%3Ass... */
+static char *put_encoded(char *p, const struct stamp *s)
+{
+	p = put(p, slice_make(s->text, 13));
+	p = PUT(p, "%3A");
+	p = put(p, slice_make(s->text + 14, 2));
+	p = PUT(p, "%3A");
+	return put(p, slice_make(s->text + 17, s->len - 17));
 }
 
 size_t entity_etag_format(uint64_t ticks, char *dst)
 {
-	char text[EDM_DATETIME_TEXT_MAX];
-	size_t len = edm_datetime_format(ticks, text);
+	struct stamp s;
+	stamp_init(&s, ticks);
 	char *p = PUT(dst, "W/\"datetime'");
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == ':')
-			p = PUT(p, "%3A");
-		else
-			*p++ = text[i];
-	}
+	p = put_encoded(p, &s);
 	p = PUT(p, "'\"");
 	return (size_t)(p - dst);
 }
@@ -329,7 +372,8 @@ static void write_full_head(struct buf *b, const struct entity_writer *w, const 
 	BUF_PUT(b, "\",");
 }
 
-static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, const struct stamp *stamp,
+			bool metadata_url)
 {
 	if (metadata_url) {
 		BUF_PUT(b, "\"odata.metadata\":\"");
@@ -340,13 +384,12 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 	}
 	if (w->level == ODATA_FULL)
 		write_full_head(b, w, e);
-	char *p = buf_reserve(b, ENTITY_ETAG_MAX + 32), etag[ENTITY_ETAG_MAX];
+	char *p = room(b, MEMBER_BYTES);
 	if (!p)
 		return;
-	size_t len = entity_etag_format(e->ticks, etag);
-	p = PUT(p, "\"odata.etag\":\"W/\\\"");
-	p = put(p, slice_make(etag + 3, len - 4));
-	p = PUT(p, "\\\"\",");
+	p = PUT(p, "\"odata.etag\":\"W/\\\"datetime'");
+	p = put_encoded(p, stamp);
+	p = PUT(p, "'\\\"\",");
 	b->len = (size_t)(p - b->ptr);
 	if (w->level == ODATA_FULL) {
 		BUF_PUT(b, "\"odata.editLink\":\"");
@@ -355,15 +398,45 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 	}
 }
 
-static void write_timestamp(struct buf *b, enum odata_level level, uint64_t ticks)
+/* Readers know the type of Timestamp: only full metadata says it. */
+static char *put_timestamp(char *p, enum odata_level level, const struct stamp *stamp)
 {
-	struct edm_value v = { .type = EDM_DATETIME, .ticks = ticks };
-	/* Readers know the type of Timestamp: only full metadata says it. */
-	write_member(b, level == ODATA_FULL ? ODATA_FULL : ODATA_NONE, SLICE("Timestamp"), &v);
+	if (level == ODATA_FULL)
+		p = PUT(p, "\"Timestamp@odata.type\":\"Edm.DateTime\",");
+	p = PUT(p, "\"Timestamp\":\"");
+	p = put(p, slice_make(stamp->text, stamp->len));
+	return PUT(p, "\",");
+}
+
+static void write_timestamp(struct buf *b, enum odata_level level, const struct stamp *stamp)
+{
+	char *p = room(b, MEMBER_BYTES);
+	if (p)
+		b->len = (size_t)(put_timestamp(p, level, stamp) - b->ptr);
+}
+
+/* What every entity begins with. */
+static void write_keys(struct buf *b, enum odata_level level, const struct entity *e, const struct stamp *stamp)
+{
+	char *p = room(b, e->partition_key.len + e->row_key.len + 3 * MEMBER_BYTES);
+	if (!p)
+		return;
+	p = PUT(p, "\"PartitionKey\":");
+	p = put_text(b, p, e->partition_key, e->row_key.len + 2 * MEMBER_BYTES);
+	if (!p)
+		return;
+	p = PUT(p, ",\"RowKey\":");
+	p = put_text(b, p, e->row_key, MEMBER_BYTES);
+	if (!p)
+		return;
+	*p++ = ',';
+	p = put_timestamp(p, level, stamp);
+	b->len = (size_t)(p - b->ptr);
 }
 
 /* Properties that $select names and the entity lacks stand there as null. */
-static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e)
+static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e,
+			   const struct stamp *stamp)
 {
 	struct edm_value values[SELECT_MAX];
 	struct property_cursor c = property_cursor_make(e->properties);
@@ -378,7 +451,7 @@ static void write_selected(struct buf *b, const struct entity_writer *w, const s
 	for (size_t i = 0; i < w->select_count; i++) {
 		struct slice name = w->select[i];
 		if (slice_eq(name, SLICE("Timestamp"))) {
-			write_timestamp(b, w->level, e->ticks);
+			write_timestamp(b, w->level, stamp);
 			continue;
 		}
 		if (slice_eq(name, SLICE("PartitionKey")))
@@ -389,26 +462,29 @@ static void write_selected(struct buf *b, const struct entity_writer *w, const s
 	}
 }
 
+static void write_all(struct buf *b, const struct entity_writer *w, const struct entity *e, const struct stamp *stamp)
+{
+	struct property_cursor c = property_cursor_make(e->properties);
+	struct property p;
+	write_keys(b, w->level, e, stamp);
+	while (property_next(&c, &p))
+		write_member(b, w->level, p.name, &p.value);
+}
+
 void entity_json_write(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
 {
+	struct stamp stamp;
+	stamp_init(&stamp, e->ticks);
 	buf_put_byte(b, '{');
 	if (w->level != ODATA_NONE)
-		write_heads(b, w, e, metadata_url);
-	if (w->select_all) {
-		struct edm_value pk = { .type = EDM_STRING, .bytes = e->partition_key };
-		struct edm_value rk = { .type = EDM_STRING, .bytes = e->row_key };
-		struct property_cursor c = property_cursor_make(e->properties);
-		struct property p;
-		write_member(b, w->level, SLICE("PartitionKey"), &pk);
-		write_member(b, w->level, SLICE("RowKey"), &rk);
-		write_timestamp(b, w->level, e->ticks);
-		while (property_next(&c, &p))
-			write_member(b, w->level, p.name, &p.value);
-	} else {
-		write_selected(b, w, e);
-	}
-	/* Every member ended with a comma; an object without any has none to take back. */
+		write_heads(b, w, e, &stamp, metadata_url);
+	if (w->select_all)
+		write_all(b, w, e, &stamp);
+	else
+		write_selected(b, w, e, &stamp);
+	/* Every member ended with a comma, whose place the bracket takes; an object without any has none. */
 	if (buf_ok(b) && b->ptr[b->len - 1] == ',')
-		b->len--;
-	buf_put_byte(b, '}');
+		b->ptr[b->len - 1] = '}';
+	else
+		buf_put_byte(b, '}');
 }
