@@ -10,10 +10,13 @@
 
 #include <math.h>
 
-/* Names are short: two words that may overlap cost less than the call. */
+/* Most is short: two words that may overlap cost less than the call. */
 static inline char *put(char *p, struct slice s)
 {
-	if (s.len >= 8 && s.len <= 16) {
+	if (s.len > 16 && s.len <= 32) {
+		memcpy(p, s.ptr, 16);
+		memcpy(p + s.len - 16, s.ptr + s.len - 16, 16);
+	} else if (s.len >= 8 && s.len <= 16) {
 		memcpy(p, s.ptr, 8);
 		memcpy(p + s.len - 8, s.ptr + s.len - 8, 8);
 	} else if (s.len >= 4 && s.len < 8) {
