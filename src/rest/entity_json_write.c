@@ -301,11 +301,6 @@ struct stamp {
 	char text[EDM_DATETIME_TEXT_MAX];
 };
 
-static void stamp_init(struct stamp *s, uint64_t ticks)
-{
-	s->len = edm_datetime_format(ticks, s->text);
-}
-
 /* As it stands in an ETag, yyyy-MM-ddTHH%3Amm%3Ass... */
 static char *put_encoded(char *p, const struct stamp *s)
 {
@@ -319,7 +314,7 @@ static char *put_encoded(char *p, const struct stamp *s)
 size_t entity_etag_format(uint64_t ticks, char *dst)
 {
 	struct stamp s;
-	stamp_init(&s, ticks);
+	s.len = edm_datetime_format(ticks, s.text);
 	char *p = PUT(dst, "W/\"datetime'");
 	p = put_encoded(p, &s);
 	p = PUT(p, "'\"");
@@ -474,10 +469,10 @@ static void write_all(struct buf *b, const struct entity_writer *w, const struct
 		write_member(b, w->level, p.name, &p.value);
 }
 
-void entity_json_write(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+void entity_json_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool metadata_url)
 {
 	struct stamp stamp;
-	stamp_init(&stamp, e->ticks);
+	stamp.len = edm_datetime_format_near(&w->second, e->ticks, stamp.text);
 	buf_put_byte(b, '{');
 	if (w->level != ODATA_NONE)
 		write_heads(b, w, e, &stamp, metadata_url);

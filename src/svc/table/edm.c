@@ -409,16 +409,11 @@ bool edm_datetime_parse(struct slice s, uint64_t *ret)
 	return true;
 }
 
-size_t edm_datetime_format(uint64_t ticks, char *dst)
+/* yyyy-MM-ddTHH:mm:ss */
+static inline char *put_second(char *p, uint64_t second)
 {
-	unsigned year, month, day;
-	if (ticks > EDM_DATETIME_MAX)
-		ticks = EDM_DATETIME_MAX;
-	uint64_t days = ticks / (86400 * TICKS_PER_SECOND), rest = ticks % (86400 * TICKS_PER_SECOND);
-	unsigned seconds = (unsigned)(rest / TICKS_PER_SECOND), fraction = (unsigned)(rest % TICKS_PER_SECOND);
-	unsigned hour = seconds / 3600, minute = seconds % 3600 / 60;
-	date_from_days(days, &year, &month, &day);
-	char *p = dst;
+	unsigned year, month, day, rest = (unsigned)(second % 86400);
+	date_from_days(second / 86400, &year, &month, &day);
 	p = digits_put2(p, year / 100);
 	p = digits_put2(p, year % 100);
 	*p++ = '-';
@@ -426,11 +421,16 @@ size_t edm_datetime_format(uint64_t ticks, char *dst)
 	*p++ = '-';
 	p = digits_put2(p, day);
 	*p++ = 'T';
-	p = digits_put2(p, hour);
+	p = digits_put2(p, rest / 3600);
 	*p++ = ':';
-	p = digits_put2(p, minute);
+	p = digits_put2(p, rest % 3600 / 60);
 	*p++ = ':';
-	p = digits_put2(p, seconds % 60);
+	return digits_put2(p, rest % 60);
+}
+
+/* [.fffffff]Z */
+static inline char *put_fraction(char *p, unsigned fraction)
+{
 	if (fraction) {
 		/* All seven digits by constant divisions, then the zeros at the end are taken back. */
 		*p++ = '.';
@@ -442,5 +442,27 @@ size_t edm_datetime_format(uint64_t ticks, char *dst)
 			p--;
 	}
 	*p++ = 'Z';
-	return (size_t)(p - dst);
+	return p;
+}
+
+size_t edm_datetime_format(uint64_t ticks, char *dst)
+{
+	if (ticks > EDM_DATETIME_MAX)
+		ticks = EDM_DATETIME_MAX;
+	char *p = put_second(dst, ticks / TICKS_PER_SECOND);
+	return (size_t)(put_fraction(p, (unsigned)(ticks % TICKS_PER_SECOND)) - dst);
+}
+
+size_t edm_datetime_format_near(struct edm_second *last, uint64_t ticks, char *dst)
+{
+	if (ticks > EDM_DATETIME_MAX)
+		ticks = EDM_DATETIME_MAX;
+	uint64_t second = ticks / TICKS_PER_SECOND;
+	if (last->end != second + 1) {
+		last->end = second + 1;
+		put_second(last->text, second);
+	}
+	memcpy(dst, last->text, sizeof last->text);
+	char *p = dst + sizeof last->text;
+	return (size_t)(put_fraction(p, (unsigned)(ticks % TICKS_PER_SECOND)) - dst);
 }

@@ -264,6 +264,25 @@ static void test_datetime(void **state)
 	}
 }
 
+/* Times in a row, mostly within a second of each other, come out as each by itself. */
+static void test_datetime_near(void **state)
+{
+	struct edm_second last = { 0 };
+	char text[EDM_DATETIME_TEXT_MAX], want[EDM_DATETIME_TEXT_MAX];
+	struct rng r;
+	uint64_t ticks = 0; /* the first second there is */
+	rng_init_seed(&r, 3);
+	for (int i = 0; i < 100000; i++) {
+		size_t len = edm_datetime_format(ticks, want);
+		assert_int_equal(edm_datetime_format_near(&last, ticks, text), len);
+		assert_memory_equal(text, want, len);
+		if (i % 16 == 15)
+			ticks = i % 256 == 255 ? UINT64_MAX - TICKS_PER_SECOND : rng_below(&r, EDM_DATETIME_MAX + 1);
+		else
+			ticks += rng_below(&r, i % 2 ? TICKS_PER_SECOND : 10);
+	}
+}
+
 /* Every day there is, counted on from the first. */
 static void test_calendar(void **state)
 {
@@ -658,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_datetime),
+		cmocka_unit_test(test_datetime_near),
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
