@@ -131,15 +131,20 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc32c_hardware(uint32_
 		}
 		a = crc32c_past(a, CRC_PAST_TWO) ^ crc32c_past(b, CRC_PAST_ONE) ^ c;
 	}
-	for (; n >= 8; p += 8, n -= 8) {
-		uint64_t v;
-		memcpy(&v, p, 8);
-		a = _mm_crc32_u64(a, v);
+	for (; n >= 32; p += 32, n -= 32) {
+		a = _mm_crc32_u64(_mm_crc32_u64(a, bytes_load(p, 8)), bytes_load(p + 8, 8));
+		a = _mm_crc32_u64(_mm_crc32_u64(a, bytes_load(p + 16, 8)), bytes_load(p + 24, 8));
 	}
+	for (; n >= 8; p += 8, n -= 8)
+		a = _mm_crc32_u64(a, bytes_load(p, 8));
 	uint32_t r = (uint32_t)a;
-	while (n--)
-		r = _mm_crc32_u8(r, *p++);
-	return r;
+	if (n & 4)
+		r = _mm_crc32_u32(r, (uint32_t)bytes_load(p, 4));
+	p += n & 4;
+	if (n & 2)
+		r = _mm_crc32_u16(r, (uint16_t)bytes_load(p, 2));
+	p += n & 2;
+	return n & 1 ? _mm_crc32_u8(r, *p) : r;
 }
 
 #define CRC_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
