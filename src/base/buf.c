@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include "base/digits.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,13 +70,8 @@ void buf_put_byte(struct buf *b, unsigned char c)
 
 void buf_put_u64_dec(struct buf *b, uint64_t v)
 {
-	char digits[20];
-	size_t at = sizeof digits;
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	buf_put(b, slice_make(digits + at, sizeof digits - at));
+	char text[DIGITS_U64_MAX];
+	buf_put(b, slice_make(text, (size_t)(digits_put_u64(text, v) - text)));
 }
 
 void buf_printf(struct buf *b, const char *format, ...)

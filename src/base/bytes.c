@@ -10,22 +10,12 @@ void bytes_put_u8(struct buf *b, uint8_t v)
 	buf_put_byte(b, v);
 }
 
-/* The value whose first bytes in memory are those of v, lowest first; and back. */
-static uint64_t as_le(uint64_t v)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 static inline void put_le(struct buf *b, uint64_t v, size_t n)
 {
 	char *p = buf_reserve(b, n);
 	if (!p)
 		return;
-	v = as_le(v);
-	memcpy(p, &v, n);
+	bytes_store(p, v, n);
 	b->len += n;
 }
 
@@ -58,14 +48,13 @@ void bytes_put_str(struct buf *b, struct slice s)
 
 static inline uint64_t get_le(struct cursor *c, size_t n)
 {
-	uint64_t v = 0;
 	if (c->failed || cursor_left(c) < n) {
 		c->failed = true;
 		return 0;
 	}
-	memcpy(&v, c->at, n);
+	uint64_t v = bytes_load(c->at, n);
 	c->at += n;
-	return as_le(v);
+	return v;
 }
 
 uint8_t cursor_u8(struct cursor *c)
@@ -142,15 +131,20 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc32c_hardware(uint32_
 		}
 		a = crc32c_past(a, CRC_PAST_TWO) ^ crc32c_past(b, CRC_PAST_ONE) ^ c;
 	}
-	for (; n >= 8; p += 8, n -= 8) {
-		uint64_t v;
-		memcpy(&v, p, 8);
-		a = _mm_crc32_u64(a, v);
+	for (; n >= 32; p += 32, n -= 32) {
+		a = _mm_crc32_u64(_mm_crc32_u64(a, bytes_load(p, 8)), bytes_load(p + 8, 8));
+		a = _mm_crc32_u64(_mm_crc32_u64(a, bytes_load(p + 16, 8)), bytes_load(p + 24, 8));
 	}
+	for (; n >= 8; p += 8, n -= 8)
+		a = _mm_crc32_u64(a, bytes_load(p, 8));
 	uint32_t r = (uint32_t)a;
-	while (n--)
-		r = _mm_crc32_u8(r, *p++);
-	return r;
+	if (n & 4)
+		r = _mm_crc32_u32(r, (uint32_t)bytes_load(p, 4));
+	p += n & 4;
+	if (n & 2)
+		r = _mm_crc32_u16(r, (uint16_t)bytes_load(p, 2));
+	p += n & 2;
+	return n & 1 ? _mm_crc32_u8(r, *p) : r;
 }
 
 #define CRC_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))

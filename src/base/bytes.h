@@ -10,18 +10,25 @@ void bytes_put_u8(struct buf *, uint8_t);
 void bytes_put_u16(struct buf *, uint16_t);
 void bytes_put_u32(struct buf *, uint32_t);
 void bytes_put_u64(struct buf *, uint64_t);
-/* Fixed little-endian fields in place, where there is no buf. */
-static inline void bytes_store(char *dst, uint64_t v, int bytes)
+/* The value whose first bytes in memory are those of v, lowest first; and back. */
+static inline uint64_t bytes_le(uint64_t v)
 {
-	for (int i = 0; i < bytes; i++)
-		dst[i] = (char)(v >> (8 * i));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
 }
-static inline uint64_t bytes_load(const char *src, int bytes)
+/* Fixed little-endian fields in place, where there is no buf; at most 8 bytes. */
+static inline void bytes_store(void *dst, uint64_t v, size_t bytes)
+{
+	v = bytes_le(v);
+	memcpy(dst, &v, bytes);
+}
+static inline uint64_t bytes_load(const void *src, size_t bytes)
 {
 	uint64_t v = 0;
-	for (int i = bytes; i-- > 0;)
-		v = v << 8 | (unsigned char)src[i];
-	return v;
+	memcpy(&v, src, bytes);
+	return bytes_le(v);
 }
 /* u32 length + bytes. An absent slice is written as length 2^32-1 and read back absent. */
 void bytes_put_str(struct buf *, struct slice);

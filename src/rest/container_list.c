@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Containers and List Blobs: pages of XML. */
+#include "base/digits.h"
 #include "rest/blob_common.h"
 #include "rest/blob_tags.h"
 #include "rest/conditional.h"
@@ -275,13 +276,7 @@ static void pen_word(struct pen *p, const char *word)
 
 static void pen_u64(struct pen *p, uint64_t v)
 {
-	char digits[20];
-	size_t at = sizeof digits;
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	pen_bytes(p, digits + at, sizeof digits - at);
+	p->at = digits_put_u64(p->at, v);
 }
 
 static void pen_date(struct pen *p, uint64_t ticks)

@@ -26,11 +26,12 @@ struct entity_writer {
 	size_t select_count; /* names of $select, if not all; SELECT_MAX at most */
 	struct slice *select;
 	struct name_index *select_index;
+	struct edm_second second; /* of the last Timestamp: what was written together comes in a row */
 };
 enum { SELECT_MAX = 255 };
 
 /* One object, from '{' to '}'. metadata_url: begin with odata.metadata of a single entity. */
-void entity_json_write(struct buf *, const struct entity_writer *, const struct entity *, bool metadata_url);
+void entity_json_write(struct buf *, struct entity_writer *, const struct entity *, bool metadata_url);
 /* table(PartitionKey='..',RowKey='..'), percent-encoded, quotes doubled. */
 void entity_link_write(struct buf *, const struct entity_writer *, struct slice partition_key, struct slice row_key);
 /* A quoted JSON string. */

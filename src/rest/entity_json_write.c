@@ -2,6 +2,7 @@
  * Record bytes to OData JSON. The inner loop of queries: room is reserved once per piece, then plain stores. */
 #include "rest/entity_json.h"
 
+#include "base/digits.h"
 #include "base/rng.h"
 #include "wire/base64.h"
 #include "wire/json.h"
@@ -9,9 +10,24 @@
 
 #include <math.h>
 
+/* What runs for every member is worth a copy at every place that calls it. */
+#define INNER inline __attribute__((always_inline))
+
+/* Most is short: two words that may overlap cost less than the call. */
 static inline char *put(char *p, struct slice s)
 {
-	memcpy(p, s.ptr, s.len);
+	if (s.len > 16 && s.len <= 32) {
+		memcpy(p, s.ptr, 16);
+		memcpy(p + s.len - 16, s.ptr + s.len - 16, 16);
+	} else if (s.len >= 8 && s.len <= 16) {
+		memcpy(p, s.ptr, 8);
+		memcpy(p + s.len - 8, s.ptr + s.len - 8, 8);
+	} else if (s.len >= 4 && s.len < 8) {
+		memcpy(p, s.ptr, 4);
+		memcpy(p + s.len - 4, s.ptr + s.len - 4, 4);
+	} else {
+		memcpy(p, s.ptr, s.len);
+	}
 	return p + s.len;
 }
 #define PUT(p, literal) put((p), SLICE(literal))
@@ -54,46 +70,82 @@ static char *put_escape(char *p, unsigned char c)
 	}
 }
 
-/* The first byte at or behind i that must be escaped. Eight at a time: a byte below 0x20, or equal to one of the two,
- * makes its high bit in one of three tests. */
-static size_t find_escape(const char *s, size_t i, size_t len)
+/* Bytes side by side, in what the processor has for that. */
+typedef unsigned char block __attribute__((vector_size(16)));
+enum { BLOCK_BYTES = sizeof(block) };
+#define BLANKS UINT64_C(0x2020202020202020)
+
+static inline bool block_needs_escape(block v)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
-	while (len - i >= 8) {
-		uint64_t v;
-		memcpy(&v, s + i, 8);
-		uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
-		uint64_t hit = (v - ones * 0x20) & ~v;
-		hit |= (quote - ones) & ~quote;
-		hit |= (slash - ones) & ~slash;
-		if (hit & highs)
-			break;
-		i += 8;
-	}
-	while (i < len && !needs_escape((unsigned char)s[i]))
-		i++;
+	block hit = (block)(v < 0x20) | (block)(v == '"') | (block)(v == '\\');
+	uint64_t half[2];
+	memcpy(half, &hit, sizeof half);
+	return (half[0] | half[1]) != 0;
+}
+
+static inline bool put_block(char *p, const char *s)
+{
+	block v;
+	memcpy(&v, s, sizeof v);
+	memcpy(p, &v, sizeof v);
+	return !block_needs_escape(v);
+}
+
+/* `half` bytes and up to twice as many: both ends, which may overlap. */
+static inline bool put_ends(char *p, const char *s, size_t len, size_t half)
+{
+	uint64_t ends[2] = { BLANKS, BLANKS };
+	block v;
+	memcpy(&ends[0], s, half);
+	memcpy(&ends[1], s + len - half, half);
+	memcpy(p, &ends[0], half);
+	memcpy(p + len - half, &ends[1], half);
+	memcpy(&v, ends, sizeof v);
+	return !block_needs_escape(v);
+}
+
+static size_t put_bytes(char *p, struct slice s)
+{
+	size_t i = 0;
+	for (; i < s.len && !needs_escape((unsigned char)s.ptr[i]); i++)
+		p[i] = s.ptr[i];
 	return i;
+}
+
+/* Copies up to the first byte that must be escaped and returns how many those were. Copying and looking are one pass
+ * over whole blocks; the last one overlaps the one before. p has room for all of s and nothing more. */
+static INNER size_t put_plain(char *p, struct slice s)
+{
+	size_t i = 0;
+	if (s.len < BLOCK_BYTES) {
+		bool plain = s.len >= 8 ? put_ends(p, s.ptr, s.len, 8) : s.len >= 4 && put_ends(p, s.ptr, s.len, 4);
+		return plain ? s.len : put_bytes(p, s);
+	}
+	while (i + BLOCK_BYTES < s.len && put_block(p + i, s.ptr + i))
+		i += BLOCK_BYTES;
+	if (i + BLOCK_BYTES >= s.len && put_block(p + s.len - BLOCK_BYTES, s.ptr + s.len - BLOCK_BYTES))
+		return s.len;
+	return i + put_bytes(p + i, slice_from(s, i));
 }
 
 void json_text_write(struct buf *b, struct slice s)
 {
-	size_t at = 0;
 	char *p = buf_reserve(b, s.len + 2);
 	if (!p)
 		return;
 	*p++ = '"';
 	for (;;) {
-		size_t stop = find_escape(s.ptr, at, s.len);
-		p = put(p, slice_make(s.ptr + at, stop - at));
-		at = stop;
-		if (at == s.len)
+		size_t n = put_plain(p, s);
+		p += n;
+		if (n == s.len)
 			break;
 		/* Each escape may take 5 bytes more than was reserved for it. */
 		b->len = (size_t)(p - b->ptr);
-		p = buf_reserve(b, s.len - at + 8);
+		p = buf_reserve(b, s.len - n + 8);
 		if (!p)
 			return;
-		p = put_escape(p, (unsigned char)s.ptr[at++]);
+		p = put_escape(p, (unsigned char)s.ptr[n]);
+		s = slice_from(s, n + 1);
 	}
 	*p++ = '"';
 	b->len = (size_t)(p - b->ptr);
@@ -101,17 +153,9 @@ void json_text_write(struct buf *b, struct slice s)
 
 static char *put_i64(char *p, int64_t v)
 {
-	char digits[20];
-	size_t n = 0;
-	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 	if (v < 0)
 		*p++ = '-';
-	do
-		digits[n++] = (char)('0' + u % 10);
-	while (u /= 10);
-	while (n)
-		*p++ = digits[--n];
-	return p;
+	return digits_put_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 /* Numbers with at most six decimals, which most are: k / 10^6 is rounded once, so if that gives v back, the decimal k *
@@ -126,75 +170,100 @@ static char *put_decimal(char *p, double v)
 	unsigned fraction = (unsigned)(u % 1000000);
 	if (v < 0)
 		*p++ = '-';
-	p = put_i64(p, (int64_t)(u / 1000000));
+	p = digits_put_u64(p, u / 1000000);
 	*p++ = '.';
-	for (unsigned i = 0, unit = 100000; i < 6; i++, unit /= 10)
-		p[i] = (char)('0' + fraction / unit % 10);
-	p += 6;
+	p = digits_put2(p, fraction / 10000);
+	p = digits_put2(p, fraction / 100 % 100);
+	p = digits_put2(p, fraction % 100);
 	while (p[-1] == '0' && p[-2] != '.')
 		p--;
 	return p;
 }
 
-static char *put_guid(char *p, struct slice bytes)
+/* A string at p, where s.len + 2 + behind bytes are reserved; returns where it ended, with `behind` bytes reserved there.
+ * NULL: no memory. */
+static char *put_text(struct buf *b, char *p, struct slice s, size_t behind)
 {
-	struct uuid u;
-	memcpy(u.bytes, bytes.ptr, sizeof u.bytes);
-	uuid_format(&u, p);
-	return p + UUID_TEXT_BYTES;
+	*p = '"';
+	if (put_plain(p + 1, s) == s.len) {
+		p[s.len + 1] = '"';
+		return p + s.len + 2;
+	}
+	b->len = (size_t)(p - b->ptr);
+	json_text_write(b, s);
+	return room(b, behind);
 }
 
-/* Values of bounded length at p, where there is room; NULL: not such a value, nothing is written. */
-static char *put_short_value(char *p, const struct edm_value *v)
+static char *put_double(struct buf *b, char *p, double v, size_t behind)
 {
-	char *end;
+	char *end = put_decimal(p, v);
+	if (end)
+		return end;
+	b->len = (size_t)(p - b->ptr);
+	json_put_double(b, v);
+	return room(b, behind);
+}
+
+static char *put_quoted_i64(char *p, int64_t v)
+{
+	*p++ = '"';
+	p = put_i64(p, v);
+	*p++ = '"';
+	return p;
+}
+
+static char *put_datetime(char *p, uint64_t ticks)
+{
+	*p++ = '"';
+	p += edm_datetime_format(ticks, p);
+	*p++ = '"';
+	return p;
+}
+
+static char *put_guid(char *p, struct slice bytes)
+{
+	*p++ = '"';
+	uuid_format((const struct uuid *)bytes.ptr, p);
+	p += UUID_TEXT_BYTES;
+	*p++ = '"';
+	return p;
+}
+
+static char *put_binary(char *p, struct slice bytes)
+{
+	*p++ = '"';
+	base64_encode_to(p, bytes);
+	p += BASE64_BYTES(bytes.len);
+	*p++ = '"';
+	return p;
+}
+
+/* Beside a member's name and value: quotes, an annotation, a value of bounded length, what follows. */
+enum { MEMBER_BYTES = 128 };
+
+/* At p, with room for it as write_member reserves it; returns where it ended, with room for a comma. */
+static INNER char *put_value(struct buf *b, char *p, const struct edm_value *v)
+{
 	switch (v->type) {
+	case EDM_STRING:
+		return put_text(b, p, v->bytes, 1);
 	case EDM_INT32:
 		return put_i64(p, v->integer);
 	case EDM_BOOLEAN:
 		return v->boolean ? PUT(p, "true") : PUT(p, "false");
 	case EDM_DOUBLE:
-		return put_decimal(p, v->number);
+		return put_double(b, p, v->number, 1);
 	case EDM_INT64:
-		*p++ = '"';
-		p = put_i64(p, v->integer);
-		*p++ = '"';
-		return p;
+		return put_quoted_i64(p, v->integer);
 	case EDM_DATETIME:
-		*p++ = '"';
-		p += edm_datetime_format(v->ticks, p);
-		*p++ = '"';
-		return p;
+		return put_datetime(p, v->ticks);
 	case EDM_GUID:
-		*p++ = '"';
-		p = put_guid(p, v->bytes);
-		*p++ = '"';
-		return p;
-	case EDM_STRING:
-		if (find_escape(v->bytes.ptr, 0, v->bytes.len) != v->bytes.len)
-			return NULL;
-		*p++ = '"';
-		p = put(p, v->bytes);
-		*p++ = '"';
-		return p;
+		return put_guid(p, v->bytes);
 	case EDM_BINARY:
-		*p++ = '"';
-		end = p + BASE64_BYTES(v->bytes.len);
-		base64_encode_to(p, v->bytes);
-		*end++ = '"';
-		return end;
+		return put_binary(p, v->bytes);
 	default:
 		return PUT(p, "null");
 	}
-}
-
-/* The rest: text with escapes, numbers that need a search for their shortest form. */
-static void write_long_value(struct buf *b, const struct edm_value *v)
-{
-	if (v->type == EDM_STRING)
-		json_text_write(b, v->bytes);
-	else if (v->type == EDM_DOUBLE)
-		json_put_double(b, v->number);
 }
 
 /* Types a reader could not guess from the value. */
@@ -206,47 +275,53 @@ static bool is_annotated(enum odata_level level, const struct edm_value *v)
 	       (v->type == EDM_DOUBLE && !isfinite(v->number));
 }
 
-static void write_member(struct buf *b, enum odata_level level, struct slice name, const struct edm_value *v)
+static INNER void write_member(struct buf *b, enum odata_level level, struct slice name, const struct edm_value *v)
 {
 	bool has_bytes = v->type == EDM_STRING || v->type == EDM_BINARY;
-	char *p = room(b, 2 * name.len + 128 + (has_bytes ? 2 * v->bytes.len : 0));
+	char *p = room(b, 2 * name.len + MEMBER_BYTES + (has_bytes ? 2 * v->bytes.len : 0));
 	if (!p)
 		return;
 	/* Names are identifiers: nothing in them needs an escape. */
-	if (is_annotated(level, v)) {
-		*p++ = '"';
-		p = put(p, name);
-		p = PUT(p, "@odata.type\":\"");
-		p = put(p, edm_type_name(v->type));
-		p = PUT(p, "\",");
-	}
 	*p++ = '"';
 	p = put(p, name);
-	*p++ = '"';
-	*p++ = ':';
-	char *end = put_short_value(p, v);
-	if (!end) {
-		b->len = (size_t)(p - b->ptr);
-		write_long_value(b, v);
-		end = room(b, 1);
-		if (!end)
-			return;
+	if (is_annotated(level, v)) {
+		p = PUT(p, "@odata.type\":\"");
+		p = put(p, edm_type_name(v->type));
+		p = PUT(p, "\",\"");
+		p = put(p, name);
 	}
-	*end++ = ',';
-	b->len = (size_t)(end - b->ptr);
+	p = PUT(p, "\":");
+	p = put_value(b, p, v);
+	if (!p)
+		return;
+	*p++ = ',';
+	b->len = (size_t)(p - b->ptr);
+}
+
+/* The text of an entity's ticks, which its ETag and its Timestamp have in common. It is copied with what may be behind
+ * it, which is a constant number of bytes. */
+struct stamp {
+	size_t len;
+	char text[EDM_DATETIME_TEXT_MAX];
+};
+
+/* As it stands in an ETag, yyyy-MM-ddTHH%3Amm%3Ass... */
+static char *put_encoded(char *p, const struct stamp *s)
+{
+	p = put(p, slice_make(s->text, 13));
+	p = PUT(p, "%3A");
+	p = put(p, slice_make(s->text + 14, 2));
+	p = PUT(p, "%3A");
+	memcpy(p, s->text + 17, sizeof s->text - 17);
+	return p + s->len - 17;
 }
 
 size_t entity_etag_format(uint64_t ticks, char *dst)
 {
-	char text[EDM_DATETIME_TEXT_MAX];
-	size_t len = edm_datetime_format(ticks, text);
+	struct stamp s = { 0 };
+	s.len = edm_datetime_format(ticks, s.text);
 	char *p = PUT(dst, "W/\"datetime'");
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == ':')
-			p = PUT(p, "%3A");
-		else
-			*p++ = text[i];
-	}
+	p = put_encoded(p, &s);
 	p = PUT(p, "'\"");
 	return (size_t)(p - dst);
 }
@@ -300,7 +375,8 @@ static void write_full_head(struct buf *b, const struct entity_writer *w, const 
 	BUF_PUT(b, "\",");
 }
 
-static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, const struct stamp *stamp,
+			bool metadata_url)
 {
 	if (metadata_url) {
 		BUF_PUT(b, "\"odata.metadata\":\"");
@@ -311,13 +387,12 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 	}
 	if (w->level == ODATA_FULL)
 		write_full_head(b, w, e);
-	char *p = buf_reserve(b, ENTITY_ETAG_MAX + 32), etag[ENTITY_ETAG_MAX];
+	char *p = room(b, MEMBER_BYTES);
 	if (!p)
 		return;
-	size_t len = entity_etag_format(e->ticks, etag);
-	p = PUT(p, "\"odata.etag\":\"W/\\\"");
-	p = put(p, slice_make(etag + 3, len - 4));
-	p = PUT(p, "\\\"\",");
+	p = PUT(p, "\"odata.etag\":\"W/\\\"datetime'");
+	p = put_encoded(p, stamp);
+	p = PUT(p, "'\\\"\",");
 	b->len = (size_t)(p - b->ptr);
 	if (w->level == ODATA_FULL) {
 		BUF_PUT(b, "\"odata.editLink\":\"");
@@ -326,15 +401,46 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 	}
 }
 
-static void write_timestamp(struct buf *b, enum odata_level level, uint64_t ticks)
+/* Readers know the type of Timestamp: only full metadata says it. */
+static char *put_timestamp(char *p, enum odata_level level, const struct stamp *stamp)
 {
-	struct edm_value v = { .type = EDM_DATETIME, .ticks = ticks };
-	/* Readers know the type of Timestamp: only full metadata says it. */
-	write_member(b, level == ODATA_FULL ? ODATA_FULL : ODATA_NONE, SLICE("Timestamp"), &v);
+	if (level == ODATA_FULL)
+		p = PUT(p, "\"Timestamp@odata.type\":\"Edm.DateTime\",");
+	p = PUT(p, "\"Timestamp\":\"");
+	memcpy(p, stamp->text, sizeof stamp->text);
+	p += stamp->len;
+	return PUT(p, "\",");
+}
+
+static void write_timestamp(struct buf *b, enum odata_level level, const struct stamp *stamp)
+{
+	char *p = room(b, MEMBER_BYTES);
+	if (p)
+		b->len = (size_t)(put_timestamp(p, level, stamp) - b->ptr);
+}
+
+/* What every entity begins with. */
+static void write_keys(struct buf *b, enum odata_level level, const struct entity *e, const struct stamp *stamp)
+{
+	char *p = room(b, e->partition_key.len + e->row_key.len + 3 * MEMBER_BYTES);
+	if (!p)
+		return;
+	p = PUT(p, "\"PartitionKey\":");
+	p = put_text(b, p, e->partition_key, e->row_key.len + 2 * MEMBER_BYTES);
+	if (!p)
+		return;
+	p = PUT(p, ",\"RowKey\":");
+	p = put_text(b, p, e->row_key, MEMBER_BYTES);
+	if (!p)
+		return;
+	*p++ = ',';
+	p = put_timestamp(p, level, stamp);
+	b->len = (size_t)(p - b->ptr);
 }
 
 /* Properties that $select names and the entity lacks stand there as null. */
-static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e)
+static void write_selected(struct buf *b, const struct entity_writer *w, const struct entity *e,
+			   const struct stamp *stamp)
 {
 	struct edm_value values[SELECT_MAX];
 	struct property_cursor c = property_cursor_make(e->properties);
@@ -349,7 +455,7 @@ static void write_selected(struct buf *b, const struct entity_writer *w, const s
 	for (size_t i = 0; i < w->select_count; i++) {
 		struct slice name = w->select[i];
 		if (slice_eq(name, SLICE("Timestamp"))) {
-			write_timestamp(b, w->level, e->ticks);
+			write_timestamp(b, w->level, stamp);
 			continue;
 		}
 		if (slice_eq(name, SLICE("PartitionKey")))
@@ -360,26 +466,29 @@ static void write_selected(struct buf *b, const struct entity_writer *w, const s
 	}
 }
 
-void entity_json_write(struct buf *b, const struct entity_writer *w, const struct entity *e, bool metadata_url)
+static void write_all(struct buf *b, const struct entity_writer *w, const struct entity *e, const struct stamp *stamp)
 {
+	struct property_cursor c = property_cursor_make(e->properties);
+	struct property p;
+	write_keys(b, w->level, e, stamp);
+	while (property_next(&c, &p))
+		write_member(b, w->level, p.name, &p.value);
+}
+
+void entity_json_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool metadata_url)
+{
+	struct stamp stamp = { 0 };
+	stamp.len = edm_datetime_format_near(&w->second, e->ticks, stamp.text);
 	buf_put_byte(b, '{');
 	if (w->level != ODATA_NONE)
-		write_heads(b, w, e, metadata_url);
-	if (w->select_all) {
-		struct edm_value pk = { .type = EDM_STRING, .bytes = e->partition_key };
-		struct edm_value rk = { .type = EDM_STRING, .bytes = e->row_key };
-		struct property_cursor c = property_cursor_make(e->properties);
-		struct property p;
-		write_member(b, w->level, SLICE("PartitionKey"), &pk);
-		write_member(b, w->level, SLICE("RowKey"), &rk);
-		write_timestamp(b, w->level, e->ticks);
-		while (property_next(&c, &p))
-			write_member(b, w->level, p.name, &p.value);
-	} else {
-		write_selected(b, w, e);
-	}
-	/* Every member ended with a comma; an object without any has none to take back. */
+		write_heads(b, w, e, &stamp, metadata_url);
+	if (w->select_all)
+		write_all(b, w, e, &stamp);
+	else
+		write_selected(b, w, e, &stamp);
+	/* Every member ended with a comma, whose place the bracket takes; an object without any has none. */
 	if (buf_ok(b) && b->ptr[b->len - 1] == ',')
-		b->len--;
-	buf_put_byte(b, '}');
+		b->ptr[b->len - 1] = '}';
+	else
+		buf_put_byte(b, '}');
 }

@@ -20,6 +20,9 @@ enum {
 void record_wrap(struct slice partition, struct slice key, struct slice payload, char *dst);
 /* *ret points into `record`. */
 enum err record_unwrap(struct slice partition, struct slice key, struct slice record, struct slice *ret) MUST_CHECK;
+/* The same for many of one partition, of which only the seed counts. */
+uint32_t record_seed(struct slice partition);
+enum err record_unwrap_seeded(uint32_t seed, struct slice key, struct slice record, struct slice *ret) MUST_CHECK;
 /* The payload of a record that was made here and cannot be damaged. */
 static inline struct slice record_payload(struct slice record)
 {

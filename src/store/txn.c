@@ -277,9 +277,9 @@ static enum err base_scan(struct txn *t, const struct scan_spec *spec, struct ro
 	return e->ops->scan(e, t->snapshot, t->partition, spec, t->arena, ret);
 }
 
-static enum err unwrap_row(struct txn *t, struct row *r)
+static enum err unwrap_row(uint32_t seed, struct row *r)
 {
-	return slice_is_set(r->value) ? record_unwrap(t->partition, r->key, r->value, &r->value) : ERR_OK;
+	return slice_is_set(r->value) ? record_unwrap_seeded(seed, r->key, r->value, &r->value) : ERR_OK;
 }
 
 static bool in_range(struct slice key, const struct scan_spec *spec)
@@ -313,6 +313,7 @@ struct merge {
 	const struct scan_spec *spec;
 	struct rows out;
 	size_t limit, bytes;
+	uint32_t seed; /* of the partition's records */
 };
 
 static bool merge_full(const struct merge *m)
@@ -327,8 +328,7 @@ static void merge_add(struct merge *m, struct slice key, struct slice value)
 }
 
 /* Merges one page of the base with own writes up to the page's end. */
-static enum err merge_page(struct txn *t, struct merge *m, struct rows *page, struct write **own, size_t own_count,
-			   size_t *own_at)
+static enum err merge_page(struct merge *m, struct rows *page, struct write **own, size_t own_count, size_t *own_at)
 {
 	size_t i = 0;
 	while (!merge_full(m)) {
@@ -341,7 +341,7 @@ static enum err merge_page(struct txn *t, struct merge *m, struct rows *page, st
 			struct row *r = &page->row[i++];
 			if (slice_eq(r->key, KEY_STAMP))
 				continue;
-			TRY(unwrap_row(t, r));
+			TRY(unwrap_row(m->seed, r));
 			merge_add(m, r->key, r->value);
 			continue;
 		}
@@ -359,7 +359,7 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 	struct write **own;
 	size_t own_count, own_at = 0;
 	TRY(own_range(t, spec, &own, &own_count));
-	struct merge m = { .spec = spec };
+	struct merge m = { .spec = spec, .seed = record_seed(t->partition) };
 	m.limit = spec->limit_rows && spec->limit_rows < LIMIT_SCAN_ROWS ? spec->limit_rows : LIMIT_SCAN_ROWS;
 	m.out.row = ARENA_NEW_ARRAY(t->arena, struct row, m.limit);
 	if (!m.out.row)
@@ -368,7 +368,7 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 	for (;;) {
 		struct rows page;
 		TRY(base_scan(t, &next, &page));
-		TRY(merge_page(t, &m, &page, own, own_count, &own_at));
+		TRY(merge_page(&m, &page, own, own_count, &own_at));
 		if (merge_full(&m) || !page.more)
 			break;
 		struct key after;
@@ -388,8 +388,9 @@ enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_
 		return scan_merged(t, spec, ret_rows);
 	struct rows rows;
 	TRY(base_scan(t, spec, &rows));
+	uint32_t seed = record_seed(t->partition);
 	for (size_t i = 0; i < rows.count; i++)
-		TRY(unwrap_row(t, &rows.row[i]));
+		TRY(unwrap_row(seed, &rows.row[i]));
 	*ret_rows = rows;
 	return ERR_OK;
 }

@@ -4,6 +4,7 @@
 #include "wire/date.h"
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "wire/chars.h"
 
 enum {
@@ -67,19 +68,13 @@ bool date_civil_ticks(const struct date_civil *c, uint64_t *ret)
 	return true;
 }
 
-static void put2(char *dst, unsigned v)
-{
-	dst[0] = (char)('0' + v / 10);
-	dst[1] = (char)('0' + v % 10);
-}
-
 static void put_time(char *dst, const struct date_civil *c)
 {
-	put2(dst, c->hour);
+	digits_put2(dst, c->hour);
 	dst[2] = ':';
-	put2(dst + 3, c->minute);
+	digits_put2(dst + 3, c->minute);
 	dst[5] = ':';
-	put2(dst + 6, c->second);
+	digits_put2(dst + 6, c->second);
 }
 
 void date_format_rfc1123(uint64_t ticks, char dst[DATE_RFC1123_BYTES])
@@ -89,12 +84,12 @@ void date_format_rfc1123(uint64_t ticks, char dst[DATE_RFC1123_BYTES])
 	memcpy(dst, weekday_names + 3 * c.weekday, 3);
 	dst[3] = ',';
 	dst[4] = ' ';
-	put2(dst + 5, c.day);
+	digits_put2(dst + 5, c.day);
 	dst[7] = ' ';
 	memcpy(dst + 8, month_names + 3 * (c.month - 1), 3);
 	dst[11] = ' ';
-	put2(dst + 12, c.year / 100);
-	put2(dst + 14, c.year % 100);
+	digits_put2(dst + 12, c.year / 100);
+	digits_put2(dst + 14, c.year % 100);
 	dst[16] = ' ';
 	put_time(dst + 17, &c);
 	dst[25] = ' ';
@@ -107,18 +102,18 @@ void date_format_iso(uint64_t ticks, char dst[DATE_ISO_BYTES])
 {
 	struct date_civil c;
 	date_civil_of(ticks, &c);
-	put2(dst, c.year / 100);
-	put2(dst + 2, c.year % 100);
+	digits_put2(dst, c.year / 100);
+	digits_put2(dst + 2, c.year % 100);
 	dst[4] = '-';
-	put2(dst + 5, c.month);
+	digits_put2(dst + 5, c.month);
 	dst[7] = '-';
-	put2(dst + 8, c.day);
+	digits_put2(dst + 8, c.day);
 	dst[10] = 'T';
 	put_time(dst + 11, &c);
 	dst[19] = '.';
-	put2(dst + 20, c.fraction_ticks / 100000);
-	put2(dst + 22, c.fraction_ticks / 1000 % 100);
-	put2(dst + 24, c.fraction_ticks / 10 % 100);
+	digits_put2(dst + 20, c.fraction_ticks / 100000);
+	digits_put2(dst + 22, c.fraction_ticks / 1000 % 100);
+	digits_put2(dst + 24, c.fraction_ticks / 10 % 100);
 	dst[26] = (char)('0' + c.fraction_ticks % 10);
 	dst[27] = 'Z';
 }

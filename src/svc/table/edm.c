@@ -2,7 +2,9 @@
  * Property values: bytes, sizes, order, and the text form of DateTime. See edm.h. */
 #include "svc/table/edm.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/digits.h"
 
 #include <assert.h>
 
@@ -19,17 +21,44 @@ static size_t varint_write(unsigned char *dst, uint64_t v)
 	return n;
 }
 
-static inline uint64_t varint_read(struct property_cursor *c)
+/* What is taken off the front of a run, in registers; false: it ends before. */
+struct front {
+	const unsigned char *at;
+	const unsigned char *end;
+};
+
+static inline bool take_varint(struct front *f, uint64_t *ret)
 {
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
-		unsigned char b = *c->at++;
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
+	/* Most are lengths of names and small numbers. */
+	if (f->at < f->end && *f->at < 0x80) {
+		*ret = *f->at++;
+		return true;
 	}
-	c->failed = true;
-	return 0;
+	for (unsigned shift = 0; shift < 64 && f->at < f->end; shift += 7) {
+		unsigned char b = *f->at++;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool take_bytes(struct front *f, uint64_t len, struct slice *ret)
+{
+	if (len > (uint64_t)(f->end - f->at))
+		return false;
+	*ret = slice_make(f->at, (size_t)len);
+	f->at += len;
+	return true;
+}
+
+static inline bool take_string(struct front *f, struct slice *ret)
+{
+	uint64_t len;
+	return take_varint(f, &len) && take_bytes(f, len, ret);
 }
 
 static inline uint64_t zigzag(int64_t v)
@@ -40,21 +69,6 @@ static inline uint64_t zigzag(int64_t v)
 static inline int64_t unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
-static size_t u64_write(unsigned char *dst, uint64_t v)
-{
-	for (int i = 0; i < 8; i++)
-		dst[i] = (unsigned char)(v >> (8 * i));
-	return 8;
-}
-
-static inline uint64_t u64_read(const unsigned char *p)
-{
-	uint64_t v = 0;
-	for (int i = 0; i < 8; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
 }
 
 void property_encode(struct buf *b, struct slice name, const struct edm_value *v)
@@ -89,14 +103,16 @@ void property_encode(struct buf *b, struct slice name, const struct edm_value *v
 	case EDM_DOUBLE: {
 		uint64_t bits;
 		memcpy(&bits, &v->number, sizeof bits);
-		n += u64_write(p + n, bits);
+		bytes_store(p + n, bits, 8);
+		n += 8;
 		break;
 	}
 	case EDM_BOOLEAN:
 		p[n++] = v->boolean;
 		break;
 	case EDM_DATETIME:
-		n += u64_write(p + n, v->ticks);
+		bytes_store(p + n, v->ticks, 8);
+		n += 8;
 		break;
 	case EDM_NONE:
 	case EDM_TYPE_COUNT:
@@ -105,57 +121,55 @@ void property_encode(struct buf *b, struct slice name, const struct edm_value *v
 	b->len += n;
 }
 
-/* `len` bytes off the front; the caller sees failed instead of running past the end. */
-static inline struct slice take(struct property_cursor *c, uint64_t len)
+static inline bool take_value(struct front *f, struct edm_value *ret)
 {
-	if (len > (uint64_t)(c->end - c->at)) {
-		c->failed = true;
-		return slice_make("", 0);
+	struct slice s;
+	uint64_t v;
+	switch (ret->type) {
+	case EDM_STRING:
+	case EDM_BINARY:
+		return take_string(f, &ret->bytes);
+	case EDM_GUID:
+		return take_bytes(f, 16, &ret->bytes);
+	case EDM_INT32:
+	case EDM_INT64:
+		if (!take_varint(f, &v))
+			return false;
+		ret->integer = unzigzag(v);
+		return true;
+	case EDM_DOUBLE:
+	case EDM_DATETIME:
+		if (!take_bytes(f, 8, &s))
+			return false;
+		v = bytes_load(s.ptr, 8);
+		if (ret->type == EDM_DATETIME)
+			ret->ticks = v;
+		else
+			memcpy(&ret->number, &v, sizeof v);
+		return true;
+	case EDM_BOOLEAN:
+		if (!take_bytes(f, 1, &s))
+			return false;
+		ret->boolean = s.ptr[0];
+		return true;
+	default:
+		return false;
 	}
-	struct slice s = slice_make(c->at, (size_t)len);
-	c->at += len;
-	return s;
 }
 
 bool property_next(struct property_cursor *c, struct property *ret)
 {
-	if (c->at == c->end || c->failed)
+	struct front f = { c->at, c->end };
+	if (f.at == f.end || c->failed)
 		return false;
-	const unsigned char *start = c->at;
-	ret->value.type = (enum edm_type) * c->at++;
-	ret->name = take(c, varint_read(c));
-	switch (ret->value.type) {
-	case EDM_STRING:
-	case EDM_BINARY:
-		ret->value.bytes = take(c, varint_read(c));
-		break;
-	case EDM_GUID:
-		ret->value.bytes = take(c, 16);
-		break;
-	case EDM_INT32:
-	case EDM_INT64:
-		ret->value.integer = unzigzag(varint_read(c));
-		break;
-	case EDM_DOUBLE:
-	case EDM_DATETIME: {
-		struct slice s = take(c, 8);
-		uint64_t bits = s.len ? u64_read((const unsigned char *)s.ptr) : 0;
-		if (ret->value.type == EDM_DATETIME)
-			ret->value.ticks = bits;
-		else
-			memcpy(&ret->value.number, &bits, sizeof bits);
-		break;
-	}
-	case EDM_BOOLEAN: {
-		struct slice s = take(c, 1);
-		ret->value.boolean = s.len && s.ptr[0];
-		break;
-	}
-	default:
+	ret->value.type = (enum edm_type) * f.at++;
+	if (!take_string(&f, &ret->name) || !take_value(&f, &ret->value)) {
 		c->failed = true;
+		return false;
 	}
-	ret->encoded = slice_make(start, (size_t)(c->at - start));
-	return !c->failed;
+	ret->encoded = slice_make(c->at, (size_t)(f.at - c->at));
+	c->at = f.at;
+	return true;
 }
 
 static unsigned name_hash(struct slice name)
@@ -291,17 +305,19 @@ static uint64_t days_from_date(unsigned year, unsigned month, unsigned day)
 	return days - 306;
 }
 
+/* The way back, after Neri and Schneider (Euclidean affine functions, 2022): multiplications where one divides. */
 static void date_from_days(uint64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
 {
-	unsigned z = (unsigned)days + 306;
-	unsigned era = z / 146097;
-	unsigned doe = z - era * 146097;
-	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	unsigned m = (5 * doy + 2) / 153;
-	*ret_day = doy - (153 * m + 2) / 5 + 1;
-	*ret_month = m < 10 ? m + 3 : m - 9;
-	*ret_year = era * 400 + yoe + (*ret_month <= 2);
+	unsigned z = 4 * ((unsigned)days + 306) + 3;
+	unsigned century = z / 146097;
+	/* 2939745 is 2^32 / 1461, 2141 is 2^16 / 30.6: years and months come out above the point. */
+	uint64_t years = UINT64_C(2939745) * (z % 146097 | 3);
+	unsigned day_of_year = (unsigned)years / 2939745 / 4;
+	unsigned months = 2141 * day_of_year + 197913;
+	bool next_year = day_of_year >= 306;
+	*ret_day = (months & 0xffff) / 2141 + 1;
+	*ret_month = (months >> 16) - (next_year ? 12 : 0);
+	*ret_year = 100 * century + (unsigned)(years >> 32) + next_year;
 }
 
 static bool digits(struct slice *s, size_t count, unsigned *ret)
@@ -393,48 +409,60 @@ bool edm_datetime_parse(struct slice s, uint64_t *ret)
 	return true;
 }
 
-static inline char *put2(char *p, unsigned v)
+/* yyyy-MM-ddTHH:mm:ss */
+static inline char *put_second(char *p, uint64_t second)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
-		"49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
-		"9899";
-	memcpy(p, pairs + 2 * v, 2);
-	return p + 2;
+	unsigned year, month, day, rest = (unsigned)(second % 86400);
+	date_from_days(second / 86400, &year, &month, &day);
+	p = digits_put2(p, year / 100);
+	p = digits_put2(p, year % 100);
+	*p++ = '-';
+	p = digits_put2(p, month);
+	*p++ = '-';
+	p = digits_put2(p, day);
+	*p++ = 'T';
+	p = digits_put2(p, rest / 3600);
+	*p++ = ':';
+	p = digits_put2(p, rest % 3600 / 60);
+	*p++ = ':';
+	return digits_put2(p, rest % 60);
 }
 
-size_t edm_datetime_format(uint64_t ticks, char *dst)
+/* [.fffffff]Z */
+static inline char *put_fraction(char *p, unsigned fraction)
 {
-	unsigned year, month, day;
-	if (ticks > EDM_DATETIME_MAX)
-		ticks = EDM_DATETIME_MAX;
-	uint64_t days = ticks / (86400 * TICKS_PER_SECOND), rest = ticks % (86400 * TICKS_PER_SECOND);
-	unsigned seconds = (unsigned)(rest / TICKS_PER_SECOND), fraction = (unsigned)(rest % TICKS_PER_SECOND);
-	unsigned hour = seconds / 3600, minute = seconds % 3600 / 60;
-	date_from_days(days, &year, &month, &day);
-	char *p = dst;
-	p = put2(p, year / 100);
-	p = put2(p, year % 100);
-	*p++ = '-';
-	p = put2(p, month);
-	*p++ = '-';
-	p = put2(p, day);
-	*p++ = 'T';
-	p = put2(p, hour);
-	*p++ = ':';
-	p = put2(p, minute);
-	*p++ = ':';
-	p = put2(p, seconds % 60);
 	if (fraction) {
 		/* All seven digits by constant divisions, then the zeros at the end are taken back. */
 		*p++ = '.';
-		p = put2(p, fraction / 100000);
-		p = put2(p, fraction / 1000 % 100);
-		p = put2(p, fraction / 10 % 100);
+		p = digits_put2(p, fraction / 100000);
+		p = digits_put2(p, fraction / 1000 % 100);
+		p = digits_put2(p, fraction / 10 % 100);
 		*p++ = (char)('0' + fraction % 10);
 		while (p[-1] == '0')
 			p--;
 	}
 	*p++ = 'Z';
-	return (size_t)(p - dst);
+	return p;
+}
+
+size_t edm_datetime_format(uint64_t ticks, char *dst)
+{
+	if (ticks > EDM_DATETIME_MAX)
+		ticks = EDM_DATETIME_MAX;
+	char *p = put_second(dst, ticks / TICKS_PER_SECOND);
+	return (size_t)(put_fraction(p, (unsigned)(ticks % TICKS_PER_SECOND)) - dst);
+}
+
+size_t edm_datetime_format_near(struct edm_second *last, uint64_t ticks, char *dst)
+{
+	if (ticks > EDM_DATETIME_MAX)
+		ticks = EDM_DATETIME_MAX;
+	uint64_t second = ticks / TICKS_PER_SECOND;
+	if (last->end != second + 1) {
+		last->end = second + 1;
+		put_second(last->text, second);
+	}
+	memcpy(dst, last->text, sizeof last->text);
+	char *p = dst + sizeof last->text;
+	return (size_t)(put_fraction(p, (unsigned)(ticks % TICKS_PER_SECOND)) - dst);
 }

@@ -93,6 +93,13 @@ enum { EDM_DATETIME_TEXT_MAX = 28 };
 /* yyyy-MM-ddTHH:mm:ss[.fffffff]Z, trailing zeros of the fraction dropped, later times as the last; returns the length.
  */
 size_t edm_datetime_format(uint64_t ticks, char *dst);
+/* The same for times that come in a row: what they have in common with the last one is not worked out again. Start with
+ * a zeroed one. */
+struct edm_second {
+	uint64_t end;  /* the second behind it; 0 = none yet */
+	char text[19]; /* yyyy-MM-ddTHH:mm:ss */
+};
+size_t edm_datetime_format_near(struct edm_second *last, uint64_t ticks, char *dst);
 /* Bounds of a stored DateTime: 1601-01-01T00:00:00Z and 9999-12-31T23:59:59.9999999Z. */
 #define EDM_DATETIME_MIN UINT64_C(504911232000000000)
 #define EDM_DATETIME_MAX UINT64_C(3155378975999999999)

@@ -89,12 +89,6 @@ enum err entity_size_check(struct slice partition_key, struct slice row_key, str
 	return size > ENTITY_BYTES_MAX ? ERR_ENTITY_TOO_LARGE : ERR_OK;
 }
 
-static uint64_t le64(const char *p)
-{
-	struct cursor c = cursor_make(slice_make(p, 8));
-	return cursor_u64(&c);
-}
-
 /* The first row's fixed fields; *ret_piece is what of the properties it holds. */
 static enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks,
 				   struct slice *ret_piece)
@@ -103,7 +97,7 @@ static enum err entity_head_decode(struct slice record, unsigned *ret_parts, uin
 	    (unsigned char)record.ptr[1] > ENTITY_PARTS_MAX)
 		return ERR_CORRUPT;
 	*ret_parts = (unsigned char)record.ptr[1];
-	*ret_ticks = le64(record.ptr + 2);
+	*ret_ticks = bytes_load(record.ptr + 2, 8);
 	*ret_piece = slice_from(record, ENTITY_HEAD_BYTES);
 	return ERR_OK;
 }
@@ -138,7 +132,7 @@ static enum err join_parts(struct txn *t, struct slice key, unsigned parts, uint
 		if (e)
 			return e == ERR_NOT_FOUND ? ERR_CORRUPT : e;
 		if (part.len < PART_HEAD_BYTES || part.len > PART_HEAD_BYTES + ENTITY_PART_BYTES ||
-		    part.ptr[0] != RECORD_VERSION || le64(part.ptr + 1) != ticks)
+		    part.ptr[0] != RECORD_VERSION || bytes_load(part.ptr + 1, 8) != ticks)
 			return ERR_CORRUPT;
 		memcpy(all + len, part.ptr + PART_HEAD_BYTES, part.len - PART_HEAD_BYTES);
 		len += part.len - PART_HEAD_BYTES;
@@ -316,13 +310,6 @@ static enum err judge_all(struct txn *t, struct entity_batch *b)
 	return ERR_OK;
 }
 
-static size_t put_le64(char *dst, uint64_t v)
-{
-	for (int i = 0; i < 8; i++)
-		dst[i] = (char)(v >> (8 * i));
-	return 8;
-}
-
 static size_t piece_bytes(struct slice rest)
 {
 	return rest.len < ENTITY_PART_BYTES ? rest.len : ENTITY_PART_BYTES;
@@ -338,14 +325,14 @@ static enum err put_rows(struct txn *t, const struct entity_write *w, char *row,
 	size_t piece = piece_bytes(rest);
 	row[0] = RECORD_VERSION;
 	row[1] = (char)parts;
-	put_le64(row + 2, w->ticks);
+	bytes_store(row + 2, w->ticks, 8);
 	memcpy(row + ENTITY_HEAD_BYTES, rest.ptr, piece);
 	TRY(txn_put(t, w->key, slice_make(row, ENTITY_HEAD_BYTES + piece)));
 	rest = slice_from(rest, piece);
 	struct key k;
 	for (unsigned i = 1; i <= parts; i++) {
 		piece = piece_bytes(rest);
-		put_le64(row + 1, w->ticks);
+		bytes_store(row + 1, w->ticks, 8);
 		memcpy(row + PART_HEAD_BYTES, rest.ptr, piece);
 		part_key(&k, w->key, i);
 		TRY(txn_put(t, key_slice(&k), slice_make(row, PART_HEAD_BYTES + piece)));

@@ -47,6 +47,19 @@ static void fields_round_trip(void **state)
 	buf_fini(&b);
 }
 
+static void fields_in_place(void **state)
+{
+	(void)state;
+	for (size_t bytes = 1; bytes <= 8; bytes++) {
+		unsigned char field[10] = { 0 };
+		uint64_t v = UINT64_C(0xfedcba9876543210), kept = bytes < 8 ? v & ((UINT64_C(1) << 8 * bytes) - 1) : v;
+		bytes_store(field + 1, v, bytes);
+		for (size_t i = 0; i < sizeof field; i++)
+			assert_int_equal(field[i], i >= 1 && i <= bytes ? v >> 8 * (i - 1) & 0xff : 0);
+		assert_true(bytes_load(field + 1, bytes) == kept);
+	}
+}
+
 static void uuids(void **state)
 {
 	(void)state;
@@ -139,8 +152,11 @@ static void prints_fit_anywhere(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(fields_round_trip), cmocka_unit_test(uuids),
-					    cmocka_unit_test(numbers), cmocka_unit_test(arenas_end),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(fields_round_trip),
+					    cmocka_unit_test(fields_in_place),
+					    cmocka_unit_test(uuids),
+					    cmocka_unit_test(numbers),
+					    cmocka_unit_test(arenas_end),
 					    cmocka_unit_test(prints_fit_anywhere) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

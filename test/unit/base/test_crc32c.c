@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -50,6 +51,17 @@ static void test_lengths(void **state)
 			}
 }
 
+/* Nothing behind the end is read: the sanitizer watches memory that is exactly as long. */
+static void test_ends(void **state)
+{
+	for (size_t len = 0; len <= 300; len++) {
+		char *exact = malloc(len + 1);
+		memcpy(exact + 1, noise, len);
+		assert_int_equal(crc32c(0, slice_make(exact + 1, len)), plain(0, slice_make(noise, len)));
+		free(exact);
+	}
+}
+
 /* Fed in pieces of any size it is the same. */
 static void test_pieces(void **state)
 {
@@ -74,6 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_pieces),
 	};
 	return cmocka_run_group_tests(tests, fill, NULL);

@@ -162,6 +162,157 @@ static void test_strings_read_back(void **state)
 	buf_fini(&b);
 }
 
+/* How c stands in a JSON string, told plainly. */
+static void naive_put(struct buf *b, char c)
+{
+	static const char letters[] = "\"\"\\\\\nn\rr\tt";
+	const char *letter = letters;
+	while (*letter && *letter != c)
+		letter += 2;
+	if (*letter)
+		buf_printf(b, "\\%c", letter[1]);
+	else if ((unsigned char)c < 0x20)
+		buf_printf(b, "\\u%04x", (unsigned char)c);
+	else
+		buf_put_byte(b, (unsigned char)c);
+}
+
+/* Writes text that ends where its memory ends into room that is exactly enough while nothing is escaped: a sanitizer
+ * sees a step beyond either. */
+static void check_text(const char *text, size_t len)
+{
+	struct buf want;
+	struct buf b = { .ptr = malloc(len + 2), .cap = len + 2, .limit_bytes = 6 * len + 16 };
+	char *exact = malloc(len + 1);
+	memcpy(exact + 1, text, len);
+	buf_init(&want, 1 << 16);
+	buf_put_byte(&want, '"');
+	for (size_t i = 0; i < len; i++)
+		naive_put(&want, text[i]);
+	buf_put_byte(&want, '"');
+	json_text_write(&b, slice_make(exact + 1, len));
+	assert_true(buf_ok(&b) && slice_eq(buf_slice(&b), buf_slice(&want)));
+	free(exact);
+	buf_fini(&want);
+	buf_fini(&b);
+}
+
+/* Lengths around the blocks that are copied at once, with what is special or next to it at every place. */
+static void test_escapes_everywhere(void **state)
+{
+	static const char odd[] = "\x01\b\t\n\v\f\r\x1f !\"#[\\]\x7f\x80\x9f\xa2\xdc\xff";
+	char text[70];
+	for (size_t len = 0; len <= sizeof text; len++) {
+		memset(text, 'x', sizeof text);
+		check_text(text, len);
+		for (size_t at = 0; at < len; at++) {
+			for (size_t i = 0; i < sizeof odd; i++) {
+				text[at] = odd[i];
+				check_text(text, len);
+			}
+			text[at] = 'x';
+		}
+		memset(text, '"', sizeof text);
+		check_text(text, len);
+	}
+}
+
+static void add(struct buf *run, const char *name, struct edm_value v)
+{
+	property_encode(run, slice_str(name), &v);
+}
+
+/* All types in one entity, as each level of metadata shows them. */
+static void test_levels(void **state)
+{
+	static const char names[] = "\"odata.metadata\":\"http://h/a/$metadata#t/@Element\",";
+	static const char type[] =
+		"\"odata.type\":\"a.t\",\"odata.id\":\"http://h/a/t(PartitionKey='p%22',RowKey='')\",";
+	static const char etag[] = "\"odata.etag\":\"W/\\\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\\\"\",";
+	static const char link[] = "\"odata.editLink\":\"t(PartitionKey='p%22',RowKey='')\",";
+	static const char keys[] = "\"PartitionKey\":\"p\\\"\",\"RowKey\":\"\",";
+	static const char stamp_type[] = "\"Timestamp@odata.type\":\"Edm.DateTime\",";
+	static const char stamp[] = "\"Timestamp\":\"2022-05-06T00:44:28.9094416Z\",";
+	static const char plain[] =
+		"\"String\":\"text\",\"I\":-1,\"Int64\":\"64\",\"Double\":1.5,\"Infinity\":\"Infinity\","
+		"\"b\":false,\"Date\":\"0001-01-01T00:00:00Z\","
+		"\"AGuidOfALongName\":\"30313233-3435-3637-3839-616263646566\",\"NameOfSeventeen17\":\"AQ==\"}";
+	static const char typed[] =
+		"\"String\":\"text\",\"I\":-1,\"Int64@odata.type\":\"Edm.Int64\",\"Int64\":\"64\",\"Double\":1.5,"
+		"\"Infinity@odata.type\":\"Edm.Double\",\"Infinity\":\"Infinity\",\"b\":false,"
+		"\"Date@odata.type\":\"Edm.DateTime\",\"Date\":\"0001-01-01T00:00:00Z\","
+		"\"AGuidOfALongName@odata.type\":\"Edm.Guid\","
+		"\"AGuidOfALongName\":\"30313233-3435-3637-3839-616263646566\","
+		"\"NameOfSeventeen17@odata.type\":\"Edm.Binary\",\"NameOfSeventeen17\":\"AQ==\"}";
+	struct buf run, want[ODATA_FULL + 1];
+	buf_init(&run, 4096);
+	add(&run, "String", (struct edm_value){ .type = EDM_STRING, .bytes = SLICE("text") });
+	add(&run, "I", (struct edm_value){ .type = EDM_INT32, .integer = -1 });
+	add(&run, "Int64", (struct edm_value){ .type = EDM_INT64, .integer = 64 });
+	add(&run, "Double", (struct edm_value){ .type = EDM_DOUBLE, .number = 1.5 });
+	add(&run, "Infinity", (struct edm_value){ .type = EDM_DOUBLE, .number = (double)INFINITY });
+	add(&run, "b", (struct edm_value){ .type = EDM_BOOLEAN });
+	add(&run, "Date", (struct edm_value){ .type = EDM_DATETIME });
+	add(&run, "AGuidOfALongName", (struct edm_value){ .type = EDM_GUID, .bytes = SLICE("0123456789abcdef") });
+	add(&run, "NameOfSeventeen17", (struct edm_value){ .type = EDM_BINARY, .bytes = SLICE("\x01") });
+	for (int level = ODATA_NONE; level <= ODATA_FULL; level++)
+		buf_init(&want[level], 4096);
+	buf_printf(&want[ODATA_NONE], "{%s%s%s", keys, stamp, plain);
+	buf_printf(&want[ODATA_MINIMAL], "{%s%s%s%s%s", names, etag, keys, stamp, typed);
+	buf_printf(&want[ODATA_FULL], "{%s%s%s%s%s%s%s%s", names, type, etag, link, keys, stamp_type, stamp, typed);
+
+	struct entity e = { SLICE("p\""), SLICE(""), UINT64_C(637873946689094416), buf_slice(&run) };
+	struct entity_writer w = {
+		.root = SLICE("http://h/a/"), .account = SLICE("a"), .table = SLICE("t"), .select_all = true
+	};
+	for (int level = ODATA_NONE; level <= ODATA_FULL; level++) {
+		w.level = (enum odata_level)level;
+		/* The room ends at every place once; what is one byte short of it must not be taken. */
+		for (size_t cap = 1; cap <= 2 * want[level].len; cap++) {
+			struct buf b = { .ptr = malloc(cap), .cap = cap, .limit_bytes = 1 << 16 };
+			entity_json_write(&b, &w, &e, true);
+			assert_true(buf_ok(&b) && slice_eq(buf_slice(&b), buf_slice(&want[level])));
+			buf_fini(&b);
+			struct buf full = { .ptr = malloc(cap), .cap = cap, .limit_bytes = cap };
+			entity_json_write(&full, &w, &e, true);
+			assert_true(full.len <= cap &&
+				    (!buf_ok(&full) || slice_eq(buf_slice(&full), buf_slice(&want[level]))));
+			buf_fini(&full);
+		}
+		buf_fini(&want[level]);
+	}
+	buf_fini(&run);
+}
+
+static void test_selected(void **state)
+{
+	struct slice select[] = { SLICE("RowKey"), SLICE("Timestamp"), SLICE("Missing"), SLICE("n"),
+				  SLICE("PartitionKey") };
+	static const char want[] =
+		"{\"odata.etag\":\"W/\\\"datetime'2022-05-06T00%3A44%3A28Z'\\\"\",\"RowKey\":\"r\","
+		"\"Timestamp\":\"2022-05-06T00:44:28Z\",\"Missing\":null,\"n\":7,\"PartitionKey\":\"p\"}";
+	struct name_index index = { 0 }, nothing = { 0 };
+	struct buf run, b;
+	buf_init(&run, 4096);
+	buf_init(&b, 4096);
+	add(&run, "other", (struct edm_value){ .type = EDM_INT32, .integer = 8 });
+	add(&run, "n", (struct edm_value){ .type = EDM_INT32, .integer = 7 });
+	for (size_t i = 0; i < sizeof select / sizeof *select; i++)
+		name_index_add(&index, select, i);
+	struct entity e = { SLICE("p"), SLICE("r"), UINT64_C(637873946680000000), buf_slice(&run) };
+	struct entity_writer w = {
+		.level = ODATA_MINIMAL, .select = select, .select_count = 5, .select_index = &index
+	};
+	entity_json_write(&b, &w, &e, false);
+	assert_true(slice_eq(buf_slice(&b), slice_str(want)));
+	buf_clear(&b);
+	w = (struct entity_writer){ .level = ODATA_NONE, .select_index = &nothing };
+	entity_json_write(&b, &w, &e, false);
+	assert_true(slice_eq(buf_slice(&b), SLICE("{}")));
+	buf_fini(&b);
+	buf_fini(&run);
+}
+
 static void test_etags(void **state)
 {
 	char etag[ENTITY_ETAG_MAX];
@@ -187,6 +338,9 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_doubles_read_back),
 		cmocka_unit_test(test_strings_read_back),
+		cmocka_unit_test(test_escapes_everywhere),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_selected),
 		cmocka_unit_test(test_etags),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,9 @@ static void damage_is_noticed(void **state)
 	assert_int_equal(record_unwrap(SLICE("part"), SLICE("kez"), slice_make(record, 10), &payload), ERR_CORRUPT);
 	assert_int_equal(record_unwrap(SLICE("paru"), SLICE("key"), slice_make(record, 10), &payload), ERR_CORRUPT);
 	assert_int_equal(record_unwrap(SLICE("part"), SLICE("key"), slice_make(record, 10), &payload), ERR_OK);
+	struct slice whole = slice_make(record, 10);
+	assert_int_equal(record_unwrap_seeded(record_seed(SLICE("part")), SLICE("key"), whole, &payload), ERR_OK);
+	assert_int_equal(record_unwrap_seeded(record_seed(SLICE("paru")), SLICE("key"), whole, &payload), ERR_CORRUPT);
 }
 
 int main(void)

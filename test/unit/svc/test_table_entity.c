@@ -16,6 +16,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct bench {
 	struct clock clock;
@@ -149,13 +150,17 @@ static void test_golden(void **state)
 	/* Cut anywhere but between two properties it is damage, not a shorter entity. */
 	size_t whole = 0;
 	for (size_t cut = 0; cut <= b.len; cut++) {
-		struct property_cursor c = property_cursor_make(slice_make(b.ptr, cut));
+		char *exact = malloc(cut + 1);
+		memcpy(exact + 1, b.ptr, cut);
+		struct property_cursor c = property_cursor_make(slice_make(exact + 1, cut));
 		struct property p;
 		size_t used = 0;
 		while (property_next(&c, &p))
 			used += p.encoded.len;
 		assert_true(c.failed == (used != cut));
+		assert_false(property_next(&c, &p));
 		whole += !c.failed;
+		free(exact);
 	}
 	assert_int_equal(whole, 9);
 	buf_fini(&b);
@@ -175,6 +180,19 @@ static void test_round_trip(void **state)
 		assert_true(property_next(&c, &p));
 		assert_true(p.value.integer == integers[i]);
 		assert_false(property_next(&c, &p));
+	}
+	/* Lengths around those that take one more byte, of the name and of the value. */
+	static const size_t lengths[] = { 1, 127, 128, 16383, 16384, 65536 };
+	static char text[65536];
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct slice s = slice_make(text, lengths[i]);
+		struct edm_value v = { .type = EDM_STRING, .bytes = s };
+		buf_clear(&b);
+		property_encode(&b, s, &v);
+		struct property_cursor c = property_cursor_make(buf_slice(&b));
+		assert_true(property_next(&c, &p));
+		assert_true(p.name.len == s.len && p.value.bytes.len == s.len && p.encoded.len == b.len);
+		assert_false(property_next(&c, &p) || c.failed);
 	}
 	struct rng r;
 	rng_init_seed(&r, 1);
@@ -244,6 +262,46 @@ static void test_datetime(void **state)
 		assert_true(edm_datetime_parse(slice_make(text, len), &again));
 		assert_true(again == t);
 	}
+}
+
+/* Times in a row, mostly within a second of each other, come out as each by itself. */
+static void test_datetime_near(void **state)
+{
+	struct edm_second last = { 0 };
+	char text[EDM_DATETIME_TEXT_MAX], want[EDM_DATETIME_TEXT_MAX];
+	struct rng r;
+	uint64_t ticks = 0; /* the first second there is */
+	rng_init_seed(&r, 3);
+	for (int i = 0; i < 100000; i++) {
+		size_t len = edm_datetime_format(ticks, want);
+		assert_int_equal(edm_datetime_format_near(&last, ticks, text), len);
+		assert_memory_equal(text, want, len);
+		if (i % 16 == 15)
+			ticks = i % 256 == 255 ? UINT64_MAX - TICKS_PER_SECOND : rng_below(&r, EDM_DATETIME_MAX + 1);
+		else
+			ticks += rng_below(&r, i % 2 ? TICKS_PER_SECOND : 10);
+	}
+}
+
+/* Every day there is, counted on from the first. */
+static void test_calendar(void **state)
+{
+	static const unsigned lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	char text[EDM_DATETIME_TEXT_MAX], want[64];
+	uint64_t ticks = 0;
+	for (unsigned year = 1; year <= 9999; year++)
+		for (unsigned month = 1; month <= 12; month++) {
+			bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+			unsigned length = lengths[month - 1] + (month == 2 && leap);
+			snprintf(want, sizeof want, "%04u-%02u-00T00:00:00Z", year, month);
+			for (unsigned day = 1; day <= length; day++, ticks += 86400 * TICKS_PER_SECOND) {
+				want[8] = (char)('0' + day / 10);
+				want[9] = (char)('0' + day % 10);
+				assert_int_equal(edm_datetime_format(ticks, text), 20);
+				assert_memory_equal(text, want, 20);
+			}
+		}
+	assert_true(ticks == EDM_DATETIME_MAX + 1);
 }
 
 /* ---- Operations ---- */
@@ -619,6 +677,8 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_datetime),
+		cmocka_unit_test(test_datetime_near),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_etag_never_repeats, setup, teardown),
