@@ -85,6 +85,7 @@ struct locator {
 	struct table_set *disposed; /* to be freed */
 	uint64_t first_own;	    /* tables from this number on were written by this process */
 	size_t index_bytes, index_count;
+	uint64_t listing_ns; /* what the last list of tables took */
 };
 
 /* locator.c */

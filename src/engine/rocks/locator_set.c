@@ -3,6 +3,8 @@
  * cache most likely and are indexed at once; others when they are read often. */
 #include "engine/rocks/locator_int.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
 
 enum {
@@ -200,9 +202,11 @@ const struct table_set *locator_current(struct locator *l)
 
 static bool list_tables(struct locator *l, struct table_set *s)
 {
+	uint64_t began = base_monotonic_ns();
 	const rocksdb_livefiles_t *files = rocksdb_livefiles(l->options.db);
 	bool listed = place_all(s, files) && list_by_number(s);
 	rocksdb_livefiles_destroy(files);
+	l->listing_ns = base_monotonic_ns() - began;
 	return listed;
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define NS_PER_SECOND  UINT64_C(1000000000)
-#define PAUSE_NS       (NS_PER_SECOND / 2) /* without a flush, before the tables are listed */
-#define PAUSE_PER_TIME 16		   /* and so much of what it took: the list of very many tables is long */
+#define NS_PER_SECOND	  UINT64_C(1000000000)
+#define PAUSE_NS	  (NS_PER_SECOND / 2) /* without a flush, before the tables are listed */
+#define PAUSE_PER_LISTING 16 /* and so many times what that takes: the list of very many tables is long */
 
 void locator_look(struct locator *l)
 {
@@ -82,12 +82,10 @@ static void *locator_main(void *arg)
 		}
 		l->look = false;
 		pthread_mutex_unlock(&l->lock);
-		uint64_t began = base_monotonic_ns();
 		bool done = bring_up_to_date(l);
-		uint64_t took = base_monotonic_ns() - began;
 		pthread_mutex_lock(&l->lock);
 		if (!done) {
-			wait_ns(l, PAUSE_NS + PAUSE_PER_TIME * took);
+			wait_ns(l, PAUSE_NS + PAUSE_PER_LISTING * l->listing_ns);
 			l->look = true;
 		}
 	}
