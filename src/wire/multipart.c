@@ -303,8 +303,7 @@ enum err multipart_head(const struct multipart_request *req, struct http_head *r
 	if (!http_target_split(ret, &authority))
 		return ERR_SYNTAX;
 	ret->minor_version = 1;
-	ret->headers = req->headers;
-	ret->header_count = req->header_count;
+	http_set_headers(ret, req->headers, req->header_count);
 	ret->host = slice_is_set(authority) ? authority : http_header(ret, SLICE("Host"));
 	ret->has_content_length = true;
 	ret->content_length = req->body.len;

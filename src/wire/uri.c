@@ -68,6 +68,7 @@ static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 
 enum err uri_parse_query(struct slice query, struct arena *arena, struct query *ret)
 {
+	uint64_t marks = 0;
 	size_t count = count_params(query);
 	if (count > LIMIT_QUERY_PARAMS)
 		return ERR_SYNTAX;
@@ -84,13 +85,13 @@ enum err uri_parse_query(struct slice query, struct arena *arena, struct query *
 		if (!decode_part(name, &text, &params[i].name) ||
 		    !decode_part(params[i].raw_value, &text, &params[i].value))
 			return ERR_SYNTAX;
-		i++;
+		marks |= slice_name_mark(params[i++].name);
 	}
-	*ret = (struct query){ params, count };
+	*ret = (struct query){ params, count, marks };
 	return ERR_OK;
 }
 
-struct slice query_get(const struct query *q, struct slice name)
+struct slice query_search(const struct query *q, struct slice name)
 {
 	for (size_t i = 0; i < q->count; i++)
 		if (slice_eq_nocase(q->params[i].name, name))

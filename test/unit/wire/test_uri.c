@@ -74,6 +74,8 @@ static void test_query(void **state)
 	assert_slice(q.params[6].raw_value, "a+b/c%3D=");
 	assert_slice(q.params[3].raw_value, "");
 	assert_false(slice_is_set(query_get(&q, SLICE("z"))));
+	assert_false(slice_is_set(query_get(&q, SLICE("dig"))));
+	assert_false(slice_is_set(query_get(&q, SLICE("xestype"))));
 
 	assert_int_equal(uri_parse_query(SLICE_NONE, &arena, &q), ERR_OK);
 	assert_int_equal(q.count, 0);
