@@ -3,7 +3,10 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/wide.h"
 #include "wire/chars.h"
+
+enum { QUERY_PARAMS_FEW = 16 }; /* most queries have no more */
 
 /* Decodes into dst, which has room for encoded.len bytes; the number written, or -1. */
 static ptrdiff_t decode_into(struct slice encoded, char *dst)
@@ -39,14 +42,6 @@ enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret
 	return ERR_OK;
 }
 
-static size_t count_params(struct slice query)
-{
-	size_t count = 0;
-	while (slice_is_set(query))
-		count += slice_cut(&query, '&').len != 0;
-	return count;
-}
-
 /* Decodes a name or value to *at and moves *at behind it. */
 static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 {
@@ -66,28 +61,86 @@ static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 	return true;
 }
 
+/* What a part of a query does not say by itself: escapes, blanks, and what must be looked at as UTF-8. */
+static wide_t is_coded(wide_t c)
+{
+	return (c < 1) | (c == '%') | (c == '+');
+}
+
+/* A query on its way to parameters. */
+struct query_reader {
+	const char *next, *end;
+	const char *coded; /* the first coded byte from `next` on */
+	char *text;	   /* where the next decoded part goes */
+};
+
+static const char *find_coded(const char *p, const char *end)
+{
+	return p + wide_find(slice_make(p, (size_t)(end - p)), is_coded);
+}
+
+/* The next "name=value", not empty and without its '&'. */
+static bool read_param(struct query_reader *r, struct param *ret)
+{
+	const char *name = r->next, *p = name;
+	while (p < r->end && *p != '=' && *p != '&')
+		p++;
+	ret->name = slice_make(name, (size_t)(p - name));
+	if (p < r->end && *p == '=')
+		p++;
+	ret->raw_value = slice_make(p, slice_find_byte(slice_make(p, (size_t)(r->end - p)), '&'));
+	ret->value = ret->raw_value;
+	r->next = p + ret->value.len;
+	if (r->coded >= r->next)
+		return true;
+	r->coded = find_coded(r->next, r->end);
+	return decode_part(ret->name, &r->text, &ret->name) && decode_part(ret->raw_value, &r->text, &ret->value);
+}
+
+/* Room for one more parameter behind the `count` of *at. */
+static bool params_grow(struct param **at, size_t count, size_t *room, struct arena *arena)
+{
+	if (count < *room)
+		return true;
+	size_t more = *room ? 2 * *room : QUERY_PARAMS_FEW;
+	struct param *p = arena_alloc(arena, more * sizeof *p);
+	if (!p)
+		return false;
+	if (count)
+		memcpy(p, *at, count * sizeof *p);
+	*at = p;
+	*room = more;
+	return true;
+}
+
 enum err uri_parse_query(struct slice query, struct arena *arena, struct query *ret)
 {
-	uint64_t marks = 0;
-	size_t count = count_params(query);
-	if (count > LIMIT_QUERY_PARAMS)
-		return ERR_SYNTAX;
-	struct param *params = ARENA_NEW_ARRAY(arena, struct param, count);
-	char *text = arena_alloc(arena, query.len);
-	if (!params || !text)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < count;) {
-		struct slice part = slice_cut(&query, '&');
-		if (part.len == 0)
-			continue;
-		struct slice name = slice_cut(&part, '=');
-		params[i].raw_value = slice_is_set(part) ? part : slice_make(name.ptr + name.len, 0);
-		if (!decode_part(name, &text, &params[i].name) ||
-		    !decode_part(params[i].raw_value, &text, &params[i].value))
-			return ERR_SYNTAX;
-		marks |= slice_name_mark(params[i++].name);
+	struct query q = { NULL, 0, 0 };
+	size_t room = 0;
+	if (query.len == 0) {
+		*ret = q;
+		return ERR_OK;
 	}
-	*ret = (struct query){ params, count, marks };
+	struct query_reader r = { .next = query.ptr, .end = query.ptr + query.len };
+	r.text = arena_alloc(arena, query.len);
+	if (!r.text)
+		return ERR_NO_MEMORY;
+	r.coded = find_coded(r.next, r.end);
+	while (r.next < r.end) {
+		if (*r.next == '&') {
+			r.next++;
+			continue;
+		}
+		if (q.count == LIMIT_QUERY_PARAMS)
+			return ERR_SYNTAX;
+		if (!params_grow(&q.params, q.count, &room, arena))
+			return ERR_NO_MEMORY;
+		struct param *p = &q.params[q.count++];
+		if (!read_param(&r, p))
+			return ERR_SYNTAX;
+		q.name_marks |= slice_name_mark(p->name);
+	}
+	*ret = q;
 	return ERR_OK;
 }
 
