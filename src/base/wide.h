@@ -56,4 +56,10 @@ __attribute__((always_inline)) static inline size_t wide_find(struct slice s, wi
 	return at + wide_first(kind(wide_load(s.ptr + at)));
 }
 
+/* Below 0x20, or DEL. */
+static inline wide_t wide_is_control(wide_t c)
+{
+	return ((c >= 0) & (c < 0x20)) | (c == 0x7f);
+}
+
 #endif
