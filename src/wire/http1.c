@@ -97,8 +97,7 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	head->method = http_method_of(head->method_text);
 
 	start = ++p;
-	while (p < end && char_is(*p, CHAR_TARGET))
-		p++;
+	p += char_target_length(slice_make(p, (size_t)(end - p)));
 	head->target = slice_make(start, (size_t)(p - start));
 	if (p == start || end - p < 11 || memcmp(p, " HTTP/1.", 8) != 0 || (p[8] != '0' && p[8] != '1') ||
 	    p[9] != '\r' || p[10] != '\n')

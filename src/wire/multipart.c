@@ -172,9 +172,8 @@ static bool parse_request_line(struct slice line, struct multipart_request *ret)
 	for (size_t i = 0; i < ret->method.len; i++)
 		if (!char_is(ret->method.ptr[i], CHAR_TOKEN))
 			return false;
-	for (size_t i = 0; i < ret->url.len; i++)
-		if (!char_is(ret->url.ptr[i], CHAR_TARGET))
-			return false;
+	if (char_target_length(ret->url) < ret->url.len)
+		return false;
 	rest = slice_trim(rest);
 	return slice_eq(rest, SLICE("HTTP/1.1")) || slice_eq(rest, SLICE("HTTP/1.0"));
 }
