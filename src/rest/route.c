@@ -45,7 +45,9 @@ const struct op *op_at(size_t i)
 /* "" = absent or empty, NULL = whatever it is. */
 static bool param_fits(const char *wanted, struct slice value)
 {
-	return !wanted || slice_eq_nocase(slice_str(wanted), value);
+	if (!wanted)
+		return true;
+	return value.len ? slice_eq_nocase(slice_str(wanted), value) : !*wanted;
 }
 
 static bool selector_fits(const char *selector, const struct request *r)
