@@ -35,15 +35,29 @@ static inline size_t wide_first(wide_t found)
 #endif
 }
 
+/* Less than WIDE_BYTES, and zeros behind them. */
+static inline wide_t wide_load_short(struct slice s)
+{
+	char padded[WIDE_BYTES] = { 0 };
+	if (s.len >= 8) { /* the first and the last, which may overlap */
+		memcpy(padded, s.ptr, 8);
+		memcpy(padded + s.len - 8, s.ptr + s.len - 8, 8);
+	} else if (s.len >= 4) {
+		memcpy(padded, s.ptr, 4);
+		memcpy(padded + s.len - 4, s.ptr + s.len - 4, 4);
+	} else {
+		for (size_t i = 0; i < s.len; i++)
+			padded[i] = s.ptr[i];
+	}
+	return wide_load(padded);
+}
+
 /* Position of the first byte of the kind, or s.len. Reads no byte outside of s. */
 __attribute__((always_inline)) static inline size_t wide_find(struct slice s, wide_kind *kind)
 {
-	size_t at = 0, n = WIDE_BYTES;
+	size_t at = 0, n;
 	if (s.len < WIDE_BYTES) {
-		char padded[WIDE_BYTES] = { 0 };
-		for (; at < s.len; at++)
-			padded[at] = s.ptr[at];
-		n = wide_first(kind(wide_load(padded)));
+		n = wide_first(kind(wide_load_short(s)));
 		return n < s.len ? n : s.len;
 	}
 	for (; s.len - at >= WIDE_BYTES; at += WIDE_BYTES) {
