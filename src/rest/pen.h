@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entries of XML lists. A page has thousands of them, each some twenty elements around few bytes that differ. So an
- * entry is written with a pen: room for all of it is reserved at once, constant text between the values is one copy of
- * known length, and nothing is checked per piece. What has no bound (metadata, tags, the text of a message) is put aside
- * of the pen, between pen_leave and the next pen_take. */
+ * Entries of XML lists and heads of answers. A page has thousands of entries, each some twenty elements around few bytes
+ * that differ. So an entry is written with a pen: room for all of it is reserved at once, constant text between the
+ * values is one copy of known length, and nothing is checked per piece. What has no bound (metadata, tags, the text of a
+ * message) is put aside of the pen, between pen_leave and the next pen_take. */
 #ifndef REST_PEN_H
 #define REST_PEN_H
 
@@ -42,6 +42,11 @@ static inline void pen_bytes(struct pen *p, const char *bytes, size_t len)
 }
 #define PEN(p, literal) pen_bytes((p), literal, sizeof(literal) - 1)
 
+static inline void pen_slice(struct pen *p, struct slice s)
+{
+	if (s.len)
+		pen_bytes(p, s.ptr, s.len);
+}
 void pen_word(struct pen *, const char *word);
 void pen_u64(struct pen *, uint64_t v);
 void pen_date(struct pen *, uint64_t ticks); /* RFC 1123 */
