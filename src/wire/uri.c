@@ -8,26 +8,38 @@
 
 enum { QUERY_PARAMS_FEW = 16 }; /* most queries have no more */
 
-/* Decodes into dst, which has room for encoded.len bytes; the number written, or -1. */
-static ptrdiff_t decode_into(struct slice encoded, char *dst)
+/* What does not stand for itself: escapes, '+' in a query, and what must be looked at as UTF-8. */
+static wide_t is_coded(wide_t c)
 {
-	const char *p = encoded.ptr, *end = encoded.ptr + encoded.len;
-	char *d = dst;
+	return (c < 1) | (c == '%') | (c == '+');
+}
+
+/* Decodes into dst, which has room for encoded.len bytes; the number written, or -1. A '+' becomes `plus`. */
+static ptrdiff_t decode_into(struct slice encoded, char plus, char *dst)
+{
+	size_t plain = wide_find(encoded, is_coded);
+	const char *p = encoded.ptr + plain, *end = encoded.ptr + encoded.len;
+	char *d = dst + plain, seen = 0;
+	if (plain)
+		memcpy(dst, encoded.ptr, plain);
 	while (p < end) {
-		const char *mark = memchr(p, '%', (size_t)(end - p));
-		size_t plain = (size_t)((mark ? mark : end) - p);
-		memmove(d, p, plain); /* a query part is decoded in place */
-		d += plain;
-		p += plain;
-		if (!mark)
-			break;
-		int high = end - p >= 3 ? char_hex(p[1]) : -1, low = high >= 0 ? char_hex(p[2]) : -1;
-		if (low < 0)
+		char c = *p++;
+		if (c == '+') {
+			c = plus;
+		} else if (c == '%') {
+			int high = end - p >= 2 ? char_hex(p[0]) : -1, low = high >= 0 ? char_hex(p[1]) : -1;
+			if (low < 0)
+				return -1;
+			c = (char)(high << 4 | low);
+			p += 2;
+		}
+		if (c == 0)
 			return -1;
-		*d++ = (char)(high << 4 | low);
-		p += 3;
+		seen |= c;
+		*d++ = c;
 	}
-	return char_utf8_valid(slice_make(dst, (size_t)(d - dst))) ? d - dst : -1;
+	bool ascii = !(seen & 0x80);
+	return ascii || char_utf8_valid(slice_make(dst, (size_t)(d - dst))) ? d - dst : -1;
 }
 
 enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret)
@@ -35,7 +47,7 @@ enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret
 	char *dst = arena_alloc(arena, encoded.len);
 	if (!dst)
 		return ERR_NO_MEMORY;
-	ptrdiff_t len = encoded.len ? decode_into(encoded, dst) : 0;
+	ptrdiff_t len = encoded.len ? decode_into(encoded, '+', dst) : 0;
 	if (len < 0)
 		return ERR_SYNTAX;
 	*ret = slice_make(dst, (size_t)len);
@@ -45,26 +57,12 @@ enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret
 /* Decodes a name or value to *at and moves *at behind it. */
 static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 {
-	char *plus = encoded.len ? memchr(encoded.ptr, '+', encoded.len) : NULL;
-	if (plus) { /* there is room for all of it, and decoding in place only shrinks it */
-		memcpy(*at, encoded.ptr, encoded.len);
-		for (char *p = *at + (plus - encoded.ptr); p < *at + encoded.len; p++)
-			if (*p == '+')
-				*p = ' ';
-		encoded.ptr = *at;
-	}
-	ptrdiff_t len = encoded.len ? decode_into(encoded, *at) : 0;
+	ptrdiff_t len = decode_into(encoded, ' ', *at);
 	if (len < 0)
 		return false;
 	*ret = slice_make(*at, (size_t)len);
 	*at += len;
 	return true;
-}
-
-/* What a part of a query does not say by itself: escapes, blanks, and what must be looked at as UTF-8. */
-static wide_t is_coded(wide_t c)
-{
-	return (c < 1) | (c == '%') | (c == '+');
 }
 
 /* A query on its way to parameters. */
