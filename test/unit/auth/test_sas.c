@@ -581,6 +581,26 @@ static void arena_runs_out(void **state)
 	fixture_fini(&f);
 }
 
+/* Each byte alone as what an account SAS grants, reaches, or is for. */
+static void account_letters(void **state)
+{
+	static const struct {
+		const char *format, *letters;
+	} rows[] = {
+		{ "sv=2021-12-02&sp=%%%02X&ss=b&srt=o&" GOOD_TIMES, "rwdxylacuptfimeo" },
+		{ "sv=2021-12-02&sp=r&ss=%%%02X&srt=o&" GOOD_TIMES, "bqtf" },
+		{ "sv=2021-12-02&sp=r&ss=b&srt=%%%02X&" GOOD_TIMES, "sco" },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (unsigned c = 1; c < 128; c++) {
+			char params[128];
+			snprintf(params, sizeof params, rows[i].format, c);
+			struct row row = { params, strchr(rows[i].letters, (int)c) ? ERR_OK : ERR_AUTHENTICATION_FAILED,
+					   NULL };
+			run_rows(AUTH_BLOB, "c", "o", &row, 1);
+		}
+}
+
 static struct sas_token token_of(struct slice name, struct slice value)
 {
 	struct param p = { .name = name, .value = value };
@@ -637,6 +657,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(field_names),
 		cmocka_unit_test(control_bytes),
+		cmocka_unit_test(account_letters),
 		cmocka_unit_test(old_layouts),
 		cmocka_unit_test(blob_rows),
 		cmocka_unit_test(account_rows),
