@@ -32,12 +32,6 @@ bool slice_eq_nocase(struct slice a, struct slice b)
 	return a.len == b.len && slice_has_prefix_nocase(a, b);
 }
 
-size_t slice_find_byte(struct slice s, char c)
-{
-	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
-	return at ? (size_t)(at - s.ptr) : s.len;
-}
-
 struct slice slice_trim(struct slice s)
 {
 	while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {

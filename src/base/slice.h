@@ -63,7 +63,11 @@ int slice_cmp(struct slice a, struct slice b);
 bool slice_eq_nocase(struct slice a, struct slice b);
 bool slice_has_prefix_nocase(struct slice s, struct slice prefix);
 /* Position of the first `c`, or s.len. */
-size_t slice_find_byte(struct slice s, char c);
+static inline size_t slice_find_byte(struct slice s, char c)
+{
+	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
+	return at ? (size_t)(at - s.ptr) : s.len;
+}
 /* Without leading and trailing spaces and tabs. */
 struct slice slice_trim(struct slice s);
 /* Splits at the first `c`: returns what stands before, moves *rest behind it; *rest becomes absent when no `c` is left.
