@@ -10,15 +10,14 @@
 
 enum { HEAD_BYTES = 512 }; /* of an answer, without what handlers and clients say */
 
-void response_header(struct request *r, const char *name, struct slice value)
+void response_header_put(struct request *r, struct slice name, struct slice value)
 {
 	struct buf *b = &r->response.headers;
-	struct slice n = slice_make(name, strlen(name));
-	char *p = buf_reserve(b, n.len + value.len + 4);
+	char *p = buf_reserve(b, name.len + value.len + 4);
 	if (!p)
 		return;
-	memcpy(p, n.ptr, n.len);
-	p += n.len;
+	memcpy(p, name.ptr, name.len);
+	p += name.len;
 	*p++ = ':';
 	*p++ = ' ';
 	if (value.len)
@@ -30,7 +29,7 @@ void response_header(struct request *r, const char *name, struct slice value)
 	p += value.len;
 	*p++ = '\r';
 	*p = '\n';
-	b->len += n.len + value.len + 4;
+	b->len += name.len + value.len + 4;
 }
 
 static size_t format_u64(uint64_t v, char dst[20])
