@@ -3,6 +3,7 @@
  * row of the layout table in the protocol notes; versions not known yet use the newest layout. */
 #include "auth/sas.h"
 #include "auth/text.h"
+#include "base/wide.h"
 
 uint32_t sas_version_parse(struct slice s)
 {
@@ -19,21 +20,6 @@ uint32_t sas_version_parse(struct slice s)
 	return v;
 }
 
-/* A name of up to 9 letters as a number, without case; 0 = too long. Nine letters of 7 bits fit. */
-static uint64_t name_number(struct slice name)
-{
-	uint64_t v = 0;
-	if (name.len == 0 || name.len > 9)
-		return 0;
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)text_lower_byte(name.ptr[i]);
-		if (c >= 128)
-			return 0;
-		v = v << 7 | c;
-	}
-	return v;
-}
-
 static enum sas_field field_find(struct slice name)
 {
 	static const struct slice names[SAS_FIELDS] = {
@@ -45,19 +31,16 @@ static enum sas_field field_find(struct slice name)
 	char first = name.len ? text_lower_byte(name.ptr[0]) : 0;
 	if (first != 's' && first != 'r' && first != 'e' && first != 't' && first != 'v')
 		return SAS_FIELDS;
-	uint64_t number = name_number(name);
+	char last = text_lower_byte(name.ptr[name.len - 1]); /* where those of one length differ most */
 	for (unsigned i = 0; i < SAS_FIELDS; i++)
-		if (names[i].len == name.len && names[i].ptr[0] == first && name_number(names[i]) == number)
+		if (names[i].len == name.len && names[i].ptr[name.len - 1] == last && slice_eq_nocase(names[i], name))
 			return (enum sas_field)i;
 	return SAS_FIELDS;
 }
 
 static bool has_control_bytes(struct slice s)
 {
-	for (size_t i = 0; i < s.len; i++)
-		if ((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f)
-			return true;
-	return false;
+	return wide_find(s, wide_is_control) < s.len;
 }
 
 enum sas_kind sas_token_read(const struct query *q, struct sas_token *ret)

@@ -19,21 +19,17 @@ bool slice_has_prefix_nocase(struct slice s, struct slice prefix)
 {
 	if (s.len < prefix.len)
 		return false;
-	for (size_t i = 0; i < prefix.len; i++)
-		if (lower((unsigned char)s.ptr[i]) != lower((unsigned char)prefix.ptr[i]))
+	for (size_t i = 0; i < prefix.len; i++) {
+		unsigned char a = (unsigned char)s.ptr[i], b = (unsigned char)prefix.ptr[i];
+		if (a != b && lower(a) != lower(b))
 			return false;
+	}
 	return true;
 }
 
 bool slice_eq_nocase(struct slice a, struct slice b)
 {
 	return a.len == b.len && slice_has_prefix_nocase(a, b);
-}
-
-size_t slice_find_byte(struct slice s, char c)
-{
-	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
-	return at ? (size_t)(at - s.ptr) : s.len;
 }
 
 struct slice slice_trim(struct slice s)
@@ -82,10 +78,16 @@ bool slice_to_i64(struct slice s, int64_t *ret)
 
 bool slice_eq_consttime(struct slice a, struct slice b)
 {
-	unsigned char diff = 0;
+	uint64_t diff = 0, x, y;
+	size_t i = 0;
 	if (a.len != b.len)
 		return false;
-	for (size_t i = 0; i < a.len; i++)
+	for (; a.len - i >= sizeof x; i += sizeof x) {
+		memcpy(&x, a.ptr + i, sizeof x);
+		memcpy(&y, b.ptr + i, sizeof y);
+		diff |= x ^ y;
+	}
+	for (; i < a.len; i++)
 		diff |= (unsigned char)(a.ptr[i] ^ b.ptr[i]);
 	return diff == 0;
 }

@@ -49,13 +49,25 @@ static inline struct slice slice_first(struct slice s, size_t len)
 	return slice_make(s.ptr, len < s.len ? len : s.len);
 }
 
+/* One of 64 marks for a name, whatever its case. The marks of a list, taken together, tell of nearly every name that is
+ * not in it without a search. */
+static inline uint64_t slice_name_mark(struct slice name)
+{
+	unsigned last = name.len ? (unsigned char)name.ptr[name.len - 1] | 0x20u : 0;
+	return UINT64_C(1) << ((5 * name.len + last) & 63);
+}
+
 /* Byte order, shorter first on a common prefix. */
 int slice_cmp(struct slice a, struct slice b);
 /* ASCII case-insensitive. */
 bool slice_eq_nocase(struct slice a, struct slice b);
 bool slice_has_prefix_nocase(struct slice s, struct slice prefix);
 /* Position of the first `c`, or s.len. */
-size_t slice_find_byte(struct slice s, char c);
+static inline size_t slice_find_byte(struct slice s, char c)
+{
+	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
+	return at ? (size_t)(at - s.ptr) : s.len;
+}
 /* Without leading and trailing spaces and tabs. */
 struct slice slice_trim(struct slice s);
 /* Splits at the first `c`: returns what stands before, moves *rest behind it; *rest becomes absent when no `c` is left.

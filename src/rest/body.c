@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sink of a request's body: memory for documents, the payload (hashed on the way) for data.
  *
- * A payload that stays in memory is hashed and appended on the loop; the MD5 of one whose length was announced waits
- * for the end of the loop's turn, where all that ended in it are hashed side by side (turn_end). A longer one
- * goes through two buffers: the loop fills one while a worker writes the other and the hasher takes its MD5; when both
- * are full the socket is not read, so a fast sender waits in its own TCP window. The worker that takes the last piece
- * also ends the payload, because sealing may block.
+ * A small body that came with its head needs no writer: it is the payload where it lies, in `in`, which is frozen until
+ * the answer is out. Another payload that stays in memory is hashed and appended on the loop. The MD5 of either, if its
+ * length was announced, waits for the end of the loop's turn, where all that ended in it are hashed side by side
+ * (turn_end). A longer one goes through two buffers: the loop fills one while a worker writes the other and the hasher
+ * takes its MD5; when both are full the socket is not read, so a fast sender waits in its own TCP window. The worker
+ * that takes the last piece also ends the payload, because sealing may block.
  *
  * States: began -> (fill, flush)* -> ended -> finished, or error. While `working` (parts of it: one for the worker, one
  * for the hasher, one for the turn's end), the writer, the hashes and `busy` belong to those and ex->pending counts
@@ -31,6 +32,13 @@ static bool is_stream(const struct exchange *ex)
 	return ex->req.op->body == BODY_STREAM;
 }
 
+static bool came_with_head(const struct exchange *ex)
+{
+	uint64_t length = ex->head.content_length; /* 0 if it is not told */
+	return length > 0 && length <= PAYLOAD_INLINE_BYTES && length <= ex->in.len - ex->framing.in_pos &&
+	       !ex->req.payload_in_extents;
+}
+
 enum err body_begin(struct exchange *ex)
 {
 	struct body_sink *k = sink_of(ex);
@@ -40,13 +48,15 @@ enum err body_begin(struct exchange *ex)
 	hash_md5_init(&k->md5);
 	if (!is_stream(ex))
 		return ERR_OK;
+	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && ex->head.has_content_length &&
+			 ex->head.content_length >= MD5_TURN_MIN_BYTES &&
+			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
+	if (came_with_head(ex))
+		return ERR_OK;
 	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0,
 			       &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
-	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && ex->head.has_content_length &&
-			 ex->head.content_length >= MD5_TURN_MIN_BYTES &&
-			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
 	return ERR_OK;
 }
 
@@ -76,6 +86,16 @@ static enum err append(struct exchange *ex, struct slice bytes)
 {
 	hash_piece(ex, bytes);
 	return payload_append(sink_of(ex)->writer, bytes);
+}
+
+/* The whole body, which came with its head. */
+static enum err borrow(struct exchange *ex, struct slice bytes)
+{
+	assert(bytes.len == ex->head.content_length);
+	hash_piece(ex, bytes);
+	sink_of(ex)->received_bytes = bytes.len;
+	ex->req.payload = (struct payload){ .length_bytes = bytes.len, .inline_bytes = bytes, .borrowed = true };
+	return ERR_OK;
 }
 
 static enum err finish_payload(struct exchange *ex)
@@ -188,7 +208,7 @@ static void submit(struct exchange *ex)
 static bool stays_inline(struct exchange *ex, size_t bytes)
 {
 	struct body_sink *k = sink_of(ex);
-	return !k->working && payload_writer_stays_in_memory(k->writer, bytes);
+	return !k->working && (!k->writer || payload_writer_stays_in_memory(k->writer, bytes));
 }
 
 /* Small bodies of known length get what they need from the arena, others a whole buffer of the pool, or a small one of
@@ -278,6 +298,8 @@ enum err body_take(struct exchange *ex, struct slice bytes, size_t *ret_taken)
 	*ret_taken = bytes.len;
 	if (!is_stream(ex))
 		return take_memory(ex, bytes);
+	if (!k->writer)
+		return borrow(ex, bytes);
 	if (k->fill.len == 0 && bytes.len <= PAYLOAD_INLINE_BYTES && stays_inline(ex, bytes.len)) {
 		k->received_bytes += bytes.len;
 		return append(ex, bytes);
@@ -369,7 +391,7 @@ bool body_finish(struct exchange *ex)
 		return k->error != ERR_OK;
 	}
 	k->error = flush(ex);
-	if (k->error == ERR_OK)
+	if (k->error == ERR_OK && k->writer)
 		k->error = finish_payload(ex);
 	k->finished = k->error == ERR_OK;
 	if (k->finished && k->md5_at_turn) {

@@ -51,8 +51,7 @@ static void child_head(struct http_head *h, const struct http_head *parent, cons
 	h->expect_continue = h->chunked = false;
 	h->has_content_length = true;
 	h->content_length = part->body.len;
-	h->headers = part->headers;
-	h->header_count = part->header_count;
+	http_set_headers(h, part->headers, part->header_count);
 	for (size_t i = 0; i < part->header_count; i++)
 		if (slice_eq_nocase(part->headers[i].name, SLICE("host")))
 			h->host = part->headers[i].value;

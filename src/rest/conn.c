@@ -222,7 +222,7 @@ static void conn_bad_head(struct conn *c)
 	ex->head.method = HTTP_OTHER;
 	ex->head.method_text = ex->head.path = ex->head.target = SLICE("-");
 	ex->head.query = ex->head.host = SLICE_NONE;
-	ex->head.header_count = 0;
+	http_set_headers(&ex->head, NULL, 0);
 	ex->head.minor_version = 1;
 	ex->head.keep_alive = ex->head.chunked = ex->head.has_content_length = ex->head.expect_continue = false;
 	ex->head.content_length = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Containers and List Blobs: pages of XML. */
-#include "base/digits.h"
 #include "rest/blob_common.h"
 #include "rest/blob_tags.h"
 #include "rest/conditional.h"
 #include "rest/metadata.h"
 #include "rest/paging.h"
+#include "rest/pen.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
@@ -237,78 +237,8 @@ static enum err parse_blobs(struct request *r)
 	return ERR_OK;
 }
 
-/* A page has thousands of entries, each some twenty elements around few bytes that differ. So an entry is written with
- * a pen: room for all of it is reserved at once, constant text between the values is one copy of known length, and
- * nothing is checked per piece. What has no bound (metadata, tags, the copy's source) is put aside of the pen. */
-struct pen {
-	struct buf *out;
-	char *at;
-	/* The last date that was written: entries of one second come in a row. */
-	uint64_t date_second;
-	char date[DATE_RFC1123_BYTES];
-};
-
 /* All constant text of an entry, its numbers, words and dates; the values with bounds of their own come to it. */
 enum { PEN_ENTRY_BYTES = 3 * 1024 };
-
-static bool pen_take(struct pen *p, size_t bytes)
-{
-	p->at = buf_reserve(p->out, bytes);
-	return p->at != NULL;
-}
-
-static void pen_leave(struct pen *p)
-{
-	p->out->len = (size_t)(p->at - p->out->ptr);
-}
-
-static inline void pen_bytes(struct pen *p, const char *bytes, size_t len)
-{
-	memcpy(p->at, bytes, len);
-	p->at += len;
-}
-#define PEN(p, literal) pen_bytes((p), literal, sizeof(literal) - 1)
-
-static void pen_word(struct pen *p, const char *word)
-{
-	pen_bytes(p, word, strlen(word));
-}
-
-static void pen_u64(struct pen *p, uint64_t v)
-{
-	p->at = digits_put_u64(p->at, v);
-}
-
-static void pen_date(struct pen *p, uint64_t ticks)
-{
-	uint64_t second = ticks / TICKS_PER_SECOND;
-	if (second != p->date_second) {
-		p->date_second = second;
-		date_format_rfc1123(ticks, p->date);
-	}
-	pen_bytes(p, p->date, sizeof p->date);
-}
-
-#define PEN_ELEMENT(p, name, inside)                                                                                   \
-	do {                                                                                                           \
-		PEN(p, "<" name ">");                                                                                  \
-		inside;                                                                                                \
-		PEN(p, "</" name ">");                                                                                 \
-	} while (0)
-#define PEN_DATE(p, name, ticks) PEN_ELEMENT(p, name, pen_date(p, ticks))
-#define PEN_U64(p, name, v)	 PEN_ELEMENT(p, name, pen_u64(p, v))
-#define PEN_WORD(p, name, word)	 PEN_ELEMENT(p, name, pen_word(p, word))
-/* <Name>text</Name>, <Name /> if it is empty or absent. */
-#define PEN_TEXT(p, name, text)                                                                                        \
-	do {                                                                                                           \
-		if ((text).len) {                                                                                      \
-			PEN(p, "<" name ">");                                                                          \
-			(p)->at = xml_copy_text((p)->at, text);                                                        \
-			PEN(p, "</" name ">");                                                                         \
-		} else {                                                                                               \
-			PEN(p, "<" name " />");                                                                        \
-		}                                                                                                      \
-	} while (0)
 
 static void pen_lease(struct pen *p, const struct lease *l, uint64_t now)
 {
@@ -513,7 +443,7 @@ static enum err format_blobs(struct request *r)
 	struct blobs_call *c = r->call;
 	struct buf *b = &r->response.body;
 	const struct blob_list_call *l = &c->list;
-	struct pen pen = { .out = b, .date_second = UINT64_MAX };
+	struct pen pen = pen_of(b);
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	paging_open_xml(r, b, &c->paging, r->container);

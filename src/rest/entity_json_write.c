@@ -4,6 +4,7 @@
 
 #include "base/digits.h"
 #include "base/rng.h"
+#include "base/wide.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/uri.h"
@@ -70,14 +71,11 @@ static char *put_escape(char *p, unsigned char c)
 	}
 }
 
-/* Bytes side by side, in what the processor has for that. */
-typedef unsigned char block __attribute__((vector_size(16)));
-enum { BLOCK_BYTES = sizeof(block) };
 #define BLANKS UINT64_C(0x2020202020202020)
 
-static inline bool block_needs_escape(block v)
+static inline bool block_needs_escape(wide_t v)
 {
-	block hit = (block)(v < 0x20) | (block)(v == '"') | (block)(v == '\\');
+	wide_t hit = ((v >= 0) & (v < 0x20)) | (v == '"') | (v == '\\');
 	uint64_t half[2];
 	memcpy(half, &hit, sizeof half);
 	return (half[0] | half[1]) != 0;
@@ -85,8 +83,7 @@ static inline bool block_needs_escape(block v)
 
 static inline bool put_block(char *p, const char *s)
 {
-	block v;
-	memcpy(&v, s, sizeof v);
+	wide_t v = wide_load(s);
 	memcpy(p, &v, sizeof v);
 	return !block_needs_escape(v);
 }
@@ -95,7 +92,7 @@ static inline bool put_block(char *p, const char *s)
 static inline bool put_ends(char *p, const char *s, size_t len, size_t half)
 {
 	uint64_t ends[2] = { BLANKS, BLANKS };
-	block v;
+	wide_t v;
 	memcpy(&ends[0], s, half);
 	memcpy(&ends[1], s + len - half, half);
 	memcpy(p, &ends[0], half);
@@ -117,13 +114,13 @@ static size_t put_bytes(char *p, struct slice s)
 static INNER size_t put_plain(char *p, struct slice s)
 {
 	size_t i = 0;
-	if (s.len < BLOCK_BYTES) {
+	if (s.len < WIDE_BYTES) {
 		bool plain = s.len >= 8 ? put_ends(p, s.ptr, s.len, 8) : s.len >= 4 && put_ends(p, s.ptr, s.len, 4);
 		return plain ? s.len : put_bytes(p, s);
 	}
-	while (i + BLOCK_BYTES < s.len && put_block(p + i, s.ptr + i))
-		i += BLOCK_BYTES;
-	if (i + BLOCK_BYTES >= s.len && put_block(p + s.len - BLOCK_BYTES, s.ptr + s.len - BLOCK_BYTES))
+	while (i + WIDE_BYTES < s.len && put_block(p + i, s.ptr + i))
+		i += WIDE_BYTES;
+	if (i + WIDE_BYTES >= s.len && put_block(p + s.len - WIDE_BYTES, s.ptr + s.len - WIDE_BYTES))
 		return s.len;
 	return i + put_bytes(p + i, slice_from(s, i));
 }

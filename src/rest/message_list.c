@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest/message_list.h"
 
+#include "rest/pen.h"
 #include "wire/base64.h"
 #include "wire/xml.h"
+
+enum { MESSAGE_BYTES = 512 }; /* all but its text */
 
 void message_receipt_format(const struct queue_receipt *receipt, char dst[MESSAGE_RECEIPT_CHARS])
 {
@@ -11,29 +14,38 @@ void message_receipt_format(const struct queue_receipt *receipt, char dst[MESSAG
 	base64_encode_to(dst, slice_make(bytes, sizeof bytes));
 }
 
-static void put_message(struct buf *b, const struct queue_message *m, enum message_show show)
+static void put_message(struct pen *p, const struct queue_message *m, enum message_show show)
 {
-	char id[UUID_TEXT_BYTES], receipt[MESSAGE_RECEIPT_CHARS];
-	uuid_format(&m->id, id);
-	xml_open(b, "QueueMessage");
-	xml_put(b, "MessageId", slice_make(id, sizeof id));
-	xml_put_rfc1123(b, "InsertionTime", m->inserted_ticks);
-	xml_put_rfc1123(b, "ExpirationTime", m->expires_ticks);
+	if (!pen_take(p, MESSAGE_BYTES))
+		return;
+	PEN(p, "<QueueMessage><MessageId>");
+	uuid_format(&m->id, p->at);
+	p->at += UUID_TEXT_BYTES;
+	PEN(p, "</MessageId>");
+	PEN_DATE(p, "InsertionTime", m->inserted_ticks);
+	PEN_DATE(p, "ExpirationTime", m->expires_ticks);
 	if (show != MESSAGE_SHOW_PEEK) {
-		message_receipt_format(&m->receipt, receipt);
-		xml_put(b, "PopReceipt", slice_make(receipt, sizeof receipt));
-		xml_put_rfc1123(b, "TimeNextVisible", m->visible_ticks);
+		PEN(p, "<PopReceipt>");
+		message_receipt_format(&m->receipt, p->at);
+		p->at += MESSAGE_RECEIPT_CHARS;
+		PEN(p, "</PopReceipt>");
+		PEN_DATE(p, "TimeNextVisible", m->visible_ticks);
 	}
 	if (show != MESSAGE_SHOW_PUT) {
-		xml_put_u64(b, "DequeueCount", m->dequeue_count);
-		xml_put(b, "MessageText", m->text);
+		PEN_U64(p, "DequeueCount", m->dequeue_count);
+		pen_leave(p);
+		xml_put(p->out, "MessageText", m->text);
+		if (!pen_take(p, MESSAGE_BYTES))
+			return;
 	}
-	xml_close(b, "QueueMessage");
+	PEN(p, "</QueueMessage>");
+	pen_leave(p);
 }
 
 void message_list_format(struct request *r, const struct queue_message *m, size_t count, enum message_show show)
 {
 	struct buf *b = &r->response.body;
+	struct pen pen = pen_of(b);
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	if (show != MESSAGE_SHOW_PUT)
 		response_header(r, "Cache-Control", SLICE("no-cache"));
@@ -44,6 +56,6 @@ void message_list_format(struct request *r, const struct queue_message *m, size_
 	}
 	xml_open(b, "QueueMessagesList");
 	for (size_t i = 0; i < count; i++)
-		put_message(b, &m[i], show);
+		put_message(&pen, &m[i], show);
 	xml_close(b, "QueueMessagesList");
 }

@@ -4,6 +4,7 @@
  * last word. */
 #include "rest/message_text.h"
 
+#include "base/wide.h"
 #include "rest/fault_xml.h"
 #include "svc/queue/queue.h"
 #include "wire/xml.h"
@@ -32,16 +33,10 @@ static bool take(struct slice *s, struct slice literal)
 	return true;
 }
 
-/* Characters that mean themselves in XML text, whatever the parser: printable ASCII without markup, and line feeds. */
-static size_t plain_length(struct slice s)
+/* All but what means itself in XML text, whatever the parser: printable ASCII without markup, and line feeds. */
+static wide_t not_plain(wide_t c)
 {
-	size_t i = 0;
-	for (; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-		if ((c < 0x20 && c != '\n' && c != '\t') || c > 0x7e || c == '<' || c == '&' || c == '>')
-			break;
-	}
-	return i;
+	return ((c < 0x20) & (c != '\n') & (c != '\t')) | (c == 0x7f) | (c == '<') | (c == '&') | (c == '>');
 }
 
 static bool take_plain_message(struct slice body, struct slice *ret)
@@ -57,7 +52,7 @@ static bool take_plain_message(struct slice body, struct slice *ret)
 	skip_blanks(&body);
 	if (!take(&body, SLICE("<MessageText>")))
 		return false;
-	*ret = slice_first(body, plain_length(body));
+	*ret = slice_first(body, wide_find(body, not_plain));
 	body = slice_from(body, ret->len);
 	if (!take(&body, SLICE("</MessageText>")))
 		return false;

@@ -55,6 +55,8 @@ struct op {
 };
 
 const struct op *op_find(const struct request *);
+/* The rows of one service in their order: the first behind NULL, NULL behind the last. */
+const struct op *op_next(enum service, const struct op *before);
 size_t op_count(void);
 const struct op *op_at(size_t i);
 /* What a row without a handler answers: the nearest error the service documents for what it does not support. */

@@ -176,7 +176,12 @@ static inline struct slice request_param(const struct request *r, const char *na
 {
 	return query_get(&r->query, slice_str(name));
 }
-void response_header(struct request *, const char *name, struct slice value);
+void response_header_put(struct request *, struct slice name, struct slice value);
+/* The length of a literal name is known when this is compiled. */
+static inline void response_header(struct request *r, const char *name, struct slice value)
+{
+	response_header_put(r, slice_str(name), value);
+}
 void response_header_u64(struct request *, const char *name, uint64_t value);
 /* RFC 1123 of ticks. */
 void response_header_time(struct request *, const char *name, uint64_t ticks);

@@ -3,47 +3,40 @@
  * on the way of an ordinary answer. */
 #include <assert.h>
 
+#include "base/digits.h"
+#include "base/wide.h"
 #include "rest/exchange_int.h"
+#include "rest/pen.h"
 #include "wire/date.h"
 
-void response_header(struct request *r, const char *name, struct slice value)
+enum { HEAD_BYTES = 512 }; /* of an answer, without what handlers and clients say */
+
+void response_header_put(struct request *r, struct slice name, struct slice value)
 {
 	struct buf *b = &r->response.headers;
-	struct slice n = slice_make(name, strlen(name));
-	char *p = buf_reserve(b, n.len + value.len + 4);
+	char *p = buf_reserve(b, name.len + value.len + 4);
 	if (!p)
 		return;
-	memcpy(p, n.ptr, n.len);
-	p += n.len;
+	memcpy(p, name.ptr, name.len);
+	p += name.len;
 	*p++ = ':';
 	*p++ = ' ';
+	if (value.len)
+		memcpy(p, value.ptr, value.len);
 	/* A stored value can never end the header: what came in by a header had no control bytes, what came in by XML
 	 * or a SAS may have. */
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char c = (unsigned char)value.ptr[i];
-		*p++ = c < 0x20 || c == 0x7f ? ' ' : (char)c;
-	}
+	for (size_t i = 0; (i += wide_find(slice_make(p + i, value.len - i), wide_is_control)) < value.len; i++)
+		p[i] = ' ';
+	p += value.len;
 	*p++ = '\r';
-	*p++ = '\n';
-	b->len += n.len + value.len + 4;
-}
-
-static size_t format_u64(uint64_t v, char dst[20])
-{
-	char tmp[20];
-	size_t n = 0;
-	do
-		tmp[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	for (size_t i = 0; i < n; i++)
-		dst[i] = tmp[n - 1 - i];
-	return n;
+	*p = '\n';
+	b->len += name.len + value.len + 4;
 }
 
 void response_header_u64(struct request *r, const char *name, uint64_t value)
 {
-	char text[20];
-	response_header(r, name, slice_make(text, format_u64(value, text)));
+	char text[DIGITS_U64_MAX];
+	response_header(r, name, slice_make(text, (size_t)(digits_put_u64(text, value) - text)));
 }
 
 void response_header_time(struct request *r, const char *name, uint64_t ticks)
@@ -106,80 +99,72 @@ static const char *server_name(enum service s)
 	return names[s];
 }
 
-static void put_status_line(struct buf *b, int status)
+static void put_status_line(struct pen *p, int status)
 {
-	switch (status) { /* the common ones without formatting */
-	case 200:
-		BUF_PUT(b, "HTTP/1.1 200 OK\r\n");
-		return;
-	case 201:
-		BUF_PUT(b, "HTTP/1.1 201 Created\r\n");
-		return;
-	case 206:
-		BUF_PUT(b, "HTTP/1.1 206 Partial Content\r\n");
-		return;
-	default:
-		buf_printf(b, "HTTP/1.1 %d %s\r\n", status, http_reason(status));
-	}
+	PEN(p, "HTTP/1.1 ");
+	pen_u64(p, (uint64_t)status);
+	PEN(p, " ");
+	pen_word(p, http_reason(status));
+	PEN(p, "\r\n");
 }
 
-static void put_length(struct buf *b, const struct exchange *ex)
+static void put_length(struct pen *p, const struct exchange *ex)
 {
-	const struct response *p = &ex->req.response;
-	char digits[20];
-	if (p->status == 204 || p->status == 304)
+	const struct response *answer = &ex->req.response;
+	if (answer->status == 204 || answer->status == 304)
 		return;
-	uint64_t length = p->set_length ? p->content_length : response_body(p).len;
-	if (ex->req.head->method == HTTP_HEAD && !p->set_length && ex->error != ERR_OK)
+	if (ex->req.head->method == HTTP_HEAD && !answer->set_length && ex->error != ERR_OK)
 		return; /* a HEAD's error has no length to speak of */
-	BUF_PUT(b, "Content-Length: ");
-	buf_put(b, slice_make(digits, format_u64(length, digits)));
-	BUF_PUT(b, "\r\n");
+	PEN(p, "Content-Length: ");
+	pen_u64(p, answer->set_length ? answer->content_length : response_body(answer).len);
+	PEN(p, "\r\n");
 }
 
-static void put_date(struct buf *b, struct rest_loop *rl, uint64_t ticks)
+static void put_date(struct pen *p, struct rest_loop *rl, uint64_t ticks)
 {
 	uint64_t second = ticks / TICKS_PER_SECOND;
 	if (second != rl->date_second) {
 		date_format_rfc1123(ticks, rl->date);
 		rl->date_second = second;
 	}
-	BUF_PUT(b, "Date: ");
-	buf_put(b, slice_make(rl->date, DATE_RFC1123_BYTES));
-	BUF_PUT(b, "\r\n");
+	PEN(p, "Date: ");
+	pen_bytes(p, rl->date, DATE_RFC1123_BYTES);
+	PEN(p, "\r\n");
 }
 
 void response_finish_head(struct exchange *ex)
 {
 	struct request *r = &ex->req;
-	struct response *p = &r->response;
-	struct buf *b = &ex->out;
-	char id[UUID_TEXT_BYTES];
-	assert(p->status >= 200);
-	ex->skip_body = r->head->method == HTTP_HEAD || p->status == 204 || p->status == 304;
-	buf_clear(b);
-	buf_reserve(b, 512 + p->headers.len);
-	put_status_line(b, p->status);
-	put_length(b, ex);
-	buf_put(b, buf_slice(&p->headers));
-	BUF_PUT(b, "Server: ");
-	buf_put(b, slice_str(server_name(r->service)));
-	uuid_format(&r->request_id, id);
-	BUF_PUT(b, "\r\nx-ms-request-id: ");
-	buf_put(b, slice_make(id, sizeof id));
+	struct response *answer = &r->response;
+	struct slice headers = buf_slice(&answer->headers);
+	struct pen p = pen_of(&ex->out);
+	assert(answer->status >= 200);
+	ex->skip_body = r->head->method == HTTP_HEAD || answer->status == 204 || answer->status == 304;
+	buf_clear(&ex->out);
+	if (!pen_take(&p, HEAD_BYTES + headers.len + r->client_request_id.len + r->version_text.len))
+		return;
+	put_status_line(&p, answer->status);
+	put_length(&p, ex);
+	pen_slice(&p, headers);
+	PEN(&p, "Server: ");
+	pen_word(&p, server_name(r->service));
+	PEN(&p, "\r\nx-ms-request-id: ");
+	uuid_format(&r->request_id, p.at);
+	p.at += UUID_TEXT_BYTES;
 	if (slice_is_set(r->client_request_id)) {
-		BUF_PUT(b, "\r\nx-ms-client-request-id: ");
-		buf_put(b, r->client_request_id);
+		PEN(&p, "\r\nx-ms-client-request-id: ");
+		pen_slice(&p, r->client_request_id);
 	}
 	if (slice_is_set(r->version_text)) {
-		BUF_PUT(b, "\r\nx-ms-version: ");
-		buf_put(b, r->version_text);
+		PEN(&p, "\r\nx-ms-version: ");
+		pen_slice(&p, r->version_text);
 	}
-	BUF_PUT(b, "\r\n");
-	put_date(b, ex->rl, r->arrival_ticks);
+	PEN(&p, "\r\n");
+	put_date(&p, ex->rl, r->arrival_ticks);
 	if (ex->close_after)
-		BUF_PUT(b, "Connection: close\r\n");
+		PEN(&p, "Connection: close\r\n");
 	else if (r->head->minor_version == 0)
-		BUF_PUT(b, "Connection: keep-alive\r\n");
-	BUF_PUT(b, "\r\n");
+		PEN(&p, "Connection: keep-alive\r\n");
+	PEN(&p, "\r\n");
+	pen_leave(&p);
 }

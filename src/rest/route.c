@@ -11,6 +11,18 @@
 #include "rest/ops.def"
 #undef OP
 
+enum op_row {
+#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title)      \
+	ROW_##id,
+#include "rest/ops.def"
+#undef OP
+};
+/* The rows of a service stand together. */
+static const enum op_row first_row[] = { [SERVICE_BLOB] = ROW_BLOB_LIST_CONTAINERS,
+					 [SERVICE_QUEUE] = ROW_QUEUE_LIST,
+					 [SERVICE_TABLE] = ROW_TABLE_SET_SERVICE,
+					 [SERVICE_WEB] = ROW_WEB_GET };
+
 static const struct op ops[] = {
 #define OP(id_, service_, methods_, level_, restype_, comp_, selector_, sas_, account_sas_, srt_, anon_, body_, name_, \
 	   title_)                                                                                                     \
@@ -45,7 +57,9 @@ const struct op *op_at(size_t i)
 /* "" = absent or empty, NULL = whatever it is. */
 static bool param_fits(const char *wanted, struct slice value)
 {
-	return !wanted || slice_eq_nocase(slice_str(wanted), value);
+	if (!wanted)
+		return true;
+	return value.len ? slice_eq_nocase(slice_str(wanted), value) : !*wanted;
 }
 
 static bool selector_fits(const char *selector, const struct request *r)
@@ -66,19 +80,23 @@ static bool selector_fits(const char *selector, const struct request *r)
 
 static bool level_fits(const struct op *op, const struct request *r)
 {
-	return op->service == r->service && (op->level == LEVEL_ANY || op->level == r->level);
+	return op->level == LEVEL_ANY || op->level == r->level;
+}
+
+const struct op *op_next(enum service service, const struct op *before)
+{
+	const struct op *op = before ? before + 1 : &ops[first_row[service]];
+	return op < ops + op_count() && op->service == service ? op : NULL;
 }
 
 const struct op *op_find(const struct request *r)
 {
 	unsigned method = 1u << r->head->method;
 	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
-	for (size_t i = 0; i < op_count(); i++) {
-		const struct op *op = &ops[i];
+	for (const struct op *op = op_next(r->service, NULL); op; op = op_next(r->service, op))
 		if ((op->methods & method) && level_fits(op, r) && param_fits(op->comp, comp) &&
 		    param_fits(op->restype, restype) && selector_fits(op->selector, r))
 			return op;
-	}
 	return NULL;
 }
 
@@ -96,8 +114,7 @@ enum err route_error(struct request *r)
 {
 	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
 	bool restype_known = !slice_is_set(restype);
-	for (size_t i = 0; i < op_count(); i++) {
-		const struct op *op = &ops[i];
+	for (const struct op *op = op_next(r->service, NULL); op; op = op_next(r->service, op)) {
 		if (!level_fits(op, r) || op->methods == M_OPTIONS)
 			continue;
 		if (param_fits(op->restype, restype))

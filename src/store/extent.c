@@ -186,7 +186,8 @@ void payload_abandon(struct store *s, struct payload *p)
 void payload_fini(struct payload *p)
 {
 	free(p->extents);
-	free((void *)(uintptr_t)p->inline_bytes.ptr);
+	if (!p->borrowed)
+		free((void *)(uintptr_t)p->inline_bytes.ptr);
 	*p = (struct payload){ 0 };
 }
 

@@ -16,9 +16,10 @@ struct extent_ref extent_ref_decode(struct cursor *);
 
 struct payload {
 	uint64_t length_bytes;
-	struct slice inline_bytes;  /* set if it fits a record; owned by the payload */
+	struct slice inline_bytes;  /* set if it fits a record; owned by the payload unless borrowed */
 	struct extent_ref *extents; /* else these, in order; owned by the payload */
 	size_t extent_count;
+	bool borrowed; /* inline_bytes are somebody else's, who keeps them as long as this lives */
 };
 
 struct payload_writer;

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "base/wide.h"
+
 enum { KEY_END = 0x01, KEY_ESCAPE = 0x02, KEY_ESCAPE_BASE = 0x03 };
 
 void key_init(struct key *k)
@@ -21,21 +23,37 @@ static void key_byte(struct key *k, unsigned char c)
 	k->bytes[k->len++] = (char)c;
 }
 
+static void key_bytes(struct key *k, struct slice s)
+{
+	if (s.len > sizeof k->bytes - k->len) {
+		k->overflow = true;
+		s.len = sizeof k->bytes - k->len;
+	}
+	memcpy(k->bytes + k->len, s.ptr, s.len);
+	k->len += s.len;
+}
+
 void key_tag(struct key *k, char tag)
 {
 	assert(tag != 0);
 	key_byte(k, (unsigned char)tag);
 }
 
+static wide_t is_escaped(wide_t c)
+{
+	return (c >= 0) & (c <= KEY_ESCAPE);
+}
+
 void key_str_open(struct key *k, struct slice s)
 {
-	for (size_t i = 0; i < s.len && !k->overflow; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-		if (c <= KEY_ESCAPE) {
+	while (s.len && !k->overflow) {
+		size_t plain = wide_find(s, is_escaped);
+		key_bytes(k, slice_first(s, plain));
+		s = slice_from(s, plain);
+		if (s.len) {
 			key_byte(k, KEY_ESCAPE);
-			key_byte(k, (unsigned char)(c + KEY_ESCAPE_BASE));
-		} else {
-			key_byte(k, c);
+			key_byte(k, (unsigned char)((unsigned char)s.ptr[0] + KEY_ESCAPE_BASE));
+			s = slice_from(s, 1);
 		}
 	}
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/chars.h"
 
+#include "base/wide.h"
+
 /* clang-format off */
 const unsigned char wire_chars[256] = {
 	 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
 	 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
-	 0,  7,  2,  1,  7,  7,  7,  7,  6,  6,  7,  7,  6, 15, 15,  2,
-	15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  6,  2,  6,  2,  2,
-	 2, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
-	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  2,  6,  3, 15,
-	 3, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
-	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  2,  3,  2, 15,  0,
+	 0,  3,  0,  1,  3,  3,  3,  3,  2,  2,  3,  3,  2,  7,  7,  0,
+	 7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  2,  2,  0,  2,  0,  0,
+	 0,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,
+	 7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  2,  0,  2,  1,  7,
+	 1,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,
+	 7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  0,  1,  0,  7,  0,
 };
 /* clang-format on */
 
@@ -26,6 +28,16 @@ const char *char_find_control(const char *p, const char *end)
 	while (p < end && (unsigned char)*p >= 0x20 && *p != 0x7f)
 		p++;
 	return p;
+}
+
+static wide_t is_no_target(wide_t c)
+{
+	return (c <= 0x20) | (c == 0x7f) | (c == '#');
+}
+
+size_t char_target_length(struct slice s)
+{
+	return wide_find(s, is_no_target);
 }
 
 size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret)
@@ -54,19 +66,22 @@ size_t char_utf8_decode(const char *p, const char *end, uint32_t *ret)
 	return n;
 }
 
+static wide_t is_no_ascii(wide_t c)
+{
+	return c < 1; /* NUL neither */
+}
+
 bool char_utf8_valid(struct slice s)
 {
-	const char *p = s.ptr, *end = s.ptr + s.len;
+	const char *p = s.ptr + wide_find(s, is_no_ascii), *end = s.ptr + s.len;
 	while (p < end) {
-		if (end - p >= 8 && !(char_load_le64(p) & UINT64_C(0x8080808080808080)) && !memchr(p, 0, 8)) {
-			p += 8;
-			continue;
-		}
 		uint32_t c;
 		size_t n = char_utf8_decode(p, end, &c);
 		if (n == 0 || c == 0)
 			return false;
 		p += n;
+		if (n == 1) /* back among ASCII: there may be much of it */
+			p += wide_find(slice_make(p, (size_t)(end - p)), is_no_ascii);
 	}
 	return true;
 }

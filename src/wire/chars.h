@@ -7,9 +7,8 @@
 
 enum {
 	CHAR_TOKEN = 1,	     /* tchar of RFC 9110: header names, methods */
-	CHAR_TARGET = 2,     /* visible ASCII but '#': a request target */
-	CHAR_HOST = 4,	     /* host names, addresses, port */
-	CHAR_UNRESERVED = 8, /* RFC 3986 */
+	CHAR_HOST = 2,	     /* host names, addresses, port */
+	CHAR_UNRESERVED = 4, /* RFC 3986 */
 };
 extern const unsigned char wire_chars[256];
 
@@ -57,6 +56,8 @@ static inline uint64_t char_load_le64(const void *p)
 /* The first byte below 0x20 or equal to 0x7f at or behind p, or end. Eight at a time: the lowest byte that the borrow
  * trick flags is exact, only those above it may be flagged by mistake. */
 const char *char_find_control(const char *p, const char *end);
+/* How many bytes at the front a request target may have: visible ASCII but '#'. */
+size_t char_target_length(struct slice s);
 /* Well-formed UTF-8 (no surrogates, no overlong forms) without NUL. */
 bool char_utf8_valid(struct slice s);
 /* Decodes one character at p; 0 bytes if it is malformed. */

@@ -97,8 +97,7 @@ static const char *parse_request_line(const char *p, const char *end, struct htt
 	head->method = http_method_of(head->method_text);
 
 	start = ++p;
-	while (p < end && char_is(*p, CHAR_TARGET))
-		p++;
+	p += char_target_length(slice_make(p, (size_t)(end - p)));
 	head->target = slice_make(start, (size_t)(p - start));
 	if (p == start || end - p < 11 || memcmp(p, " HTTP/1.", 8) != 0 || (p[8] != '0' && p[8] != '1') ||
 	    p[9] != '\r' || p[10] != '\n')
@@ -231,6 +230,15 @@ static bool headers_grow(struct http_header **at, size_t count, size_t *room, st
 _Static_assert(LIMIT_HEADER_COUNT % HTTP_HEADERS_FEW == 0 && (HEADERS_DOUBLINGS & (HEADERS_DOUBLINGS - 1)) == 0,
 	       "doubling the room ends at the limit");
 
+void http_set_headers(struct http_head *head, const struct http_header *headers, size_t count)
+{
+	head->headers = headers;
+	head->header_count = count;
+	head->name_marks = 0;
+	for (size_t i = 0; i < count; i++)
+		head->name_marks |= slice_name_mark(headers[i].name);
+}
+
 /* The head in [input, end), which has an empty line or a bare LF. */
 static enum http_parse parse_head(const char *input, const char *end, struct arena *arena, struct http_head *ret)
 {
@@ -255,8 +263,7 @@ static enum http_parse parse_head(const char *input, const char *end, struct are
 		if (!p || !note_header(h, ret, &seen))
 			return HTTP_PARSE_BAD;
 	}
-	ret->headers = headers;
-	ret->header_count = count;
+	http_set_headers(ret, headers, count);
 	if (!head_finish(ret, &seen, authority))
 		return HTTP_PARSE_BAD;
 	ret->head_bytes = (size_t)(p + 2 - input);
@@ -294,7 +301,7 @@ static bool header_named(const struct http_header *h, struct slice name)
 	       slice_has_prefix_nocase(h->name, name);
 }
 
-struct slice http_header(const struct http_head *head, struct slice name)
+struct slice http_header_search(const struct http_head *head, struct slice name)
 {
 	for (size_t i = 0; name.len && i < head->header_count; i++)
 		if (header_named(&head->headers[i], name))

@@ -42,6 +42,7 @@ struct http_head {
 	int minor_version;		   /* 0 or 1 */
 	const struct http_header *headers; /* in `few` or the arena */
 	size_t header_count;
+	uint64_t name_marks; /* slice_name_mark of every header */
 	struct slice host;
 	bool has_content_length;
 	uint64_t content_length;
@@ -59,8 +60,14 @@ enum http_parse { HTTP_PARSE_MORE, HTTP_PARSE_DONE, HTTP_PARSE_BAD, HTTP_PARSE_T
  * absolute-form target names the host; a Host header that differs from it is refused. TOO_LARGE: more than
  * LIMIT_HEAD_BYTES, _HEADER_COUNT or _TARGET_BYTES, or than the arena has. */
 enum http_parse http_parse_head(struct slice input, size_t *scanned_bytes, struct arena *, struct http_head *ret);
+/* Gives a head that was not parsed its headers; they are not copied. */
+void http_set_headers(struct http_head *, const struct http_header *, size_t count);
 /* The value of a header, name compared without case; absent if missing. */
-struct slice http_header(const struct http_head *, struct slice name);
+struct slice http_header_search(const struct http_head *, struct slice name);
+static inline struct slice http_header(const struct http_head *head, struct slice name)
+{
+	return head->name_marks & slice_name_mark(name) ? http_header_search(head, name) : SLICE_NONE;
+}
 /* How often it stands in the head. */
 size_t http_header_count(const struct http_head *, struct slice name);
 

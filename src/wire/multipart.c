@@ -172,9 +172,8 @@ static bool parse_request_line(struct slice line, struct multipart_request *ret)
 	for (size_t i = 0; i < ret->method.len; i++)
 		if (!char_is(ret->method.ptr[i], CHAR_TOKEN))
 			return false;
-	for (size_t i = 0; i < ret->url.len; i++)
-		if (!char_is(ret->url.ptr[i], CHAR_TARGET))
-			return false;
+	if (char_target_length(ret->url) < ret->url.len)
+		return false;
 	rest = slice_trim(rest);
 	return slice_eq(rest, SLICE("HTTP/1.1")) || slice_eq(rest, SLICE("HTTP/1.0"));
 }
@@ -303,8 +302,7 @@ enum err multipart_head(const struct multipart_request *req, struct http_head *r
 	if (!http_target_split(ret, &authority))
 		return ERR_SYNTAX;
 	ret->minor_version = 1;
-	ret->headers = req->headers;
-	ret->header_count = req->header_count;
+	http_set_headers(ret, req->headers, req->header_count);
 	ret->host = slice_is_set(authority) ? authority : http_header(ret, SLICE("Host"));
 	ret->has_content_length = true;
 	ret->content_length = req->body.len;

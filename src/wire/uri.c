@@ -3,28 +3,43 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/wide.h"
 #include "wire/chars.h"
 
-/* Decodes into dst, which has room for encoded.len bytes; the number written, or -1. */
-static ptrdiff_t decode_into(struct slice encoded, char *dst)
+enum { QUERY_PARAMS_FEW = 16 }; /* most queries have no more */
+
+/* What does not stand for itself: escapes, '+' in a query, and what must be looked at as UTF-8. */
+static wide_t is_coded(wide_t c)
 {
-	const char *p = encoded.ptr, *end = encoded.ptr + encoded.len;
-	char *d = dst;
+	return (c < 1) | (c == '%') | (c == '+');
+}
+
+/* Decodes into dst, which has room for encoded.len bytes; the number written, or -1. A '+' becomes `plus`. */
+static ptrdiff_t decode_into(struct slice encoded, char plus, char *dst)
+{
+	size_t plain = wide_find(encoded, is_coded);
+	const char *p = encoded.ptr + plain, *end = encoded.ptr + encoded.len;
+	char *d = dst + plain, seen = 0;
+	if (plain)
+		memcpy(dst, encoded.ptr, plain);
 	while (p < end) {
-		const char *mark = memchr(p, '%', (size_t)(end - p));
-		size_t plain = (size_t)((mark ? mark : end) - p);
-		memmove(d, p, plain); /* a query part is decoded in place */
-		d += plain;
-		p += plain;
-		if (!mark)
-			break;
-		int high = end - p >= 3 ? char_hex(p[1]) : -1, low = high >= 0 ? char_hex(p[2]) : -1;
-		if (low < 0)
+		char c = *p++;
+		if (c == '+') {
+			c = plus;
+		} else if (c == '%') {
+			int high = end - p >= 2 ? char_hex(p[0]) : -1, low = high >= 0 ? char_hex(p[1]) : -1;
+			if (low < 0)
+				return -1;
+			c = (char)(high << 4 | low);
+			p += 2;
+		}
+		if (c == 0)
 			return -1;
-		*d++ = (char)(high << 4 | low);
-		p += 3;
+		seen |= c;
+		*d++ = c;
 	}
-	return char_utf8_valid(slice_make(dst, (size_t)(d - dst))) ? d - dst : -1;
+	bool ascii = !(seen & 0x80);
+	return ascii || char_utf8_valid(slice_make(dst, (size_t)(d - dst))) ? d - dst : -1;
 }
 
 enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret)
@@ -32,33 +47,17 @@ enum err uri_decode(struct slice encoded, struct arena *arena, struct slice *ret
 	char *dst = arena_alloc(arena, encoded.len);
 	if (!dst)
 		return ERR_NO_MEMORY;
-	ptrdiff_t len = encoded.len ? decode_into(encoded, dst) : 0;
+	ptrdiff_t len = encoded.len ? decode_into(encoded, '+', dst) : 0;
 	if (len < 0)
 		return ERR_SYNTAX;
 	*ret = slice_make(dst, (size_t)len);
 	return ERR_OK;
 }
 
-static size_t count_params(struct slice query)
-{
-	size_t count = 0;
-	while (slice_is_set(query))
-		count += slice_cut(&query, '&').len != 0;
-	return count;
-}
-
 /* Decodes a name or value to *at and moves *at behind it. */
 static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 {
-	char *plus = encoded.len ? memchr(encoded.ptr, '+', encoded.len) : NULL;
-	if (plus) { /* there is room for all of it, and decoding in place only shrinks it */
-		memcpy(*at, encoded.ptr, encoded.len);
-		for (char *p = *at + (plus - encoded.ptr); p < *at + encoded.len; p++)
-			if (*p == '+')
-				*p = ' ';
-		encoded.ptr = *at;
-	}
-	ptrdiff_t len = encoded.len ? decode_into(encoded, *at) : 0;
+	ptrdiff_t len = decode_into(encoded, ' ', *at);
 	if (len < 0)
 		return false;
 	*ret = slice_make(*at, (size_t)len);
@@ -66,31 +65,84 @@ static bool decode_part(struct slice encoded, char **at, struct slice *ret)
 	return true;
 }
 
+/* A query on its way to parameters. */
+struct query_reader {
+	const char *next, *end;
+	const char *coded; /* the first coded byte from `next` on */
+	char *text;	   /* where the next decoded part goes */
+};
+
+static const char *find_coded(const char *p, const char *end)
+{
+	return p + wide_find(slice_make(p, (size_t)(end - p)), is_coded);
+}
+
+/* The next "name=value", not empty and without its '&'. */
+static bool read_param(struct query_reader *r, struct param *ret)
+{
+	const char *name = r->next, *p = name;
+	while (p < r->end && *p != '=' && *p != '&')
+		p++;
+	ret->name = slice_make(name, (size_t)(p - name));
+	if (p < r->end && *p == '=')
+		p++;
+	ret->raw_value = slice_make(p, slice_find_byte(slice_make(p, (size_t)(r->end - p)), '&'));
+	ret->value = ret->raw_value;
+	r->next = p + ret->value.len;
+	if (r->coded >= r->next)
+		return true;
+	r->coded = find_coded(r->next, r->end);
+	return decode_part(ret->name, &r->text, &ret->name) && decode_part(ret->raw_value, &r->text, &ret->value);
+}
+
+/* Room for one more parameter behind the `count` of *at. */
+static bool params_grow(struct param **at, size_t count, size_t *room, struct arena *arena)
+{
+	if (count < *room)
+		return true;
+	size_t more = *room ? 2 * *room : QUERY_PARAMS_FEW;
+	struct param *p = arena_alloc(arena, more * sizeof *p);
+	if (!p)
+		return false;
+	if (count)
+		memcpy(p, *at, count * sizeof *p);
+	*at = p;
+	*room = more;
+	return true;
+}
+
 enum err uri_parse_query(struct slice query, struct arena *arena, struct query *ret)
 {
-	size_t count = count_params(query);
-	if (count > LIMIT_QUERY_PARAMS)
-		return ERR_SYNTAX;
-	struct param *params = ARENA_NEW_ARRAY(arena, struct param, count);
-	char *text = arena_alloc(arena, query.len);
-	if (!params || !text)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < count;) {
-		struct slice part = slice_cut(&query, '&');
-		if (part.len == 0)
-			continue;
-		struct slice name = slice_cut(&part, '=');
-		params[i].raw_value = slice_is_set(part) ? part : slice_make(name.ptr + name.len, 0);
-		if (!decode_part(name, &text, &params[i].name) ||
-		    !decode_part(params[i].raw_value, &text, &params[i].value))
-			return ERR_SYNTAX;
-		i++;
+	struct query q = { NULL, 0, 0 };
+	size_t room = 0;
+	if (query.len == 0) {
+		*ret = q;
+		return ERR_OK;
 	}
-	*ret = (struct query){ params, count };
+	struct query_reader r = { .next = query.ptr, .end = query.ptr + query.len };
+	r.text = arena_alloc(arena, query.len);
+	if (!r.text)
+		return ERR_NO_MEMORY;
+	r.coded = find_coded(r.next, r.end);
+	while (r.next < r.end) {
+		if (*r.next == '&') {
+			r.next++;
+			continue;
+		}
+		if (q.count == LIMIT_QUERY_PARAMS)
+			return ERR_SYNTAX;
+		if (!params_grow(&q.params, q.count, &room, arena))
+			return ERR_NO_MEMORY;
+		struct param *p = &q.params[q.count++];
+		if (!read_param(&r, p))
+			return ERR_SYNTAX;
+		q.name_marks |= slice_name_mark(p->name);
+	}
+	*ret = q;
 	return ERR_OK;
 }
 
-struct slice query_get(const struct query *q, struct slice name)
+struct slice query_search(const struct query *q, struct slice name)
 {
 	for (size_t i = 0; i < q->count; i++)
 		if (slice_eq_nocase(q->params[i].name, name))

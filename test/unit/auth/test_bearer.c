@@ -163,7 +163,7 @@ static void bad_options(void **state)
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{\"keys\":[]}", 11 } },
 		{ .mode = BEARER_FULL,
 		  .issuer = { "i", 1 },
-		  .jwks = { "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"AA\",\"e\":\"AQAB\"}]}", 46 } },
+		  .jwks = { "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"AA\",\"e\":\"AQAB\"}]}", 44 } },
 		{ .mode = BEARER_FULL, .issuer = { "i", 1 }, .jwks = { "{\"keys\":[{\"kty\":\"RSA\"}]}", 24 } },
 		{ .mode = BEARER_FULL,
 		  .issuer = { "i", 1 },

@@ -581,9 +581,83 @@ static void arena_runs_out(void **state)
 	fixture_fini(&f);
 }
 
+/* Each byte alone as what an account SAS grants, reaches, or is for. */
+static void account_letters(void **state)
+{
+	static const struct {
+		const char *format, *letters;
+	} rows[] = {
+		{ "sv=2021-12-02&sp=%%%02X&ss=b&srt=o&" GOOD_TIMES, "rwdxylacuptfimeo" },
+		{ "sv=2021-12-02&sp=r&ss=%%%02X&srt=o&" GOOD_TIMES, "bqtf" },
+		{ "sv=2021-12-02&sp=r&ss=b&srt=%%%02X&" GOOD_TIMES, "sco" },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (unsigned c = 1; c < 128; c++) {
+			char params[128];
+			snprintf(params, sizeof params, rows[i].format, c);
+			struct row row = { params, strchr(rows[i].letters, (int)c) ? ERR_OK : ERR_AUTHENTICATION_FAILED,
+					   NULL };
+			run_rows(AUTH_BLOB, "c", "o", &row, 1);
+		}
+}
+
+static struct sas_token token_of(struct slice name, struct slice value)
+{
+	struct param p = { .name = name, .value = value };
+	struct query q = { .params = &p, .count = 1 };
+	struct sas_token token;
+	sas_token_read(&q, &token);
+	return token;
+}
+
+/* Each field by its name, whatever the case, and by nothing near to it. */
+static void field_names(void **state)
+{
+	static const char *const names[SAS_FIELDS] = {
+#define X(id, text) [SAS_##id] = text,
+		SAS_FIELD_LIST(X)
+#undef X
+	};
+	for (unsigned field = 0; field < SAS_FIELDS; field++) {
+		char name[16];
+		size_t len = strlen(names[field]);
+		for (size_t at = 0; at < len; at++)
+			for (int c = 0; c < 256; c++) {
+				memcpy(name, names[field], len);
+				name[at] = (char)c;
+				struct sas_token token = token_of(slice_make(name, len), SLICE("v"));
+				for (unsigned other = 0; other < SAS_FIELDS; other++) {
+					bool same = slice_eq_nocase(slice_make(name, len), slice_str(names[other]));
+					assert_int_equal(slice_is_set(token.field[other]), same);
+				}
+			}
+		memcpy(name, names[field], len);
+		name[len] = names[field][len - 1];
+		assert_false(slice_is_set(token_of(slice_make(name, len + 1), SLICE("v")).field[field]));
+		assert_false(slice_is_set(token_of(slice_make(name, len - 1), SLICE("v")).field[field]));
+	}
+	assert_int_equal(token_of(SLICE(""), SLICE("v")).repeated, false);
+}
+
+static void control_bytes(void **state)
+{
+	for (size_t len = 1; len < 36; len++)
+		for (size_t at = 0; at < len; at++)
+			for (int c = 0; c < 256; c++) {
+				char value[36];
+				memset(value, 'v', len);
+				value[at] = (char)c;
+				assert_int_equal(token_of(SLICE("se"), slice_make(value, len)).control_bytes,
+						 c < 0x20 || c == 0x7f);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(field_names),
+		cmocka_unit_test(control_bytes),
+		cmocka_unit_test(account_letters),
 		cmocka_unit_test(old_layouts),
 		cmocka_unit_test(blob_rows),
 		cmocka_unit_test(account_rows),

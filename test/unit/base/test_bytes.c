@@ -100,6 +100,32 @@ static void numbers(void **state)
 	assert_false(slice_to_i64(SLICE("-"), &i));
 }
 
+/* Every pair of bytes, at every place of slices around a word's length. */
+static void comparisons(void **state)
+{
+	(void)state;
+	for (size_t len = 1; len <= 20; len++)
+		for (unsigned pair = 0; pair < 65536; pair += len == 1 ? 1 : 251) {
+			char a[20], b[20];
+			size_t at = pair % len;
+			memset(a, 'k', sizeof a);
+			memset(b, 'k', sizeof b);
+			a[at] = (char)(pair >> 8);
+			b[at] = (char)pair;
+			struct slice x = slice_make(a, len), y = slice_make(b, len);
+			int low = (pair & 0xff) >= 'A' && (pair & 0xff) <= 'Z' ? 0x20 : 0;
+			int high = pair >> 8 >= 'A' && pair >> 8 <= 'Z' ? 0x20 : 0;
+			bool alike = ((pair >> 8) | (unsigned)high) == ((pair & 0xff) | (unsigned)low);
+			assert_int_equal(slice_eq_nocase(x, y), alike);
+			assert_int_equal(slice_has_prefix_nocase(x, slice_first(y, at)), true);
+			assert_int_equal(slice_eq_consttime(x, y), a[at] == b[at]);
+			assert_false(slice_eq_consttime(x, slice_first(y, len - 1)));
+			assert_false(slice_eq_nocase(x, slice_first(y, len - 1)));
+		}
+	assert_true(slice_eq_consttime(SLICE(""), SLICE_NONE));
+	assert_true(slice_eq_nocase(SLICE(""), SLICE_NONE));
+}
+
 static void arenas_end(void **state)
 {
 	(void)state;
@@ -156,6 +182,7 @@ int main(void)
 					    cmocka_unit_test(fields_in_place),
 					    cmocka_unit_test(uuids),
 					    cmocka_unit_test(numbers),
+					    cmocka_unit_test(comparisons),
 					    cmocka_unit_test(arenas_end),
 					    cmocka_unit_test(prints_fit_anywhere) };
 	return cmocka_run_group_tests(tests, NULL, NULL);

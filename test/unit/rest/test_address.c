@@ -271,6 +271,22 @@ static void every_row_says_what_it_answers_when_not_built(void **state)
 		assert_int_not_equal(op_not_built_error(op_at(i)), ERR_OK);
 }
 
+/* Each row of the table belongs to the rows of its service, in the same order. */
+static void rows_of_a_service_stand_together(void **state)
+{
+	size_t seen = 0;
+	for (int service = SERVICE_BLOB; service <= SERVICE_WEB; service++) {
+		size_t at = 0;
+		for (const struct op *op = op_next((enum service)service, NULL); op; seen++) {
+			while (at < op_count() && op_at(at)->service != (enum service)service)
+				at++;
+			assert_ptr_equal(op, op_at(at++));
+			op = op_next((enum service)service, op);
+		}
+	}
+	assert_int_equal(seen, op_count());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +296,7 @@ int main(void)
 		cmocka_unit_test(the_account_s_default_version_is_for_blob_requests_without_any),
 		cmocka_unit_test(client_request_ids_that_are_echoed),
 		cmocka_unit_test(routes),
+		cmocka_unit_test(rows_of_a_service_stand_together),
 		cmocka_unit_test(every_row_says_what_it_answers_when_not_built),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

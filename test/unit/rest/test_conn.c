@@ -232,6 +232,47 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	close(fd);
 }
 
+/* A body that is used where it was received: alone, with requests behind it, and when only a part of it is there. */
+static void bodies_that_come_with_their_head_come_back_whole(void **state)
+{
+	enum { EACH = 3 };
+	static const size_t sizes[] = { 1, 255, 256, 257, 4096, 7000, 15000, 16384, 32768 };
+	static char all[EACH * 34000];
+	int fd = client_connect();
+	/* All at once; the first alone; the first without its end. */
+	for (size_t i = 0; i < 3 * (sizeof sizes / sizeof *sizes); i++) {
+		size_t size = sizes[i / 3], len = 0, first = 0;
+		unsigned char *bytes[EACH];
+		char name[EACH][32];
+		for (unsigned k = 0; k < EACH; k++) {
+			bytes[k] = pattern(size, (unsigned)i * EACH + k);
+			snprintf(name[k], sizeof name[k], "with-%zu-%u", i, k);
+			len += (size_t)snprintf(all + len, sizeof all - len,
+						"PUT /acct/c/%s?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+						name[k], H.sas, size);
+			memcpy(all + len, bytes[k], size);
+			len += size;
+			first = k ? first : len;
+		}
+		size_t part = i % 3 == 0 ? len : i % 3 == 1 ? first : first - (size + 1) / 2;
+		client_send(fd, all, part);
+		/* Lets the server see the first part alone. */
+		struct pollfd p = { fd, POLLIN, 0 };
+		poll(&p, 1, 1);
+		client_send(fd, all + part, len - part);
+		for (unsigned k = 0; k < EACH; k++) {
+			client_receive(fd, false, &A);
+			assert_int_equal(A.status, 201);
+			expect_md5(bytes[k], size);
+		}
+		for (unsigned k = 0; k < EACH; k++) {
+			get_and_compare(fd, name[k], bytes[k], size);
+			free(bytes[k]);
+		}
+	}
+	close(fd);
+}
+
 static void continue_only_when_the_request_has_a_chance(void **state)
 {
 	int fd = client_connect();
@@ -421,9 +462,11 @@ static void peers_that_vanish_leave_nothing_behind(void **state)
 	for (int i = 0; i < 40; i++) { /* and while the commit is under way */
 		int fd = client_connect();
 		struct linger l = { 1, 0 };
-		client_sendf(fd, "PUT /acct/c/late-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n", i,
-			     H.sas);
-		client_send(fd, bytes, 40000);
+		/* An extent, or a body that is used where it was received. */
+		size_t len = i % 2 ? 40000 : 4000;
+		client_sendf(fd, "PUT /acct/c/late-%d?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", i, H.sas,
+			     len);
+		client_send(fd, bytes, len);
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l);
 		close(fd);
 	}
@@ -919,6 +962,7 @@ int main(void)
 		cmocka_unit_test(bodies_side_by_side_keep_their_hashes),
 		cmocka_unit_test(a_body_split_at_every_byte_of_a_small_request),
 		cmocka_unit_test(pipelined_requests_are_answered_in_order),
+		cmocka_unit_test(bodies_that_come_with_their_head_come_back_whole),
 		cmocka_unit_test(continue_only_when_the_request_has_a_chance),
 		cmocka_unit_test(refused_body_is_drained_if_small_and_closes_if_large),
 		cmocka_unit_test(operation_without_a_body_ignores_a_small_one),

@@ -113,10 +113,30 @@ static void test_mutations(void **state)
 	arena_fini(&arena);
 }
 
+static const char front[] = "<QueueMessage><MessageText>", back[] = "</MessageText></QueueMessage>";
+
+/* Every byte, at every place of texts as long as some vectors. */
+static void test_bytes(void **state)
+{
+	char body[128];
+	size_t at = sizeof front - 1;
+	struct arena arena;
+	arena_init(&arena, 8 * 1024 * 1024);
+	memcpy(body, front, at);
+	for (size_t n = 1; n <= 40; n += n < 14 ? 13 : 1)
+		for (size_t i = 0; i < n; i++)
+			for (unsigned c = 0; c < 256; c++) {
+				memset(body + at, 'x', n);
+				body[at + i] = (char)c;
+				memcpy(body + at + n, back, sizeof back - 1);
+				same(&arena, slice_make(body, at + n + sizeof back - 1));
+			}
+	arena_fini(&arena);
+}
+
 static void test_size(void **state)
 {
 	static char body[80 * 1024];
-	static const char front[] = "<QueueMessage><MessageText>", back[] = "</MessageText></QueueMessage>";
 	struct arena arena;
 	arena_init(&arena, 8 * 1024 * 1024);
 	for (size_t n = QUEUE_TEXT_BYTES_MAX - 1; n <= QUEUE_TEXT_BYTES_MAX + 1; n++) {
@@ -136,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_size),
 	};
 	xml_init();

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -47,6 +48,49 @@ static void strings_keep_order(void **state)
 		assert_true(key_take_tag(&rest, 'x'));
 		assert_int_equal(rest.len, 0);
 	}
+}
+
+/* The encoding, byte by byte. */
+static void check_string(struct slice s)
+{
+	struct key k;
+	char want[2 * 4200];
+	size_t len = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		if ((unsigned char)s.ptr[i] <= 2)
+			want[len++] = 2;
+		want[len++] = (unsigned char)s.ptr[i] <= 2 ? (char)(s.ptr[i] + 3) : s.ptr[i];
+	}
+	key_init(&k);
+	key_str_open(&k, s);
+	assert_int_equal(k.overflow, len > LIMIT_KEY_BYTES);
+	assert_int_equal(k.len, len < LIMIT_KEY_BYTES ? len : LIMIT_KEY_BYTES);
+	assert_memory_equal(k.bytes, want, k.len);
+}
+
+static void strings_of_every_length_and_byte(void **state)
+{
+	static char text[4200];
+	for (size_t len = 0; len <= 36; len++)
+		for (size_t at = 0; at < (len ? len : 1); at++)
+			for (unsigned c = 0; c < 256; c += c < 8 ? 1 : 31) {
+				memset(text, 'k', len);
+				text[at] = (char)c;
+				text[len / 2] = (char)(c % 4);
+				char *exact = malloc(len ? len : 1); /* a sanitizer sees reads behind its end */
+				assert_non_null(exact);
+				memcpy(exact, text, len);
+				check_string(slice_make(exact, len));
+				free(exact);
+			}
+	for (size_t len = LIMIT_KEY_BYTES - 3; len <= LIMIT_KEY_BYTES + 3; len++)
+		for (size_t escapes = 0; escapes < 5; escapes++) {
+			memset(text, 'k', len);
+			memset(text + len / 2, 1, escapes);
+			check_string(slice_make(text, len));
+			text[len - 1] = 2;
+			check_string(slice_make(text, len));
+		}
 }
 
 static void an_open_string_is_a_prefix(void **state)
@@ -154,7 +198,7 @@ int main(void)
 		cmocka_unit_test(strings_keep_order),	 cmocka_unit_test(an_open_string_is_a_prefix),
 		cmocka_unit_test(prefix_end_carries),	 cmocka_unit_test(numbers_keep_order),
 		cmocka_unit_test(after_is_the_next_key), cmocka_unit_test(bad_keys_are_refused),
-		cmocka_unit_test(meta_comes_first),
+		cmocka_unit_test(meta_comes_first),	 cmocka_unit_test(strings_of_every_length_and_byte),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,8 +241,11 @@ static void test_every_byte(void **state)
 			bool good = token || (c == ':' && pad > 0);
 			assert_int_equal(parse_whole(slice_make(text, (size_t)n)),
 					 good ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
-			n = snprintf(text, sizeof text, "GET /%.*s@z HTTP/1.1\r\nHost: a\r\n\r\n", (int)pad,
-				     "aaaaaaaaa");
+		}
+		for (size_t pad = 0; pad < 36; pad++) {
+			char text[128];
+			int n = snprintf(text, sizeof text, "GET /%.*s@z HTTP/1.1\r\nHost: a\r\n\r\n", (int)pad,
+					 "0123456789abcdefghijklmnopqrstuvwxyz");
 			*strchr(text, '@') = (char)c;
 			assert_int_equal(parse_whole(slice_make(text, (size_t)n)),
 					 target ? HTTP_PARSE_DONE : HTTP_PARSE_BAD);
@@ -550,6 +553,38 @@ static void test_reason(void **state)
 	assert_string_equal(http_reason(799), "Status");
 }
 
+/* Every pair of a length and a last letter. */
+static size_t name_of(char *dst, size_t i, bool upper)
+{
+	size_t len = 1 + i % 40;
+	memset(dst, upper ? 'X' : 'x', len);
+	dst[len - 1] = (char)((upper ? 'A' : 'a') + i / 40);
+	return len;
+}
+
+/* Whatever the marks of their names share: each header of a list is found, and none that is not in it. */
+static void test_names(void **state)
+{
+	enum { NAMES = 40 * 26 };
+	static struct http_header all[NAMES];
+	static char text[NAMES][40], asked[40];
+	size_t order[NAMES];
+	for (size_t i = 0; i < NAMES; i++) {
+		order[i] = i * 7 % NAMES;
+		all[i].name = slice_make(text[i], name_of(text[i], order[i], false));
+		all[i].value = slice_make(text[i], 0);
+	}
+	for (size_t count = 0; count <= 24; count++) {
+		http_set_headers(&head, all, count);
+		for (size_t i = 0; i < NAMES; i++) {
+			struct slice name = slice_make(asked, name_of(asked, order[i], true));
+			struct slice value = http_header(&head, name);
+			assert_ptr_equal(value.ptr, i < count ? all[i].value.ptr : NULL);
+		}
+		assert_false(slice_is_set(http_header(&head, SLICE(""))));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,7 +593,7 @@ int main(void)
 		cmocka_unit_test(test_empty_line_first), cmocka_unit_test(test_methods),
 		cmocka_unit_test(test_keep_alive),	 cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_chunks),		 cmocka_unit_test(test_chunk_line_limit),
-		cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_reason),		 cmocka_unit_test(test_names),
 	};
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,8 @@ static void test_query(void **state)
 	assert_slice(q.params[6].raw_value, "a+b/c%3D=");
 	assert_slice(q.params[3].raw_value, "");
 	assert_false(slice_is_set(query_get(&q, SLICE("z"))));
+	assert_false(slice_is_set(query_get(&q, SLICE("dig"))));
+	assert_false(slice_is_set(query_get(&q, SLICE("xestype"))));
 
 	assert_int_equal(uri_parse_query(SLICE_NONE, &arena, &q), ERR_OK);
 	assert_int_equal(q.count, 0);
@@ -96,6 +98,58 @@ static void test_query(void **state)
 
 	arena_init(&arena, 64);
 	assert_int_equal(uri_parse_query(SLICE("a=b&c=d&e=f&g=h"), &arena, &q), ERR_NO_MEMORY);
+	arena_fini(&arena);
+}
+
+/* Whatever needs decoding, wherever it stands: the part it is in is decoded, the others stay where they are. */
+static void test_query_places(void **state)
+{
+	static const struct {
+		struct slice in;
+		const char *out; /* NULL: refused */
+	} rows[] = {
+		{ SLICE("a"), "a" },
+		{ SLICE("%41"), "A" },
+		{ SLICE("+"), " " },
+		{ SLICE("%2B"), "+" },
+		{ SLICE("\xc3\xa4"), "\xc3\xa4" },
+		{ SLICE("\xc3\xa4\xe2\x82\xacx\xf0\x9f\x98\x80"), "\xc3\xa4\xe2\x82\xacx\xf0\x9f\x98\x80" },
+		{ SLICE("\x80"), NULL },
+		{ SLICE("\0"), NULL },
+		{ SLICE("%00"), NULL },
+		{ SLICE("%4"), NULL },
+	};
+	struct arena arena;
+	arena_init(&arena, 1 << 20);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (size_t before = 0; before < 36; before++)
+			for (size_t behind = 0; behind < 20; behind++) {
+				char text[128], value[128];
+				struct query q = { 0 };
+				int n = snprintf(text, sizeof text, "first=1&v=%.*s", (int)before,
+						 "0123456789abcdefghijklmnopqrstuvwxyz");
+				memcpy(text + n, rows[i].in.ptr, rows[i].in.len);
+				size_t len = (size_t)n + rows[i].in.len;
+				memset(text + len, '.', behind);
+				len += behind;
+				memcpy(text + len, "&last=2", 7);
+				arena_reset(&arena);
+				struct slice in = exact(text, len + 7);
+				enum err e = uri_parse_query(in, &arena, &q);
+				assert_int_equal(e, rows[i].out ? ERR_OK : ERR_SYNTAX);
+				if (e == ERR_OK) {
+					snprintf(value, sizeof value, "%.*s%s%.*s", (int)before,
+						 "0123456789abcdefghijklmnopqrstuvwxyz", rows[i].out, (int)behind,
+						 "....................");
+					assert_int_equal(q.count, 3);
+					assert_slice(q.params[0].value, "1");
+					assert_slice(q.params[1].name, "v");
+					assert_slice(q.params[1].value, value);
+					assert_slice(q.params[2].name, "last");
+					assert_ptr_equal(q.params[2].value.ptr, in.ptr + in.len - 1);
+				}
+				exact_free(in);
+			}
 	arena_fini(&arena);
 }
 
@@ -130,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_query),
+		cmocka_unit_test(test_query_places),
 		cmocka_unit_test(test_encode),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
