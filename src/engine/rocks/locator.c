@@ -10,6 +10,7 @@
 
 enum {
 	BLOCK_ON_STACK_BYTES = 8 * 1024,
+	LINE_BITS = 512,
 	CANDIDATES_MAX = 16, /* level 0 has six at most when nothing is behind */
 };
 
@@ -52,10 +53,25 @@ uint64_t locator_hash(const struct locator *l, struct slice full_key, uint64_t *
 	return hash_bytes(*ret_partition_hash, slice_from(full_key, len));
 }
 
+static struct page *page_new(void)
+{
+	struct page *p = aligned_alloc(_Alignof(struct page), sizeof *p);
+	if (p)
+		memset(p, 0, sizeof *p);
+	return p;
+}
+
+/* Two bits of a key, in one line of memory. */
+static inline uint64_t note_bit(uint64_t hash, int i)
+{
+	uint64_t line = (hash >> 16) % (NOTE_BITS / LINE_BITS);
+	return line * LINE_BITS + (i ? hash >> 55 : hash >> 46) % LINE_BITS;
+}
+
 static void page_add(struct page *p, uint64_t hash)
 {
 	for (int i = 0; i < 2; i++) {
-		uint64_t bit = (i ? hash >> 36 : hash >> 16) % NOTE_BITS;
+		uint64_t bit = note_bit(hash, i);
 		atomic_uint_fast64_t *w = &p->word[bit / 64];
 		atomic_store_explicit(w, atomic_load_explicit(w, memory_order_relaxed) | UINT64_C(1) << bit % 64,
 				      memory_order_release);
@@ -65,7 +81,7 @@ static void page_add(struct page *p, uint64_t hash)
 static bool page_may_have(struct page *p, uint64_t hash)
 {
 	for (int i = 0; i < 2; i++) {
-		uint64_t bit = (i ? hash >> 36 : hash >> 16) % NOTE_BITS;
+		uint64_t bit = note_bit(hash, i);
 		if (!(atomic_load_explicit(&p->word[bit / 64], memory_order_acquire) >> bit % 64 & 1))
 			return false;
 	}
@@ -117,7 +133,7 @@ static void forget_pages(struct locator *l)
 
 uint64_t locator_flush_begin(struct locator *l)
 {
-	struct page *fresh = calloc(1, sizeof *fresh);
+	struct page *fresh = page_new();
 	struct table_set *dropped = NULL;
 	locator_write_begin(l);
 	close_gates(l);
@@ -183,30 +199,22 @@ static enum looked look_into_block(struct finding *f, const struct table_index *
 	char on_stack[BLOCK_ON_STACK_BYTES];
 	uint32_t bytes = table_block_bytes(&t->map, block);
 	char *buffer = bytes <= sizeof on_stack ? on_stack : arena_alloc(f->arena, bytes);
-	struct table_cursor c;
 	struct table_row row;
-	if (!buffer || table_block_read(t->fd, &t->map, block, buffer) != ERR_OK ||
-	    !table_block_begin(&c, slice_make(buffer, bytes - TABLE_TRAILER_BYTES)))
+	if (!buffer || table_block_read(t->fd, &t->map, block, buffer) != ERR_OK)
 		return NOT_KNOWN;
-	while (c.at < c.end) {
-		if (!table_block_next(&c, &row))
-			return NOT_KNOWN;
-		if (!slice_eq(row.key, f->key))
-			continue;
-		if (f->found && f->sequence >= row.sequence)
-			return MET;
-		struct slice value = row.deleted	  ? SLICE_NONE
-				     : buffer == on_stack ? arena_dup(f->arena, row.value)
-							  : row.value;
-		if (!row.deleted && !slice_is_set(value))
-			return NOT_KNOWN;
-		f->found = true;
-		f->deleted = row.deleted;
-		f->sequence = row.sequence;
-		f->value = value;
-		return MET; /* of one key the newest comes first */
-	}
-	return NOT_MET;
+	enum err err = table_block_find(slice_make(buffer, bytes - TABLE_TRAILER_BYTES), f->key, &row);
+	if (err != ERR_OK)
+		return err == ERR_NOT_FOUND ? NOT_MET : NOT_KNOWN;
+	if (f->found && f->sequence >= row.sequence)
+		return MET;
+	struct slice value = row.deleted ? SLICE_NONE : buffer == on_stack ? arena_dup(f->arena, row.value) : row.value;
+	if (!row.deleted && !slice_is_set(value))
+		return NOT_KNOWN;
+	f->found = true;
+	f->deleted = row.deleted;
+	f->sequence = row.sequence;
+	f->value = value;
+	return MET;
 }
 
 static bool in_range(const struct table_map *m, struct slice key)
@@ -346,7 +354,7 @@ struct locator *locator_new(const struct locator_options *options)
 		return NULL;
 	memset(l, 0, sizeof *l);
 	l->options = *options;
-	l->page[0] = calloc(1, sizeof **l->page);
+	l->page[0] = page_new();
 	if (!l->page[0]) {
 		free(l);
 		return NULL;

@@ -19,7 +19,7 @@ enum {
 
 /* What was written between two flushes: a filter of two bits a key. */
 struct page {
-	atomic_uint_fast64_t word[NOTE_BITS / 64];
+	_Alignas(64) atomic_uint_fast64_t word[NOTE_BITS / 64];
 };
 
 /* The rows of one table: u16 of the key's hash, u16 block; 0 is free. Linear probing. */

@@ -110,26 +110,42 @@ bool table_block_begin(struct table_cursor *c, struct slice block)
 	return end > 0;
 }
 
-static bool next_entry(struct table_cursor *c)
-{
+/* The lengths before an entry. Both parts of the key and the value lie inside the block. */
+struct entry {
 	uint64_t shared, more, value;
-	if (c->end - c->at >= 3 && (c->at[0] | c->at[1] | c->at[2]) < 0x80) {
-		shared = c->at[0];
-		more = c->at[1];
-		value = c->at[2];
-		c->at += 3;
-	} else if (!take_varint(&c->at, c->end, &shared) || !take_varint(&c->at, c->end, &more) ||
-		   !take_varint(&c->at, c->end, &value)) {
+};
+
+static inline bool take_entry(const unsigned char **at, const unsigned char *end, size_t key_len, struct entry *ret)
+{
+	const unsigned char *p = *at;
+	if (end - p >= 3 && (p[0] | p[1] | p[2]) < 0x80) {
+		*ret = (struct entry){ p[0], p[1], p[2] };
+		*at = p + 3;
+	} else if (!take_varint(at, end, &ret->shared) || !take_varint(at, end, &ret->more) ||
+		   !take_varint(at, end, &ret->value)) {
 		return false;
 	}
-	uint64_t left = (uint64_t)(c->end - c->at);
-	if (shared > c->key_len || more > sizeof c->key - shared || more > left || value > left - more)
+	uint64_t left = (uint64_t)(end - *at);
+	return ret->shared <= key_len && ret->more <= left && ret->value <= left - ret->more;
+}
+
+static bool next_entry(struct table_cursor *c)
+{
+	struct entry e;
+	if (!take_entry(&c->at, c->end, c->key_len, &e) || e.more > sizeof c->key - e.shared)
 		return false;
-	memcpy(c->key + shared, c->at, more);
-	c->key_len = shared + more;
-	c->value = slice_make(c->at + more, value);
-	c->at += more + value;
+	memcpy(c->key + e.shared, c->at, e.more);
+	c->key_len = e.shared + e.more;
+	c->value = slice_make(c->at + e.more, e.value);
+	c->at += e.more + e.value;
 	return true;
+}
+
+static bool row_make(struct slice key, uint64_t tail, struct slice value, struct table_row *ret)
+{
+	unsigned kind = tail & 0xff;
+	*ret = (struct table_row){ key, value, tail >> 8, kind != ENTRY_VALUE };
+	return kind == ENTRY_VALUE || kind == ENTRY_DELETION || kind == ENTRY_RANGE_DELETION;
 }
 
 bool table_block_next(struct table_cursor *c, struct table_row *ret)
@@ -137,12 +153,48 @@ bool table_block_next(struct table_cursor *c, struct table_row *ret)
 	if (!next_entry(c) || c->key_len < TABLE_ENTRY_TAIL_BYTES)
 		return false;
 	size_t len = c->key_len - TABLE_ENTRY_TAIL_BYTES;
-	uint64_t tail = bytes_load(c->key + len, TABLE_ENTRY_TAIL_BYTES);
-	unsigned kind = tail & 0xff;
-	if (kind != ENTRY_VALUE && kind != ENTRY_DELETION && kind != ENTRY_RANGE_DELETION)
-		return false;
-	*ret = (struct table_row){ slice_make(c->key, len), c->value, tail >> 8, kind != ENTRY_VALUE };
-	return true;
+	return row_make(slice_make(c->key, len), bytes_load(c->key + len, TABLE_ENTRY_TAIL_BYTES), c->value, ret);
+}
+
+static size_t common_bytes(const unsigned char *a, const unsigned char *b, size_t most)
+{
+	size_t n = 0;
+	for (; most - n >= 8; n += 8) {
+		uint64_t differ = bytes_load(a + n, 8) ^ bytes_load(b + n, 8);
+		if (differ)
+			return n + ((size_t)__builtin_ctzll(differ) >> 3);
+	}
+	while (n < most && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* No key is put together: how much of the one before was as in `key` tells it for what is shared. */
+enum err table_block_find(struct slice block, struct slice key, struct table_row *ret)
+{
+	const unsigned char *at = (const unsigned char *)block.ptr, *end = at + entries_end(block),
+			    *wanted = (const unsigned char *)key.ptr;
+	size_t key_len = 0, as_wanted = 0;
+	struct entry e;
+	for (; at < end; at += e.more + e.value) {
+		if (!take_entry(&at, end, key_len, &e))
+			return ERR_CORRUPT;
+		key_len = e.shared + e.more;
+		if (e.shared <= as_wanted) {
+			size_t left = key.len - e.shared;
+			as_wanted = e.shared + common_bytes(at, wanted + e.shared, e.more < left ? e.more : left);
+		}
+		if (as_wanted != key.len || key_len != key.len + TABLE_ENTRY_TAIL_BYTES)
+			continue;
+		/* Of one key the newest comes first. Its tail is all here, unless the key before goes on like it. */
+		if (e.more < TABLE_ENTRY_TAIL_BYTES)
+			return ERR_LIMIT;
+		const unsigned char *tail = at + e.more - TABLE_ENTRY_TAIL_BYTES;
+		return row_make(key, bytes_load(tail, TABLE_ENTRY_TAIL_BYTES), slice_make(at + e.more, e.value), ret)
+			       ? ERR_OK
+			       : ERR_CORRUPT;
+	}
+	return entries_end(block) ? ERR_NOT_FOUND : ERR_CORRUPT;
 }
 
 /* ---- the map ---- */

@@ -57,5 +57,7 @@ enum err table_block_read(int fd, const struct table_map *, uint32_t block, char
 bool table_block_begin(struct table_cursor *, struct slice block);
 /* False at the end, or where the block is damaged. */
 bool table_block_next(struct table_cursor *, struct table_row *ret);
+/* The newest row of that key in a block. ERR_NOT_FOUND: it has none; ERR_LIMIT: it cannot be told this way. */
+enum err table_block_find(struct slice block, struct slice key, struct table_row *ret) MUST_CHECK;
 
 #endif

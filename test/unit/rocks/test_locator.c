@@ -161,6 +161,36 @@ static void test_rows_of_every_size(void **state)
 	assert_int_equal(find(SLICE("account/other"), slice_make(key, 100), &got), LOCATED_NOTHING);
 }
 
+/* What stands behind a key in a table could be a part of the next key. */
+static void test_keys_that_go_on_like_the_end_of_another(void **state)
+{
+	static const char more[] = { 1, 1, 2, 1, 3, 1, 1, 1, 1, 1, 1, 2 };
+	char key[16] = "k", value[4];
+	int known = 0;
+	for (int pass = 0; pass < 3; pass++) { /* as rows, one of them deleted; in three tables, then in one */
+		for (size_t len = 0; len <= sizeof more; len++) {
+			memcpy(key + 1, more, len);
+			snprintf(value, sizeof value, "%zu", len);
+			write_one(P, slice_make(key, len + 1), (size_t)pass == len ? SLICE_NONE : slice_str(value));
+		}
+		flush();
+	}
+	compact();
+	refresh();
+	for (size_t len = 0; len <= sizeof more; len++) {
+		struct slice got;
+		memcpy(key + 1, more, len);
+		snprintf(value, sizeof value, "%zu", len);
+		enum located located = find(P, slice_make(key, len + 1), &got);
+		assert_true(located == LOCATED_UNKNOWN || located == (len == 2 ? LOCATED_NOTHING : LOCATED_ROW));
+		known += located != LOCATED_UNKNOWN;
+		enum err err = engine->ops->get(engine, NULL, P, slice_make(key, len + 1), &arena, &got);
+		assert_int_equal(err, len == 2 ? ERR_NOT_FOUND : ERR_OK);
+		assert_true(len == 2 || slice_eq(got, slice_str(value)));
+	}
+	assert_true(known > (int)sizeof more / 2);
+}
+
 static void test_contents_have_their_own_tables(void **state)
 {
 	char key[] = { KEY_TAG_CONTENT, 'x' };
@@ -579,6 +609,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rows_of_every_size, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keys_that_go_on_like_the_end_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_contents_have_their_own_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_knows_nothing_at_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_was_written_since_is_not_known, setup, teardown),

@@ -115,7 +115,8 @@ static enum err read_rows(int fd)
 		err = table_block_read(fd, &m, i, block);
 		if (err != ERR_OK)
 			break;
-		assert_true(table_block_begin(&c, slice_make(block, table_block_bytes(&m, i) - TABLE_TRAILER_BYTES)));
+		struct slice whole = slice_make(block, table_block_bytes(&m, i) - TABLE_TRAILER_BYTES);
+		assert_true(table_block_begin(&c, whole));
 		while (c.at < c.end) {
 			char key[16], value[VALUE_BYTES];
 			row_make(rows++, key, value);
@@ -123,6 +124,12 @@ static enum err read_rows(int fd)
 			assert_true(slice_eq(slice_from(row.key, 2), slice_str(key)));
 			assert_true(slice_eq(row.value, slice_make(value, VALUE_BYTES)));
 			assert_false(row.deleted);
+			struct table_row found;
+			assert_int_equal(table_block_find(whole, row.key, &found), ERR_OK);
+			assert_true(slice_eq(found.value, row.value) && found.sequence == row.sequence);
+			/* One byte less, which no row has. */
+			assert_int_equal(table_block_find(whole, slice_first(row.key, row.key.len - 1), &found),
+					 ERR_NOT_FOUND);
 		}
 	}
 	if (err == ERR_OK)
@@ -175,9 +182,11 @@ static void test_blocks_that_are_none(void **state)
 	};
 	struct table_cursor c;
 	struct table_row row;
-	for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+	for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
 		if (table_block_begin(&c, block[i]))
 			assert_false(table_block_next(&c, &row));
+		assert_int_not_equal(table_block_find(block[i], SLICE("k"), &row), ERR_OK);
+	}
 	const struct slice entry[] = {
 		SLICE("\1\x09\0"
 		      "k\1\0\0\0\0\0\0\0"
@@ -200,6 +209,7 @@ static void test_blocks_that_are_none(void **state)
 	for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
 		assert_true(table_block_begin(&c, entry[i]));
 		assert_false(table_block_next(&c, &row));
+		assert_int_not_equal(table_block_find(entry[i], SLICE("k"), &row), ERR_OK);
 	}
 }
 
