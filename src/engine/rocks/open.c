@@ -28,8 +28,7 @@ enum { FORMAT_VERSION = 3, FORMAT_BOOKS_AMONG_ROWS = 2, EXTENT_ID_SHIFT = 40, PI
 #define BUFFER_FILTER_PART     0.005 /* a read that is not in a buffer need not search its list */
 #define LEVEL0_FILES	       6
 #define BLOCK_CACHE_BYTES      (16 * MIB)
-#define BLOCK_BYTES	       (4 * KIB) /* a read wants one row of it, a scan many */
-#define CONTENT_BLOCK_BYTES    (1 * KIB) /* contents are never scanned */
+#define BLOCK_BYTES	       (1 * KIB) /* a read wants one row of it; scans would have it larger */
 #define BLOCK_HASH_LOAD	       0.75	 /* in each block a hash beside the binary search */
 #define INDEX_RESTART	       8	 /* keys share long prefixes: a third of the memory, the same speed */
 #define TABLE_FILE_BYTES       (32 * MIB)
@@ -214,7 +213,7 @@ static rocksdb_block_based_table_options_t *table_options(struct rocks *r, enum 
 	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
 	rocksdb_block_based_options_set_format_version(t, 5);
 	rocksdb_block_based_options_set_checksum(t, TABLE_CHECKSUM_XXH3); /* as table.c can verify it */
-	rocksdb_block_based_options_set_block_size(t, family == FAMILY_CONTENTS ? CONTENT_BLOCK_BYTES : BLOCK_BYTES);
+	rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
 	rocksdb_block_based_options_set_index_block_restart_interval(t, INDEX_RESTART);
 	rocksdb_block_based_options_set_data_block_index_type(
 		t, rocksdb_block_based_table_data_block_index_type_binary_search_and_hash);
