@@ -56,8 +56,8 @@ static void test_forms(void **state)
 		"<QueueMessage><MessageText> a\n\tb </MessageText></QueueMessage>",
 		"<QueueMessage>\r\n\t<MessageText>abc</MessageText>\r\n</QueueMessage>\r\n",
 		"<?xml version=\"1.0\" encoding=\"utf-8\"?><QueueMessage><MessageText>abc</MessageText></QueueMessage>",
-		"<?xml version=\"1.0\" encoding=\"UTF-8\" "
-		"standalone=\"yes\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
+		("<?xml version=\"1.0\" encoding=\"UTF-8\" "
+		 "standalone=\"yes\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>"),
 		"<?xml version=\"1.0\" encoding=\"utf-16\"?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
 		"<?xml version=\"1.0\" encoding=\"utf-8\" ?><QueueMessage><MessageText>a</MessageText></QueueMessage>",
 		"\xef\xbb\xbf<QueueMessage><MessageText>abc</MessageText></QueueMessage>",
