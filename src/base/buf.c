@@ -30,7 +30,7 @@ char *buf_reserve(struct buf *b, size_t bytes)
 	if (b->failed)
 		return NULL;
 	if (bytes <= b->cap - b->len)
-		return b->ptr + b->len;
+		return b->len ? b->ptr + b->len : b->ptr; /* there may be nothing to count from */
 	if (bytes > b->limit_bytes || b->len > b->limit_bytes - bytes) {
 		b->failed = true;
 		return NULL;

@@ -21,7 +21,7 @@ static void put_text(struct buf *b, struct slice s)
 		buf_printf(b, "\\u%04x", c);
 		start = i + 1;
 	}
-	buf_put(b, slice_make(s.ptr + start, s.len - start));
+	buf_put(b, slice_from(s, start));
 }
 
 static void put_field(struct buf *b, const char *prefix, struct slice value)
