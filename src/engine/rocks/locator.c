@@ -146,8 +146,8 @@ uint64_t locator_flush_begin(struct locator *l)
 		l->page_last++;
 		fresh = NULL;
 	}
-	uint64_t before =
-		l->page_last - 1; /* if there is no new page, the flush brings only those before into tables */
+	/* If there is no new page, the flush brings only those before into tables. */
+	uint64_t before = l->page_last - 1;
 	open_gates(l);
 	locator_write_end(l);
 	free(fresh);
@@ -281,9 +281,9 @@ static bool collect(const struct finding *f, const struct level *level, struct c
 	for (int v = 0; v < LEVELS; v++) {
 		for (size_t i = v ? level_seek(&level[v], f->key) : 0; i < level[v].count; i++) {
 			struct placed_table *t = &level[v].table[i];
-			if (v && slice_cmp(t->smallest, f->key) > 0)
+			if (v > 0 && slice_cmp(t->smallest, f->key) > 0)
 				break;
-			if (!covers(t, f->key))
+			if (v == 0 && !covers(t, f->key))
 				continue;
 			if (c->count == CANDIDATES_MAX)
 				return false;
@@ -317,7 +317,8 @@ static enum looked look(struct locator *l, enum family family, struct finding *f
 	for (size_t i = 0; i < l->page_count; i++)
 		if (page_may_have(l->page[i], f->hash) || page_may_have(l->page[i], partition))
 			return NOT_KNOWN;
-	struct candidates c = { .count = 0 };
+	struct candidates c;
+	c.count = 0; /* the rest is written before it is read */
 	return collect(f, l->set->level[family], &c) ? look_into_tables(f, &c, ret_wanted) : NOT_KNOWN;
 }
 

@@ -12,14 +12,23 @@ enum {
 	BLOCKS_MAX = 1 << 16,
 };
 
-void locator_index_free(struct locator *l, struct table_index *t)
+/* What a table that was refused has no use for. */
+static void index_empty(struct locator *l, struct table_index *t)
 {
 	l->index_bytes -= t->bytes;
-	l->index_count--;
+	t->bytes = 0;
 	if (t->fd >= 0)
 		close(t->fd);
+	t->fd = -1;
 	table_map_free(&t->map);
 	free(t->slot);
+	t->slot = NULL;
+}
+
+void locator_index_free(struct locator *l, struct table_index *t)
+{
+	index_empty(l, t);
+	l->index_count--;
 	free(t);
 }
 
@@ -106,17 +115,10 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 		locator_index_free(l, t);
 		return err;
 	}
-	if (err !=
-	    ERR_OK) { /* damaged, or written in another way: RocksDB shall read it, and say what there is to say */
-		t->refused = true;
-		table_map_free(&t->map);
-		free(t->slot);
-		t->slot = NULL;
-		l->index_bytes -= t->bytes;
-		t->bytes = 0;
-		close(t->fd);
-		t->fd = -1;
-	}
+	/* Damaged, or written in another way: RocksDB shall read it, and say what there is to say. */
+	t->refused = err != ERR_OK;
+	if (t->refused)
+		index_empty(l, t);
 	*ret = t;
 	return ERR_OK;
 }

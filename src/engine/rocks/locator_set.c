@@ -14,13 +14,11 @@ enum {
 
 static void set_free(struct locator *l, struct table_set *s)
 {
-	for (int f = 0; f < LOCATED_FAMILIES; f++)
-		for (int v = 0; v < LEVELS; v++)
-			for (size_t i = 0; i < s->level[f][v].count; i++) {
-				struct table_index *t = s->level[f][v].table[i].index;
-				if (t && --t->uses == 0)
-					locator_index_free(l, t);
-			}
+	for (size_t i = 0; i < s->count; i++) {
+		struct table_index *t = s->by_number[i]->index;
+		if (t && --t->uses == 0)
+			locator_index_free(l, t);
+	}
 	arena_fini(&s->arena);
 	free(s);
 }

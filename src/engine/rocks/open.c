@@ -515,7 +515,12 @@ static enum err open_locator(struct opening *o)
 						       .family = r->family,
 						       .dir_fd = r->dir_fd,
 						       .tables_max = (size_t)open_tables() / LOCATED_TABLES_PART });
-	return r->locator ? ERR_OK : ERR_NO_MEMORY;
+	if (r->locator)
+		return ERR_OK;
+	buf_printf(o->message,
+		   "no memory or thread for the store in '%s'; raise the limits of this process (ulimit -v, -u)",
+		   o->options->dir);
+	return ERR_NO_MEMORY;
 }
 
 static enum err open_all(struct opening *o)

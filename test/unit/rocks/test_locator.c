@@ -517,6 +517,28 @@ static void test_as_a_model_says(void **state)
 	assert_int_equal(unknown, 0);
 }
 
+/* ---- by itself ---- */
+
+/* The engine as it is opened: nobody asks for a refresh. */
+static void test_the_thread_comes_to_know_what_was_flushed(void **state)
+{
+	struct buf message;
+	struct slice got;
+	enum located located = LOCATED_UNKNOWN;
+	engine->ops->close(engine);
+	buf_init(&message, 4096);
+	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir }, &engine, &message), ERR_OK);
+	buf_fini(&message);
+	put("a", "1");
+	flush();
+	for (int i = 0; i < 3000 && located == LOCATED_UNKNOWN; i++) { /* half a second; 30 on a busy machine */
+		usleep(10000);
+		located = find(P, SLICE("a"), &got);
+	}
+	assert_int_equal(located, LOCATED_ROW);
+	assert_true(slice_eq(got, SLICE("1")));
+}
+
 /* ---- while others write ---- */
 
 enum { RACE_KEYS = 64, RACE_ROUNDS = 1500, READERS = 3 };
@@ -625,6 +647,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_more_tables_than_allowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_damaged_block_is_not_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_a_model_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_thread_comes_to_know_what_was_flushed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_read_is_older_than_what_was_acknowledged, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
