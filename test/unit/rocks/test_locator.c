@@ -11,9 +11,9 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "engine/rocks/locator_int.h"
+#include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,8 @@
 
 #define P SLICE("account/rows")
 
-static char dir[64];
 static struct engine *engine;
 static struct arena arena;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	return remove(path);
-}
 
 static struct locator *locator(void)
 {
@@ -38,12 +32,7 @@ static struct locator *locator(void)
 /* With a locator that does nothing by itself. */
 static void open_it(void)
 {
-	struct buf message;
-	buf_init(&message, 4096);
-	enum err err = engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &engine, &message);
-	if (err != ERR_OK)
-		fail_msg("%.*s", (int)message.len, message.ptr);
-	buf_fini(&message);
+	engine = folder_open();
 	struct rocks *r = rocks_of(engine);
 	struct locator_options options = r->locator->options;
 	options.idle = true;
@@ -54,8 +43,7 @@ static void open_it(void)
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof dir, "/tmp/zaffre-locator-XXXXXX");
-	if (!mkdtemp(dir))
+	if (folder_make("locator") != 0)
 		return -1;
 	arena_init(&arena, 64 * MIB);
 	open_it();
@@ -66,7 +54,7 @@ static int teardown(void **state)
 {
 	engine->ops->close(engine);
 	arena_fini(&arena);
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove();
 }
 
 static void write_one(struct slice partition, struct slice key, struct slice value)
@@ -522,13 +510,10 @@ static void test_as_a_model_says(void **state)
 /* The engine as it is opened: nobody asks for a refresh. */
 static void test_the_thread_comes_to_know_what_was_flushed(void **state)
 {
-	struct buf message;
 	struct slice got;
 	enum located located = LOCATED_UNKNOWN;
 	engine->ops->close(engine);
-	buf_init(&message, 4096);
-	assert_int_equal(engine_rocks_open(&(struct rocks_options){ .dir = dir }, &engine, &message), ERR_OK);
-	buf_fini(&message);
+	engine = folder_open();
 	put("a", "1");
 	flush();
 	for (int i = 0; i < 3000 && located == LOCATED_UNKNOWN; i++) { /* half a second; 30 on a busy machine */

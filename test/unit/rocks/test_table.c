@@ -10,9 +10,9 @@
 
 #include "base/limits.h"
 #include "engine/rocks/table.h"
+#include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,8 @@
 
 enum { ROWS = 300, VALUE_BYTES = 60, TABLE_MAX_BYTES = 256 * 1024 };
 
-static char dir[64];
 static char table[TABLE_MAX_BYTES];
 static size_t table_bytes;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	return remove(path);
-}
 
 static void row_make(int i, char key[16], char value[VALUE_BYTES])
 {
@@ -71,23 +65,18 @@ static void take_table(void)
 
 static int setup(void **state)
 {
-	struct buf message;
-	struct engine *e;
-	buf_init(&message, 4096);
-	snprintf(dir, sizeof dir, "/tmp/zaffre-table-XXXXXX");
-	if (!mkdtemp(dir) ||
-	    engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &e, &message) != ERR_OK)
+	if (folder_make("table") != 0)
 		return -1;
+	struct engine *e = folder_open();
 	fill(e);
 	e->ops->close(e);
-	buf_fini(&message);
 	take_table();
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove();
 }
 
 static int copy_table(void)

@@ -9,10 +9,9 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "engine/rocks/rocks.h"
+#include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,33 +20,21 @@
 enum { BOOKS = 600 }; /* rows more than fit into one step */
 #define STORE SLICE("\x01store")
 
-static char dir[64];
 static struct engine *engine;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	return remove(path);
-}
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof dir, "/tmp/zaffre-upgrade-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
+	return folder_make("upgrade");
 }
 
 static int teardown(void **state)
 {
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove();
 }
 
 static void open_it(void)
 {
-	struct buf message;
-	buf_init(&message, 4096);
-	enum err err = engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &engine, &message);
-	if (err != ERR_OK)
-		fail_msg("%.*s", (int)message.len, message.ptr);
-	buf_fini(&message);
+	engine = folder_open();
 }
 
 static void close_it(void)
