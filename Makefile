@@ -40,8 +40,8 @@ run: release ## start the server in development mode on ./data; flags through AR
 test: npm ## install what tests need, build, run everything
 	@tools/run-tests build/test
 
-asan: npm ## the same under the address and undefined behaviour sanitizers
-	@tools/run-tests build/asan -DZAFFRE_SANITIZE=address
+asan: npm ## the same, built by clang, under the address and undefined behaviour sanitizers
+	@tools/run-tests build/asan -DCMAKE_C_COMPILER=clang -DZAFFRE_SANITIZE=address
 
 tsan: npm ## the same under the thread sanitizer
 	@tools/run-tests build/tsan -DZAFFRE_SANITIZE=thread

@@ -57,8 +57,8 @@ struct property_cursor {
 
 static inline struct property_cursor property_cursor_make(struct slice run)
 {
-	return (struct property_cursor){ (const unsigned char *)run.ptr, (const unsigned char *)run.ptr + run.len,
-					 false };
+	const unsigned char *at = (const unsigned char *)run.ptr;
+	return (struct property_cursor){ at, run.len ? at + run.len : at, false };
 }
 /* The next one; false at the end or on damage (then failed is set). */
 bool property_next(struct property_cursor *, struct property *ret);
