@@ -284,6 +284,35 @@ static void test_levels(void **state)
 	buf_fini(&run);
 }
 
+/* Keys whose escapes need far more than was reserved for them at first: what follows them has its room all the same,
+ * wherever the room ends. */
+static void test_keys_of_escapes(void **state)
+{
+	enum { KEY_BYTES = 160 };
+	char keys[KEY_BYTES];
+	struct buf quoted, want;
+	buf_init(&quoted, 1 << 16);
+	buf_init(&want, 1 << 16);
+	memset(keys, 1, sizeof keys);
+	for (size_t i = 0; i < sizeof keys; i++)
+		naive_put(&quoted, keys[i]);
+	buf_printf(&want, "{\"PartitionKey\":\"%.*s\",\"RowKey\":\"%.*s\",\"Timestamp\":\"%s\"}",
+		   SLICE_FMT(buf_slice(&quoted)), SLICE_FMT(buf_slice(&quoted)), "2022-05-06T00:44:28.9094416Z");
+	struct slice key = slice_make(keys, sizeof keys);
+	struct entity e = { key, key, UINT64_C(637873946689094416), SLICE("") };
+	struct entity_writer w = { .level = ODATA_NONE, .select_all = true };
+	for (size_t cap = 1; cap <= 2 * want.len; cap++) {
+		/* No more than is asked for, so that a sanitizer sees what was not. */
+		struct buf b = { .ptr = malloc(cap), .cap = cap, .limit_bytes = cap };
+		entity_json_write(&b, &w, &e, false);
+		assert_true(b.len <= cap && (!buf_ok(&b) || slice_eq(buf_slice(&b), buf_slice(&want))));
+		assert_true(buf_ok(&b) || cap < want.len + 1024);
+		buf_fini(&b);
+	}
+	buf_fini(&want);
+	buf_fini(&quoted);
+}
+
 static void test_selected(void **state)
 {
 	struct slice select[] = { SLICE("RowKey"), SLICE("Timestamp"), SLICE("Missing"), SLICE("n"),
@@ -340,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_strings_read_back),
 		cmocka_unit_test(test_escapes_everywhere),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_keys_of_escapes),
 		cmocka_unit_test(test_selected),
 		cmocka_unit_test(test_etags),
 	};
