@@ -12,7 +12,7 @@ enum {
 	SET_BYTES = 64 * 1024 * 1024,
 };
 
-static void set_free(struct locator *l, struct table_set *s)
+void locator_set_free(struct locator *l, struct table_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct table_index *t = s->by_number[i]->index;
@@ -21,30 +21,6 @@ static void set_free(struct locator *l, struct table_set *s)
 	}
 	arena_fini(&s->arena);
 	free(s);
-}
-
-void locator_set_dispose(struct locator *l, struct table_set *s)
-{
-	if (!s)
-		return;
-	pthread_mutex_lock(&l->lock);
-	s->next_disposed = l->disposed;
-	l->disposed = s;
-	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
-}
-
-void locator_free_disposed(struct locator *l)
-{
-	pthread_mutex_lock(&l->lock);
-	struct table_set *s = l->disposed;
-	l->disposed = NULL;
-	pthread_mutex_unlock(&l->lock);
-	while (s) {
-		struct table_set *next = s->next_disposed;
-		set_free(l, s);
-		s = next;
-	}
 }
 
 uint64_t locator_tables_version(const struct locator *l)
@@ -190,14 +166,6 @@ static struct table_set *set_new(void)
 	return s;
 }
 
-const struct table_set *locator_current(struct locator *l)
-{
-	pthread_mutex_lock(&l->write_lock);
-	const struct table_set *s = l->set;
-	pthread_mutex_unlock(&l->write_lock);
-	return s;
-}
-
 static bool list_tables(struct locator *l, struct table_set *s)
 {
 	uint64_t began = base_monotonic_ns();
@@ -219,7 +187,7 @@ bool locator_refresh(struct locator *l)
 	s->page = atomic_load(&l->flushed);
 	s->version = locator_tables_version(l);
 	if (!list_tables(l, s)) {
-		set_free(l, s);
+		locator_set_free(l, s);
 		return true;
 	}
 	const struct table_set *old = locator_current(l);

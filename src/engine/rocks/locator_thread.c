@@ -76,7 +76,7 @@ static void *locator_main(void *arg)
 	thread_step_back(THREAD_TIDIES);
 	pthread_mutex_lock(&l->lock);
 	while (!l->stop) {
-		if (!l->look && !l->disposed) {
+		if (!l->look) {
 			pthread_cond_wait(&l->wake, &l->lock);
 			continue;
 		}
@@ -114,7 +114,6 @@ void locator_stop(struct locator *l)
 	pthread_mutex_unlock(&l->lock);
 	if (l->runs)
 		pthread_join(l->thread, NULL);
-	locator_set_dispose(l, l->set);
-	l->set = NULL;
+	locator_forget_set(l);
 	locator_free_disposed(l);
 }
