@@ -409,10 +409,13 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 	struct gate *gate = gate_try(l);
 	if (!gate)
 		return LOCATED_UNKNOWN;
+	struct arena_mark before = arena_mark(arena);
 	enum looked looked = look(l, family, &f, &wanted);
 	gate_leave(gate);
 	if (wanted)
 		locator_look(l);
+	if (looked != MET || f.deleted)
+		arena_rewind(arena, before); /* of blocks that were looked into */
 	if (looked == NOT_KNOWN)
 		return LOCATED_UNKNOWN;
 	if (looked == NOT_MET || f.deleted)

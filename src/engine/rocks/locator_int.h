@@ -98,10 +98,11 @@ struct locator {
 	/* The thread's. */
 	pthread_t thread;
 	bool runs;
+	atomic_bool stop; /* set under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	/* Under the lock. */
-	bool stop, look;
+	bool look;
 	uint64_t first_own; /* tables from this number on were written by this process */
 	size_t index_bytes, index_count;
 	uint64_t listing_ns; /* what the last list of tables took */

@@ -141,7 +141,8 @@ static bool may_build(const struct locator *l, const struct placed_table *t)
 	       l->index_bytes < INDEX_BYTES_MAX && l->index_count < l->options.tables_max;
 }
 
-/* False: some are left. Ends when a flush begins: then there will be other tables. */
+/* False: some are left. Ends when a flush begins: then there will be other tables. So it does with the store, which
+ * should not wait for as many tables as a disk reads in a minute. */
 static bool build(struct locator *l, struct table_set *s, uint64_t flushes)
 {
 	int built = 0;
@@ -149,7 +150,7 @@ static bool build(struct locator *l, struct table_set *s, uint64_t flushes)
 		struct placed_table *t = s->by_number[i];
 		if (!may_build(l, t))
 			continue;
-		if (built == BUILD_AT_ONCE || atomic_load(&l->flushes) != flushes)
+		if (built == BUILD_AT_ONCE || atomic_load(&l->flushes) != flushes || atomic_load(&l->stop))
 			return false;
 		if (locator_index_make(l, t->number, &t->index) == ERR_OK)
 			t->index->uses = 1;

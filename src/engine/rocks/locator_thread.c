@@ -53,10 +53,7 @@ static void wait_ns(struct locator *l, uint64_t ns)
 
 static bool paused(struct locator *l)
 {
-	pthread_mutex_lock(&l->lock);
-	bool stop = l->stop;
-	pthread_mutex_unlock(&l->lock);
-	return !stop && base_monotonic_ns() - atomic_load(&l->flushed_ns) >= PAUSE_NS;
+	return !atomic_load(&l->stop) && base_monotonic_ns() - atomic_load(&l->flushed_ns) >= PAUSE_NS;
 }
 
 /* False: again, after a pause. */

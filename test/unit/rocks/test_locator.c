@@ -392,6 +392,41 @@ static void test_no_more_tables_than_allowed(void **state)
 	assert_int_equal(engine->ops->get(engine, NULL, P, SLICE("b"), &arena, &got), ERR_OK);
 }
 
+/* The server is to end, and not after the tables of a large store. */
+static void test_nothing_is_indexed_at_the_end(void **state)
+{
+	put("a", "1");
+	flush();
+	locator()->stop = true;
+	(void)locator_refresh(locator());
+	assert_int_equal(locator()->index_count, 0);
+	locator()->stop = false;
+	refresh();
+	expect_row("a", "1");
+}
+
+/* What was read in vain takes nothing from the memory of the request. */
+static void test_a_look_in_vain_costs_no_memory(void **state)
+{
+	static char value[LIMIT_VALUE_BYTES];
+	struct arena small;
+	struct slice got;
+	struct full_key k;
+	full_key_make(&k, P, SLICE("a"));
+	memset(value, 'v', sizeof value);
+	for (int i = 0; i < 3; i++) { /* all of them in level 0 */
+		write_one(P, SLICE("a"), slice_make(value, sizeof value));
+		flush();
+	}
+	refresh();
+	arena_init(&small, 3 * LIMIT_VALUE_BYTES);
+	assert_int_equal(locator_find(locator(), FAMILY_ROWS, slice_make(k.bytes, k.len), &small, &got),
+			 LOCATED_UNKNOWN);
+	assert_int_equal(engine->ops->get(engine, NULL, P, SLICE("a"), &small, &got), ERR_OK);
+	assert_true(slice_eq(got, slice_make(value, sizeof value)));
+	arena_fini(&small);
+}
+
 /* Changes one byte of every table. */
 static void damage(off_t at)
 {
@@ -666,6 +701,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_large_partition_is_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tables_from_before_are_indexed_when_read_often, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_more_tables_than_allowed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_indexed_at_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_look_in_vain_costs_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_damaged_block_is_not_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_slow_read_holds_up_no_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_a_model_says, setup, teardown),
