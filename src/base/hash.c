@@ -7,6 +7,13 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
+/* What went before is in both factors, in two ways: whoever does not know the seed can make neither of them 0, nor have
+ * them change places. */
+static uint64_t mix_into(uint64_t h, uint64_t a, uint64_t b)
+{
+	return mix(h ^ a, (h << 32 | h >> 32) ^ b);
+}
+
 uint64_t hash_bytes(uint64_t seed, struct slice s)
 {
 	const char *p = s.ptr;
@@ -15,7 +22,7 @@ uint64_t hash_bytes(uint64_t seed, struct slice s)
 	for (; n > 16; p += 16, n -= 16) {
 		memcpy(&a, p, 8);
 		memcpy(&b, p + 8, 8);
-		h = mix(h ^ a, b);
+		h = mix_into(h, a, b);
 	}
 	/* What is left in two words, which overlap if it is short. */
 	a = b = 0;
@@ -29,5 +36,5 @@ uint64_t hash_bytes(uint64_t seed, struct slice s)
 		a = (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 |
 		    (unsigned char)p[n - 1];
 	}
-	return mix(mix(h ^ a, b), s.len);
+	return mix(mix_into(h, a, b), s.len);
 }

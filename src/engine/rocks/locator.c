@@ -32,16 +32,13 @@ static void gate_leave(struct gate *g)
 	pthread_rwlock_unlock(&g->lock);
 }
 
-static void close_gates(struct locator *l)
+/* Every read that began before is over; others go on, or ask RocksDB while their gate is looked at. */
+static void pass_gates(struct locator *l)
 {
-	for (int i = 0; i < GATES; i++)
+	for (int i = 0; i < GATES; i++) {
 		pthread_rwlock_wrlock(&l->gate[i].lock);
-}
-
-static void open_gates(struct locator *l)
-{
-	for (int i = 0; i < GATES; i++)
 		pthread_rwlock_unlock(&l->gate[i].lock);
+	}
 }
 
 /* ---- notes ---- */
@@ -53,12 +50,24 @@ uint64_t locator_hash(const struct locator *l, struct slice full_key, uint64_t *
 	return hash_bytes(*ret_partition_hash, slice_from(full_key, len));
 }
 
-static struct page *page_new(void)
+static struct page *page_new(struct locator *l)
 {
+	if (atomic_load(&l->pages_alive) >= PAGES_ALIVE_MAX)
+		return NULL;
 	struct page *p = aligned_alloc(_Alignof(struct page), sizeof *p);
-	if (p)
-		memset(p, 0, sizeof *p);
+	if (!p)
+		return NULL;
+	memset(p, 0, sizeof *p);
+	atomic_fetch_add(&l->pages_alive, 1);
 	return p;
+}
+
+static void page_free(struct locator *l, struct page *p)
+{
+	if (!p)
+		return;
+	free(p);
+	atomic_fetch_sub(&l->pages_alive, 1);
 }
 
 /* Two bits of a key, in one line of memory. */
@@ -109,49 +118,113 @@ void locator_note_partition(struct locator *l, struct slice partition)
 	page_add(l->page[l->page_count - 1], hash_bytes(l->seed, partition));
 }
 
-/* With the gates closed. What it gives back is nobody's any more. */
-static struct table_set *set_replace(struct locator *l, struct table_set *set)
+/* ---- what reads go by ---- */
+
+const struct table_set *locator_current(struct locator *l)
 {
-	struct table_set *old = l->set;
-	l->set = set;
-	atomic_store_explicit(&l->ready, set != NULL, memory_order_release);
-	return old;
+	const struct view *v = atomic_load(&l->view);
+	return v ? v->set : NULL;
 }
 
-/* With the gates closed: pages that are in the tables of the set, or in any tables if there is no set. */
-static void forget_pages(struct locator *l)
+static void set_dispose(struct locator *l, struct table_set *set)
 {
-	uint64_t through = l->set ? l->set->page : atomic_load(&l->flushed);
+	set->next_disposed = l->disposed.set;
+	l->disposed.set = set;
+}
+
+/* Under the write lock: the set and the pages there are. NULL: nothing is known from now on. */
+static void show(struct locator *l, struct view *v, struct table_set *set)
+{
+	struct view *old = atomic_load(&l->view);
+	if (v) {
+		v->set = set;
+		v->page_count = l->page_count;
+		memcpy(v->page, l->page, sizeof v->page);
+	}
+	atomic_store(&l->view, v);
+	if (!old)
+		return;
+	if (old->set != set)
+		set_dispose(l, old->set);
+	old->next_disposed = l->disposed.view;
+	l->disposed.view = old;
+}
+
+/* Under the write lock: pages whose rows are all in the tables that are looked into, or in any if there are none. */
+static void forget_pages(struct locator *l, uint64_t through)
+{
 	size_t gone = 0;
-	while (gone + 1 < l->page_count && l->page_last - (l->page_count - 1) + gone <= through)
-		free(l->page[gone++]);
+	while (gone + 1 < l->page_count && l->page_last - (l->page_count - 1) + gone <= through) {
+		struct page *p = l->page[gone++];
+		p->next_disposed = l->disposed.page;
+		l->disposed.page = p;
+	}
 	l->page_count -= gone;
 	memmove(l->page, l->page + gone, l->page_count * sizeof *l->page);
 }
 
+void locator_forget_set(struct locator *l)
+{
+	locator_write_begin(l);
+	show(l, NULL, NULL);
+	locator_write_end(l);
+}
+
+void locator_free_disposed(struct locator *l)
+{
+	locator_write_begin(l);
+	struct disposed gone = l->disposed;
+	l->disposed = (struct disposed){ 0 };
+	locator_write_end(l);
+	if (gone.view || gone.set || gone.page)
+		pass_gates(l);
+	for (struct view *v = gone.view, *next; v; v = next) {
+		next = v->next_disposed;
+		free(v);
+	}
+	for (struct table_set *s = gone.set, *next; s; s = next) {
+		next = s->next_disposed;
+		locator_set_free(l, s);
+	}
+	for (struct page *p = gone.page, *next; p; p = next) {
+		next = p->next_disposed;
+		page_free(l, p);
+	}
+}
+
 /* ---- flushes ---- */
+
+/* Without memory there is no new page, and the flush brings only those before the last into tables. */
+static bool begin_page(struct locator *l, struct page *fresh, struct view *v)
+{
+	struct view *old = atomic_load(&l->view);
+	if (!fresh || !v || l->page_count == PAGES_MAX)
+		return false;
+	l->page[l->page_count++] = fresh;
+	l->page_last++;
+	if (old)
+		show(l, v, old->set);
+	else
+		free(v);
+	return true;
+}
 
 uint64_t locator_flush_begin(struct locator *l)
 {
-	struct page *fresh = page_new();
-	struct table_set *dropped = NULL;
+	struct page *fresh = page_new(l);
+	struct view *v = calloc(1, sizeof *v);
 	locator_write_begin(l);
-	close_gates(l);
 	if (l->page_count == PAGES_MAX) {
-		dropped = set_replace(l, NULL);
-		forget_pages(l);
+		show(l, NULL, NULL);
+		forget_pages(l, atomic_load(&l->flushed));
 	}
-	if (fresh && l->page_count < PAGES_MAX) {
-		l->page[l->page_count++] = fresh;
-		l->page_last++;
-		fresh = NULL;
-	}
-	/* If there is no new page, the flush brings only those before into tables. */
+	bool begun = begin_page(l, fresh, v);
 	uint64_t before = l->page_last - 1;
-	open_gates(l);
 	locator_write_end(l);
-	free(fresh);
-	locator_set_dispose(l, dropped);
+	if (!begun) {
+		page_free(l, fresh);
+		free(v);
+	}
 	atomic_fetch_add(&l->flushes, 1);
 	return before;
 }
@@ -167,16 +240,19 @@ void locator_flushed(struct locator *l, uint64_t page)
 
 bool locator_set_install(struct locator *l, struct table_set *set)
 {
+	struct view *v = calloc(1, sizeof *v);
 	locator_write_begin(l);
-	close_gates(l);
 	/* Flushes that came meanwhile may have taken away pages it would need. */
-	bool fits = set->page + l->page_count >= l->page_last;
-	struct table_set *old = fits ? set_replace(l, set) : set;
-	if (fits)
-		forget_pages(l);
-	open_gates(l);
+	bool fits = v && set->page + l->page_count >= l->page_last;
+	if (fits) {
+		forget_pages(l, set->page);
+		show(l, v, set);
+	} else {
+		set_dispose(l, set);
+	}
 	locator_write_end(l);
-	locator_set_dispose(l, old);
+	if (!fits)
+		free(v);
 	return fits;
 }
 
@@ -311,15 +387,16 @@ static enum looked look_into_tables(struct finding *f, const struct candidates *
 static enum looked look(struct locator *l, enum family family, struct finding *f, bool *ret_wanted)
 {
 	uint64_t partition;
-	if (!l->set)
+	const struct view *v = atomic_load_explicit(&l->view, memory_order_acquire);
+	if (!v)
 		return NOT_KNOWN;
 	f->hash = locator_hash(l, f->key, &partition);
-	for (size_t i = 0; i < l->page_count; i++)
-		if (page_may_have(l->page[i], f->hash) || page_may_have(l->page[i], partition))
+	for (size_t i = 0; i < v->page_count; i++)
+		if (page_may_have(v->page[i], f->hash) || page_may_have(v->page[i], partition))
 			return NOT_KNOWN;
 	struct candidates c;
 	c.count = 0; /* the rest is written before it is read */
-	return collect(f, l->set->level[family], &c) ? look_into_tables(f, &c, ret_wanted) : NOT_KNOWN;
+	return collect(f, v->set->level[family], &c) ? look_into_tables(f, &c, ret_wanted) : NOT_KNOWN;
 }
 
 enum located locator_find(struct locator *l, enum family family, struct slice full_key, struct arena *arena,
@@ -327,15 +404,18 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 {
 	struct finding f = { .key = full_key, .arena = arena };
 	bool wanted = false;
-	if ((int)family >= LOCATED_FAMILIES || !atomic_load_explicit(&l->ready, memory_order_acquire))
+	if ((int)family >= LOCATED_FAMILIES || !atomic_load_explicit(&l->view, memory_order_relaxed))
 		return LOCATED_UNKNOWN;
 	struct gate *gate = gate_try(l);
 	if (!gate)
 		return LOCATED_UNKNOWN;
+	struct arena_mark before = arena_mark(arena);
 	enum looked looked = look(l, family, &f, &wanted);
 	gate_leave(gate);
 	if (wanted)
 		locator_look(l);
+	if (looked != MET || f.deleted)
+		arena_rewind(arena, before); /* of blocks that were looked into */
 	if (looked == NOT_KNOWN)
 		return LOCATED_UNKNOWN;
 	if (looked == NOT_MET || f.deleted)
@@ -355,7 +435,7 @@ struct locator *locator_new(const struct locator_options *options)
 		return NULL;
 	memset(l, 0, sizeof *l);
 	l->options = *options;
-	l->page[0] = page_new();
+	l->page[0] = page_new(l);
 	if (!l->page[0]) {
 		free(l);
 		return NULL;

@@ -10,7 +10,8 @@
  *   writer      under the locator's lock: notes the batch's keys, then puts it into RocksDB's memory
  *   flush       begins a new page of notes, flushes, tells which page is in tables now
  *   own thread  when no flush was for a moment: takes the list of tables, indexes the new ones, replaces the set
- *   readers     notes, then the set, inside a gate that the other two close while they change either */
+ *   readers     take pages of notes and set as they are together, look into both, and are nobody's to wait for but the
+ *               thread's, before it frees what they may have: a slow disk holds up no writer */
 #ifndef ENGINE_ROCKS_LOCATOR_H
 #define ENGINE_ROCKS_LOCATOR_H
 

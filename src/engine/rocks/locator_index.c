@@ -48,6 +48,8 @@ static enum err index_fill(const struct locator *l, struct table_index *t, char 
 	uint64_t rows = 0, partition;
 	last->len = 0;
 	for (uint32_t i = 0; i < t->map.block_count; i++) {
+		if (atomic_load_explicit(&l->stop, memory_order_relaxed))
+			return ERR_STOPPED;
 		TRY(table_block_read(t->fd, &t->map, i, block));
 		if (!table_block_begin(&c, slice_make(block, table_block_bytes(&t->map, i) - TABLE_TRAILER_BYTES)))
 			return ERR_CORRUPT;
@@ -100,8 +102,6 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 		fd = openat(l->options.dir_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return ERR_NOT_FOUND;
-	/* One block at a time: nothing beyond it is wanted. */
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	struct table_index *t = calloc(1, sizeof *t);
 	if (!t) {
 		close(fd);
@@ -111,7 +111,9 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 	t->fd = fd;
 	l->index_count++;
 	enum err err = index_read(l, t);
-	if (err == ERR_NO_MEMORY || err == ERR_IO) {
+	/* From now on one block at a time: nothing beyond it is wanted. */
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	if (err == ERR_NO_MEMORY || err == ERR_IO || err == ERR_STOPPED) {
 		locator_index_free(l, t);
 		return err;
 	}

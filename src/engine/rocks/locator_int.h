@@ -10,9 +10,10 @@ enum {
 	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not the books, which are read once, at the start */
 	LEVELS = 7,
 	GATES = 16,
-	NOTE_BITS = 1 << 20, /* a file of the journal holds some ten thousand keys */
-	PAGES_MAX = 4,	     /* more flushes than that without a pause: no set until there is one */
-	ASKED_OFTEN = 256,   /* reads of a table that was there before us, until it is indexed: about what that costs */
+	NOTE_BITS = 1 << 20,		 /* a file of the journal holds some ten thousand keys */
+	PAGES_MAX = 4,			 /* more flushes than that without a pause: no set until there is one */
+	PAGES_ALIVE_MAX = 3 * PAGES_MAX, /* with those that are disposed of, should a read never end */
+	ASKED_OFTEN = 256, /* reads of a table that was there before us, until it is indexed: about what that costs */
 };
 
 #define INDEX_BYTES_MAX (96u * 1024 * 1024) /* 16 million rows */
@@ -20,6 +21,7 @@ enum {
 /* What was written between two flushes: a filter of two bits a key. */
 struct page {
 	_Alignas(64) atomic_uint_fast64_t word[NOTE_BITS / 64];
+	struct page *next_disposed;
 };
 
 /* The rows of one table: u16 of the key's hash, u16 block; 0 is free. Linear probing. */
@@ -55,6 +57,23 @@ struct table_set {
 	struct table_set *next_disposed;
 };
 
+/* What a read goes by: a set, and what was written since. Replaced as a whole; nobody waits for who still has the old
+ * one. */
+struct view {
+	struct table_set *set;
+	struct page *page[PAGES_MAX]; /* the newest last */
+	size_t page_count;
+	struct view *next_disposed;
+};
+
+/* No new read finds them; the thread frees them when those that had are over. */
+struct disposed {
+	struct view *view;
+	struct table_set *set;
+	struct page *page;
+};
+
+/* Around each read. */
 struct gate {
 	_Alignas(64) pthread_rwlock_t lock;
 };
@@ -64,26 +83,27 @@ struct locator {
 	struct locator_options options;
 	uint64_t seed;
 
-	/* Changed under the write lock, with all gates closed. */
-	struct table_set *set;	      /* NULL: nothing is known */
-	atomic_bool ready;	      /* there is one */
+	/* Changed under the write lock. */
+	_Atomic(struct view *) view;  /* NULL: nothing is known */
 	struct page *page[PAGES_MAX]; /* the newest, which is written to, last */
 	size_t page_count;
 	uint64_t page_last; /* number of the newest */
+	struct disposed disposed;
 
-	pthread_mutex_t write_lock;
+	pthread_mutex_t write_lock; /* never held while anything is waited for but RocksDB's memory */
+	atomic_size_t pages_alive;
 	atomic_uint_fast64_t flushed, flushed_ns;
 	atomic_uint_fast64_t flushes; /* begun */
 
 	/* The thread's. */
 	pthread_t thread;
 	bool runs;
+	atomic_bool stop; /* set under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	/* Under the lock. */
-	bool stop, look;
-	struct table_set *disposed; /* to be freed */
-	uint64_t first_own;	    /* tables from this number on were written by this process */
+	bool look;
+	uint64_t first_own; /* tables from this number on were written by this process */
 	size_t index_bytes, index_count;
 	uint64_t listing_ns; /* what the last list of tables took */
 };
@@ -91,6 +111,10 @@ struct locator {
 /* locator.c */
 /* Makes the set that of the readers. False: it was too old already. Takes it over either way. */
 bool locator_set_install(struct locator *, struct table_set *);
+void locator_forget_set(struct locator *);
+/* The thread's: waits for reads that may have it. */
+void locator_free_disposed(struct locator *);
+const struct table_set *locator_current(struct locator *); /* only the thread frees sets: it stays */
 
 static inline uint32_t index_slot(const struct table_index *t, uint64_t hash)
 {
@@ -108,12 +132,9 @@ uint64_t locator_hash(const struct locator *, struct slice full_key, uint64_t *r
 enum err locator_index_make(struct locator *, uint64_t number, struct table_index **ret) MUST_CHECK;
 void locator_index_free(struct locator *, struct table_index *);
 
-/* locator_set.c; all but locator_set_dispose are the thread's */
-/* No reader has it any more; NULL is fine. */
-void locator_set_dispose(struct locator *, struct table_set *);
-void locator_free_disposed(struct locator *);
-const struct table_set *locator_current(struct locator *); /* only the thread frees sets: it stays */
-uint64_t locator_tables_version(const struct locator *);   /* changes whenever the tables do */
+/* locator_set.c; the thread's */
+void locator_set_free(struct locator *, struct table_set *); /* no reader has it any more */
+uint64_t locator_tables_version(const struct locator *);     /* changes whenever the tables do */
 uint64_t locator_table_number(const char *file_name);
 
 /* locator_thread.c */

@@ -12,7 +12,7 @@ enum {
 	SET_BYTES = 64 * 1024 * 1024,
 };
 
-static void set_free(struct locator *l, struct table_set *s)
+void locator_set_free(struct locator *l, struct table_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct table_index *t = s->by_number[i]->index;
@@ -21,30 +21,6 @@ static void set_free(struct locator *l, struct table_set *s)
 	}
 	arena_fini(&s->arena);
 	free(s);
-}
-
-void locator_set_dispose(struct locator *l, struct table_set *s)
-{
-	if (!s)
-		return;
-	pthread_mutex_lock(&l->lock);
-	s->next_disposed = l->disposed;
-	l->disposed = s;
-	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
-}
-
-void locator_free_disposed(struct locator *l)
-{
-	pthread_mutex_lock(&l->lock);
-	struct table_set *s = l->disposed;
-	l->disposed = NULL;
-	pthread_mutex_unlock(&l->lock);
-	while (s) {
-		struct table_set *next = s->next_disposed;
-		set_free(l, s);
-		s = next;
-	}
 }
 
 uint64_t locator_tables_version(const struct locator *l)
@@ -165,7 +141,8 @@ static bool may_build(const struct locator *l, const struct placed_table *t)
 	       l->index_bytes < INDEX_BYTES_MAX && l->index_count < l->options.tables_max;
 }
 
-/* False: some are left. Ends when a flush begins: then there will be other tables. */
+/* False: some are left. Ends when a flush begins: then there will be other tables. So it does with the store, which
+ * should not wait for as many tables as a disk reads in a minute. */
 static bool build(struct locator *l, struct table_set *s, uint64_t flushes)
 {
 	int built = 0;
@@ -173,7 +150,7 @@ static bool build(struct locator *l, struct table_set *s, uint64_t flushes)
 		struct placed_table *t = s->by_number[i];
 		if (!may_build(l, t))
 			continue;
-		if (built == BUILD_AT_ONCE || atomic_load(&l->flushes) != flushes)
+		if (built == BUILD_AT_ONCE || atomic_load(&l->flushes) != flushes || atomic_load(&l->stop))
 			return false;
 		if (locator_index_make(l, t->number, &t->index) == ERR_OK)
 			t->index->uses = 1;
@@ -187,14 +164,6 @@ static struct table_set *set_new(void)
 	struct table_set *s = calloc(1, sizeof *s);
 	if (s)
 		arena_init(&s->arena, SET_BYTES);
-	return s;
-}
-
-const struct table_set *locator_current(struct locator *l)
-{
-	pthread_mutex_lock(&l->write_lock);
-	const struct table_set *s = l->set;
-	pthread_mutex_unlock(&l->write_lock);
 	return s;
 }
 
@@ -219,7 +188,7 @@ bool locator_refresh(struct locator *l)
 	s->page = atomic_load(&l->flushed);
 	s->version = locator_tables_version(l);
 	if (!list_tables(l, s)) {
-		set_free(l, s);
+		locator_set_free(l, s);
 		return true;
 	}
 	const struct table_set *old = locator_current(l);

@@ -53,10 +53,7 @@ static void wait_ns(struct locator *l, uint64_t ns)
 
 static bool paused(struct locator *l)
 {
-	pthread_mutex_lock(&l->lock);
-	bool stop = l->stop;
-	pthread_mutex_unlock(&l->lock);
-	return !stop && base_monotonic_ns() - atomic_load(&l->flushed_ns) >= PAUSE_NS;
+	return !atomic_load(&l->stop) && base_monotonic_ns() - atomic_load(&l->flushed_ns) >= PAUSE_NS;
 }
 
 /* False: again, after a pause. */
@@ -76,7 +73,7 @@ static void *locator_main(void *arg)
 	thread_step_back(THREAD_TIDIES);
 	pthread_mutex_lock(&l->lock);
 	while (!l->stop) {
-		if (!l->look && !l->disposed) {
+		if (!l->look) {
 			pthread_cond_wait(&l->wake, &l->lock);
 			continue;
 		}
@@ -114,7 +111,6 @@ void locator_stop(struct locator *l)
 	pthread_mutex_unlock(&l->lock);
 	if (l->runs)
 		pthread_join(l->thread, NULL);
-	locator_set_dispose(l, l->set);
-	l->set = NULL;
+	locator_forget_set(l);
 	locator_free_disposed(l);
 }

@@ -48,6 +48,31 @@ static void test_the_seed_counts(void **state)
 		    hash_bytes(hash_bytes(1, SLICE("ab")), SLICE("c")));
 }
 
+/* Nobody who does not know the seed can tell which bytes fall together: not by a factor of 0, nor by factors that change
+ * places. */
+static void test_no_bytes_fall_together_for_every_seed(void **state)
+{
+	static const uint64_t one = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xd6e8feb86659fd93);
+	uint64_t a[6] = { 1, 2, 3, 4, 5, 6 }, b[6];
+	for (size_t bytes = 16; bytes <= sizeof a; bytes++) {
+		for (size_t i = 0; i + 1 < bytes / 8; i += 2) {
+			memcpy(a + i, (uint64_t[]){ i, other }, 16);
+			memcpy(b, a, sizeof b);
+			b[i] ^= 0xff00;
+			assert_true(hash_bytes(5, slice_make(a, bytes)) != hash_bytes(5, slice_make(b, bytes)));
+			memcpy(a + i, (uint64_t[]){ one, i }, 16);
+			memcpy(b, a, sizeof b);
+			b[i + 1] ^= 0xff00;
+			assert_true(hash_bytes(5, slice_make(a, bytes)) != hash_bytes(5, slice_make(b, bytes)));
+			memcpy(a + i, (uint64_t[]){ 7, 8 }, 16);
+			memcpy(b, a, sizeof b);
+			b[i] = a[i + 1] ^ one ^ other;
+			b[i + 1] = a[i] ^ one ^ other;
+			assert_true(hash_bytes(5, slice_make(a, bytes)) != hash_bytes(5, slice_make(b, bytes)));
+		}
+	}
+}
+
 /* Whoever indexes by a part of it needs every part to be even. */
 static void test_every_part_is_even(void **state)
 {
@@ -68,6 +93,7 @@ int main(void)
 		cmocka_unit_test(test_the_same_bytes_anywhere),
 		cmocka_unit_test(test_others_differ),
 		cmocka_unit_test(test_the_seed_counts),
+		cmocka_unit_test(test_no_bytes_fall_together_for_every_seed),
 		cmocka_unit_test(test_every_part_is_even),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define P SLICE("account/rows")
@@ -309,7 +310,7 @@ static void test_a_set_that_is_too_old_is_not_taken(void **state)
 	flush_and_refresh();
 	struct table_set *old = calloc(1, sizeof *old);
 	assert_non_null(old);
-	old->page = locator()->set->page;
+	old->page = locator_current(locator())->page;
 	for (int i = 0; i < PAGES_MAX + 2; i++) {
 		put("a", "2");
 		flush();
@@ -391,6 +392,41 @@ static void test_no_more_tables_than_allowed(void **state)
 	assert_int_equal(engine->ops->get(engine, NULL, P, SLICE("b"), &arena, &got), ERR_OK);
 }
 
+/* The server is to end, and not after the tables of a large store. */
+static void test_nothing_is_indexed_at_the_end(void **state)
+{
+	put("a", "1");
+	flush();
+	locator()->stop = true;
+	(void)locator_refresh(locator());
+	assert_int_equal(locator()->index_count, 0);
+	locator()->stop = false;
+	refresh();
+	expect_row("a", "1");
+}
+
+/* What was read in vain takes nothing from the memory of the request. */
+static void test_a_look_in_vain_costs_no_memory(void **state)
+{
+	static char value[LIMIT_VALUE_BYTES];
+	struct arena small;
+	struct slice got;
+	struct full_key k;
+	full_key_make(&k, P, SLICE("a"));
+	memset(value, 'v', sizeof value);
+	for (int i = 0; i < 3; i++) { /* all of them in level 0 */
+		write_one(P, SLICE("a"), slice_make(value, sizeof value));
+		flush();
+	}
+	refresh();
+	arena_init(&small, 3 * LIMIT_VALUE_BYTES);
+	assert_int_equal(locator_find(locator(), FAMILY_ROWS, slice_make(k.bytes, k.len), &small, &got),
+			 LOCATED_UNKNOWN);
+	assert_int_equal(engine->ops->get(engine, NULL, P, SLICE("a"), &small, &got), ERR_OK);
+	assert_true(slice_eq(got, slice_make(value, sizeof value)));
+	arena_fini(&small);
+}
+
 /* Changes one byte of every table. */
 static void damage(off_t at)
 {
@@ -421,6 +457,41 @@ static void test_a_damaged_block_is_not_believed(void **state)
 	assert_int_equal(engine->ops->get(engine, NULL, P, SLICE("a"), &arena, &got), ERR_CORRUPT);
 	damage(40);
 	expect_row("a", "some value that is longer than the damage");
+}
+
+/* ---- a read that takes its time ---- */
+
+static void *write_and_flush(void *arg)
+{
+	for (int i = 0; i < PAGES_ALIVE_MAX + 2; i++) {
+		put("a", "2");
+		if (rocks_flush(rocks_of(engine)) != ERR_OK)
+			return NULL;
+	}
+	return arg;
+}
+
+/* A disk may take seconds over one block: who writes does not wait for who reads. */
+static void test_a_slow_read_holds_up_no_writer(void **state)
+{
+	pthread_t writer;
+	void *done = NULL;
+	struct timespec until;
+	put("a", "1");
+	put("b", "1");
+	flush_and_refresh();
+	assert_int_equal(pthread_rwlock_rdlock(&locator()->gate[3].lock), 0); /* as a read that is under way */
+	assert_int_equal(pthread_create(&writer, NULL, write_and_flush, &until), 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 30;
+	assert_int_equal(pthread_timedjoin_np(writer, &done, &until), 0);
+	assert_non_null(done);
+	pthread_rwlock_unlock(&locator()->gate[3].lock);
+	expect_unknown("a");
+	flush_and_refresh();
+	flush_and_refresh();
+	expect_row("a", "2");
+	expect_row("b", "1");
 }
 
 /* ---- a model ---- */
@@ -630,7 +701,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_large_partition_is_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tables_from_before_are_indexed_when_read_often, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_more_tables_than_allowed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_indexed_at_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_look_in_vain_costs_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_damaged_block_is_not_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_slow_read_holds_up_no_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_a_model_says, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_thread_comes_to_know_what_was_flushed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_read_is_older_than_what_was_acknowledged, setup, teardown),
