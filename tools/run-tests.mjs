@@ -60,7 +60,10 @@ async function runC() {
 		const wholeSkip = /Skipped/.test(verdict);
 		if (!ok && !wholeSkip && failed === 0) failed = 1;
 		if (ok && passed + skipped + failed === 0) passed = 1;
-		for (const [, which] of whole.matchAll(/^\[ {2}SKIPPED \] (?!\d+ test)(.*)$/gm)) skips.push(`${name} ${which}`);
+		// A case says why right before it is skipped; cmocka names it again at the end.
+		const reasons = new Map();
+		for (const [, reason, which] of whole.matchAll(/^(?:reason: (.*)\n)?\[ {2}SKIPPED \] (?!\d+ test)(.*)$/gm)) reasons.set(which, reason ?? reasons.get(which) ?? 'no reason given');
+		for (const [which, reason] of reasons) skips.push(`${name} ${which}: ${reason}`);
 		if (wholeSkip) skips.push(`${name}: ${lines.at(-1) ?? ''}`);
 		if (failed) failures.push(`=== ${name} (${verdict})\n${lines.slice(-120).join('\n')}`);
 		report(name, { passed, failed, skipped: skipped + (wholeSkip ? 1 : 0) }, Number(seconds));

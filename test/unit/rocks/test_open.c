@@ -206,8 +206,10 @@ static void a_short_segment_is_noticed(void **state)
 /* As another user: root may write everywhere. */
 static void an_unwritable_directory_is_named(void **state)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		print_message("reason: only root can become another user\n");
 		skip();
+	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct engine *e;
