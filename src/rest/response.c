@@ -15,6 +15,7 @@ void response_header_put(struct request *r, struct slice name, struct slice valu
 {
 	struct buf *b = &r->response.headers;
 	char *p = buf_reserve(b, name.len + value.len + 4);
+	assert(slice_is_set(name));
 	if (!p)
 		return;
 	memcpy(p, name.ptr, name.len);

@@ -152,7 +152,8 @@ static void killed_at_any_instant(void **state)
 	struct fixture *f = *state;
 	struct log *log = f->shared;
 	if (!f->kind->other_process) {
-		print_message("reason: it lives in this process; acknowledged_survives cuts everywhere a call can return\n");
+		print_message(
+			"reason: it lives in this process; acknowledged_survives cuts everywhere a call can return\n");
 		skip();
 	}
 	for (unsigned round = 0; round < 8; round++) {
