@@ -305,7 +305,7 @@ async function run({ Door, total, kills }) {
 
 describe('64 racing consumers', () => {
 	test('raw sockets', { timeout: 900_000 }, async (t) => {
-		const { repeated } = await run({ Door: RawDoor, total: scaled(3000, 300), kills: 0 });
+		const { repeated } = await run({ Door: RawDoor, total: scaled(3000, 800), kills: 0 });
 		t.diagnostic(`seed ${seed}, ${repeated} messages came back at least once`);
 	});
 	test('raw sockets, and kill -9 of the server in between', { timeout: 1_800_000 }, async (t) => {
@@ -313,11 +313,11 @@ describe('64 racing consumers', () => {
 		t.diagnostic(`seed ${seed}, ${acknowledged} acknowledged, ${repeated} came back at least once`);
 	});
 	test('the JS SDK', { timeout: 900_000 }, async (t) => {
-		const { repeated } = await run({ Door: SdkDoor, total: scaled(1500, 200), kills: 0 });
+		const { repeated } = await run({ Door: SdkDoor, total: scaled(1500, 600), kills: 0 });
 		t.diagnostic(`seed ${seed}, ${repeated} messages came back at least once`);
 	});
 	test('the JS SDK, and kill -9 of the server in between', { timeout: 900_000 }, async (t) => {
-		const { acknowledged } = await run({ Door: SdkDoor, total: scaled(1500, 200), kills: 2 });
+		const { acknowledged } = await run({ Door: SdkDoor, total: scaled(1500, 600), kills: 2 });
 		t.diagnostic(`seed ${seed}, ${acknowledged} acknowledged`);
 	});
 });
