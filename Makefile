@@ -41,7 +41,7 @@ test: npm ## install what tests need, build, run everything
 	@tools/run-tests build/test
 
 asan: npm ## the same, built by clang, under the address and undefined behaviour sanitizers
-	@tools/run-tests build/asan -DCMAKE_C_COMPILER=clang -DZAFFRE_SANITIZE=address
+	@tools/run-tests build/clang-asan -DCMAKE_C_COMPILER=clang -DZAFFRE_SANITIZE=address
 
 tsan: npm ## the same under the thread sanitizer
 	@tools/run-tests build/tsan -DZAFFRE_SANITIZE=thread
