@@ -252,7 +252,8 @@ static void ready_print(const struct house *h)
 		log_warn("cannot print the endpoints: %s", strerror(errno));
 }
 
-/* --debug FILE takes effect after start, so that what prevents a start is still seen on the terminal. */
+/* --debug FILE takes effect once nothing prevents the start any more, so that what does is seen on the terminal; and
+ * before we say that we are ready, because the first request may follow at once and is to be found there. */
 static void debug_open(const char *path)
 {
 	if (!path[0])
@@ -305,8 +306,8 @@ int serve_main(const struct config *config)
 		say_error(error.len ? buf_slice(&error) : SLICE("out of memory"));
 		goto out;
 	}
-	ready_print(&house);
 	debug_open(config->debug);
+	ready_print(&house);
 	notify_manager("READY=1");
 	int signal_number;
 	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
