@@ -8,5 +8,6 @@
 void thread_step_back(int by)
 {
 	/* On Linux the priority is each thread's own, and new threads begin with their maker's. */
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), by);
+	id_t me = (id_t)syscall(SYS_gettid);
+	(void)setpriority(PRIO_PROCESS, me, getpriority(PRIO_PROCESS, me) + by);
 }

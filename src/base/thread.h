@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which threads go first where cores are scarce: those that answer; then those that commit, so that reads do not slow
- * down while writes run at full rate; then those that only tidy up. Where a core is free it makes no difference. */
+ * Which threads go first where cores are scarce: those that answer; then, while many read, those that commit, so that
+ * reads do not slow down while writes run at full rate; then those that only tidy up. Where a core is free it makes no
+ * difference. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

@@ -3,7 +3,6 @@
  * for a lookup and a copy, never over an engine call. Invariant: a key in the shard's flux list has no entry. */
 #include "store/cache.h"
 
-#include "base/hash.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -90,12 +89,6 @@ void cache_free(struct cache *c)
 		pthread_mutex_destroy(&s->lock);
 	}
 	free(c);
-}
-
-uint64_t cache_hash(struct slice partition, struct slice key)
-{
-	uint64_t h = hash_bytes(hash_bytes(UINT64_C(0x2545f4914f6cdd1d), partition), key);
-	return h ? h : 1;
 }
 
 static struct shard *shard_of(struct cache *c, uint64_t hash)

@@ -18,9 +18,8 @@ struct cache;
 struct cache *cache_new(size_t limit_bytes); /* NULL: out of memory */
 void cache_free(struct cache *);	     /* accepts NULL */
 
-/* Never 0. */
-uint64_t cache_hash(struct slice partition, struct slice key);
-/* True: *ret_err is ERR_OK (the value copied into the arena), ERR_NOT_FOUND (known to be absent) or ERR_NO_MEMORY.
+/* Hashes are the caller's (store_hash), the same for the same key.
+ * True: *ret_err is ERR_OK (the value copied into the arena), ERR_NOT_FOUND (known to be absent) or ERR_NO_MEMORY.
  * False: *ret_ticket is for cache_fill. */
 bool cache_find(struct cache *, uint64_t hash, struct slice partition, struct slice key, struct arena *,
 		struct slice *ret, enum err *ret_err, uint64_t *ret_ticket);

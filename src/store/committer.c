@@ -6,15 +6,19 @@
  * Where the engine lets groups overlap, a second thread commits: while it waits for the disk, this one applies the next
  * group over what is being written. The next group is handed over when the one before has ended, and takes new jobs
  * until then; if that one did not happen, neither did what was built on it, and all of it runs again. */
-#include "base/thread.h"
 #include "store/store_int.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { JOBS_PER_WAKE = 8 }; /* while the writer is busy, one wake for so many jobs */
+enum {
+	JOBS_PER_WAKE = 8, /* while the writer is busy, one wake for so many jobs */
+	PACE_LOOK_MS = 50, /* how often is asked whether many read */
+	READS_A_MS_ARE_MANY = 2
+};
 enum idle { AWAKE, IDLE, IDLE_WRITER_BUSY };
 
 /* ---- queue ---- */
@@ -120,7 +124,7 @@ static void note_written(struct store *s, struct run *r, struct member *m)
 		struct write *w = &m->writes[i];
 		if (!write_has_key(w))
 			continue;
-		w->hash = cache_hash(m->job->partition, w->key);
+		w->hash = store_hash(s, m->job->partition, w->key);
 		if (store_mutant(s) != MUTANT_STALE_OVERLAY)
 			written_add(r, w->hash);
 	}
@@ -235,16 +239,37 @@ size_t committer_step(struct store *s)
 	return before > after ? before - after : 0;
 }
 
-static void step_until_closed(struct store *s)
+/* Where cores are scarce, reads must not slow down because writes run at full rate: commits step back. Where nobody
+ * reads they do not: then they would wait behind every other program of the machine. */
+static void choose_pace(struct store *s)
 {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	uint64_t now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	uint64_t ms = now_ms - s->pace_looked_ms;
+	if (ms < PACE_LOOK_MS)
+		return;
+	uint64_t reads = atomic_load_explicit(&s->reads, memory_order_relaxed);
+	bool many = reads - s->pace_reads >= ms * READS_A_MS_ARE_MANY;
+	s->pace_looked_ms = now_ms;
+	s->pace_reads = reads;
+	atomic_store_explicit(&s->pace, many ? DUTY_STEPS_BACK : DUTY_ORDINARY, memory_order_relaxed);
+}
+
+static bool step_until_closed(struct duty *duty, void *arg)
+{
+	struct store *s = arg;
 	for (;;) {
+		choose_pace(s);
+		if (duty_changes(duty))
+			return false;
 		take_pushed(s);
 		if (s->pending_first) {
 			committer_step(s);
 			continue;
 		}
 		if (atomic_load(&s->closing))
-			return;
+			return true;
 		atomic_store(&s->idle, IDLE);
 		if (atomic_load(&s->pushed) || atomic_load(&s->closing))
 			atomic_store(&s->idle, AWAKE);
@@ -256,17 +281,17 @@ static void step_until_closed(struct store *s)
 /* ---- groups that overlap ---- */
 
 /* The second thread: commits what it is handed. A group that did not happen is left to the committer to judge. */
-static void *writer_main(void *arg)
+static bool write_until_closed(struct duty *duty, void *arg)
 {
 	struct store *s = arg;
-	pthread_setname_np(pthread_self(), "writer");
-	thread_step_back(THREAD_COMMITS);
 	for (;;) {
+		if (duty_changes(duty))
+			return false;
 		while (sem_wait(&s->writer_wake) != 0)
 			;
 		struct run *r = atomic_load(&s->handed);
 		if (!r)
-			return NULL;
+			return true;
 		enum outcome o = commit_run(s, r);
 		if (o == OUTCOME_DONE)
 			commit_settle(s, r, o);
@@ -322,10 +347,13 @@ static void doze(struct store *s, bool writer_busy)
 		futex(&s->idle, FUTEX_WAIT, how);
 }
 
-static void overlap_until_closed(struct store *s)
+static bool overlap_until_closed(struct duty *duty, void *arg)
 {
-	s->building = &s->run[0];
+	struct store *s = arg;
 	for (;;) {
+		choose_pace(s);
+		if (duty_changes(duty))
+			return false;
 		struct run *r = s->building;
 		bool busy = atomic_load(&s->handed) != NULL;
 		if (!busy && s->undone != OUTCOME_DONE) {
@@ -348,48 +376,36 @@ static void overlap_until_closed(struct store *s)
 			continue;
 		}
 		if (!busy && !s->pending_first && atomic_load(&s->closing))
-			return;
+			return true;
 		doze(s, busy);
 	}
 }
 
 /* ---- threads ---- */
 
-static void *committer_main(void *arg)
-{
-	struct store *s = arg;
-	pthread_setname_np(pthread_self(), "committer");
-	thread_step_back(THREAD_COMMITS);
-	if (s->writer_runs)
-		overlap_until_closed(s);
-	else
-		step_until_closed(s);
-	return NULL;
-}
-
 bool committer_start(struct store *s)
 {
+	s->building = &s->run[0];
 	/* The mutants are made for one group at a time. */
-	if (s->engine->ops->groups_overlap && !store_mutant(s)) {
+	bool overlap = s->engine->ops->groups_overlap && !store_mutant(s);
+	if (overlap) {
 		sem_init(&s->writer_wake, 0, 0);
-		s->writer_runs = pthread_create(&s->writer, NULL, writer_main, s) == 0;
-		if (!s->writer_runs)
+		if (!duty_start(&s->writer, "writer", write_until_closed, s, &s->pace))
 			return false;
 	}
-	s->committer_runs = pthread_create(&s->committer, NULL, committer_main, s) == 0;
-	return s->committer_runs;
+	return duty_start(&s->committer, "committer", overlap ? overlap_until_closed : step_until_closed, s, &s->pace);
 }
 
 void committer_close(struct store *s)
 {
 	atomic_store(&s->closing, true);
-	if (s->committer_runs) {
+	if (s->committer.runs) {
 		wake(s);
-		pthread_join(s->committer, NULL);
+		duty_join(&s->committer);
 	}
-	if (s->writer_runs) { /* nothing is handed to it: it ends */
+	if (s->writer.runs) { /* nothing is handed to it: it ends */
 		sem_post(&s->writer_wake);
-		pthread_join(s->writer, NULL);
+		duty_join(&s->writer);
 		sem_destroy(&s->writer_wake);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening and closing a store, reads in the caller's thread, and the thread that reclaims retired extents. */
+#include "base/rng.h"
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -10,6 +11,7 @@
 enum {
 	CACHE_DEFAULT_BYTES = 40 * 1024 * 1024,
 	RECLAIM_PAUSE_MS = 200, /* between rounds while pins hold retired extents back */
+	READS_AT_A_TIME = 64,	/* told to the committer */
 };
 
 static uint64_t read_ticks(struct store *s)
@@ -106,6 +108,9 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	s->clock = options->clock;
 	s->mutant = options->mutant;
 	s->manual = options->manual;
+	struct rng rng;
+	rng_init_system(&rng);
+	s->hash_seed = options->manual ? 1 : rng_u64(&rng);
 	s->reclaim_wanted = true; /* what the run before left half written is nobody's */
 	pthread_mutex_init(&s->reclaim_lock, NULL);
 	pthread_condattr_t attr;
@@ -196,10 +201,19 @@ size_t store_step(struct store *s)
 
 /* ---- reads ---- */
 
+/* How many read, roughly: threads that read do not share a line of memory for it at every read. */
+static void count_read(struct store *s)
+{
+	static _Thread_local unsigned reads;
+	if (++reads % READS_AT_A_TIME == 0)
+		atomic_fetch_add_explicit(&s->reads, READS_AT_A_TIME, memory_order_relaxed);
+}
+
 static enum err read_in(struct store *s, enum txn_mode mode, struct slice partition, apply_fn *apply, void *call,
 			struct arena *arena)
 {
 	struct txn t;
+	count_read(s);
 	txn_init(&t, s, mode, partition, arena, read_ticks(s));
 	enum err err = apply(&t, call);
 	txn_fini(&t);
@@ -228,7 +242,7 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 		TRY(s->engine->ops->get(s->engine, NULL, partition, key, arena, &record));
 		return record_unwrap(partition, key, record, ret);
 	}
-	uint64_t hash = cache_hash(partition, key);
+	uint64_t hash = store_hash(s, partition, key);
 	enum err err;
 	uint64_t ticket;
 	if (cache_find(s->cache, hash, partition, key, arena, ret, &err, &ticket))

@@ -3,8 +3,10 @@
 #ifndef STORE_STORE_INT_H
 #define STORE_STORE_INT_H
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "store/cache.h"
+#include "store/duty.h"
 #include "store/key.h"
 #include "store/mutant.h"
 #include "store/record.h"
@@ -92,6 +94,8 @@ struct store {
 	struct cache *cache; /* NULL: off */
 	unsigned mutant;
 	bool manual;
+	uint64_t
+		hash_seed; /* whoever chooses the names cannot choose where they fall; one and the same where steps are */
 
 	/* queue: producers push on top, the committer takes all and turns them round */
 	_Atomic(struct store_job *) pushed;
@@ -99,9 +103,9 @@ struct store {
 	atomic_size_t queued_count;
 	atomic_uint pushes; /* ever; see JOBS_PER_WAKE */
 	atomic_bool closing;
-	pthread_t committer;
+	struct duty committer;
 	pthread_t reclaimer;
-	bool committer_runs, reclaimer_runs;
+	bool reclaimer_runs;
 
 	/* the committer's own */
 	struct store_job *pending_first, *pending_last; /* taken, in order, not yet in a group */
@@ -109,10 +113,10 @@ struct store {
 	struct run run[2];
 	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
+	uint64_t pace_looked_ms, pace_reads;
 
 	/* between committer and writer */
-	pthread_t writer;
-	bool writer_runs;
+	struct duty writer;
 	sem_t writer_wake;
 	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
 	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
@@ -127,7 +131,8 @@ struct store {
 	pthread_cond_t reclaim_wake;
 	bool reclaim_wanted;
 
-	atomic_uint_fast64_t groups, txns, applies, conflicts, unknowns;
+	atomic_uint pace; /* enum duty_kind: how committer and writer go */
+	atomic_uint_fast64_t reads, groups, txns, applies, conflicts, unknowns;
 };
 
 static inline unsigned store_mutant(const struct store *s)
@@ -137,6 +142,13 @@ static inline unsigned store_mutant(const struct store *s)
 #else
 	return s->mutant;
 #endif
+}
+
+/* Of a key, for the tables in memory: the cache, what a group or a transaction wrote. Never 0. */
+static inline uint64_t store_hash(const struct store *s, struct slice partition, struct slice key)
+{
+	uint64_t h = hash_bytes(hash_bytes(s->hash_seed, partition), key);
+	return h ? h : 1;
 }
 
 /* txn.c */

@@ -43,7 +43,7 @@ bool txn_is_dry(const struct txn *t)
 
 static void index_add(struct txn *t, size_t position)
 {
-	size_t at = cache_hash(SLICE_NONE, t->writes[position].key) & (t->index_cap - 1);
+	size_t at = store_hash(t->store, SLICE_NONE, t->writes[position].key) & (t->index_cap - 1);
 	while (t->index[at])
 		at = (at + 1) & (t->index_cap - 1);
 	t->index[at] = (uint32_t)position + 1;
@@ -66,7 +66,7 @@ static enum err index_grow(struct txn *t)
 static struct write *own_find(struct txn *t, struct slice key)
 {
 	if (t->index) {
-		size_t at = cache_hash(SLICE_NONE, key) & (t->index_cap - 1);
+		size_t at = store_hash(t->store, SLICE_NONE, key) & (t->index_cap - 1);
 		for (; t->index[at]; at = (at + 1) & (t->index_cap - 1)) {
 			struct write *w = &t->writes[t->index[at] - 1];
 			if (slice_eq(w->key, key))
@@ -227,7 +227,7 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 		return group_get_engine(t, key, ret);
 	/* The store is the only writer. While the group has not touched the key, a cached record is the committed one,
 	 * and the committed one may be cached: what every commit asks for (the meta record, a counter) is read once. */
-	hash = cache_hash(t->partition, key);
+	hash = store_hash(s, t->partition, key);
 	if (!committer_may_use_cache(s, hash))
 		return group_get_engine(t, key, ret);
 	if (cache_find(s->cache, hash, t->partition, key, t->arena, ret, &err, &ticket))

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/duty.h"
+
+#include "base/thread.h"
+
+static void *side_main(void *arg)
+{
+	struct duty_side *me = arg;
+	struct duty *d = me->duty;
+	enum duty_kind kind = (enum duty_kind)(me - d->side);
+	pthread_setname_np(pthread_self(), d->name);
+	if (kind == DUTY_STEPS_BACK)
+		thread_step_back(THREAD_COMMITS);
+	for (;;) {
+		while (sem_wait(&me->turn) != 0)
+			;
+		if (!d->over) {
+			d->now = kind;
+			d->over = d->work(d, d->arg);
+		}
+		bool over = d->over; /* it is the other one's as soon as that is called */
+		sem_post(&d->side[!kind].turn);
+		if (over)
+			return NULL;
+	}
+}
+
+bool duty_start(struct duty *d, const char *name, duty_fn *work, void *arg, const atomic_uint *wanted)
+{
+	*d = (struct duty){ .name = name, .work = work, .arg = arg, .wanted = wanted };
+	for (int i = 0; i < 2; i++) {
+		d->side[i].duty = d;
+		sem_init(&d->side[i].turn, 0, 0);
+	}
+	if (pthread_create(&d->side[0].thread, NULL, side_main, &d->side[0]) != 0)
+		return false;
+	if (pthread_create(&d->side[1].thread, NULL, side_main, &d->side[1]) != 0) {
+		d->over = true;
+		sem_post(&d->side[0].turn);
+		pthread_join(d->side[0].thread, NULL);
+		return false;
+	}
+	d->runs = true;
+	sem_post(&d->side[DUTY_ORDINARY].turn);
+	return true;
+}
+
+void duty_join(struct duty *d)
+{
+	if (!d->runs)
+		return;
+	for (int i = 0; i < 2; i++)
+		pthread_join(d->side[i].thread, NULL);
+	for (int i = 0; i < 2; i++)
+		sem_destroy(&d->side[i].turn);
+	d->runs = false;
+}
