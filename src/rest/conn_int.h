@@ -37,4 +37,31 @@ void conn_adopt(struct rest_loop *, struct conn *);
 /* Closes the idle ones, or all. */
 void conn_drain_all(struct rest_loop *, bool by_force);
 
+/* ---- for the files of the connection ---- */
+
+static inline const struct rest_timeouts *conn_timeouts(const struct conn *c)
+{
+	return &c->rl->server->config.timeouts;
+}
+static inline uint64_t timeout_or(uint64_t configured_ms, uint64_t standard_ms)
+{
+	return configured_ms ? configured_ms : standard_ms;
+}
+/* conn.c */
+void conn_deadline(struct conn *, uint64_t after_ms);
+void conn_defer(struct conn *); /* goes on after the others had their turn */
+void conn_close(struct conn *);
+void conn_enter_linger(struct conn *);
+/* As io_stream_read; remembers when the socket is empty, and closes a broken one. */
+ssize_t conn_read(struct conn *, void *dst, size_t size);
+void conn_run_request(struct conn *, enum driver_state);
+void conn_keep_rest(struct exchange *); /* what came behind the request moves to the front of `in` */
+/* conn_body.c. True: the state changed. */
+bool conn_body(struct conn *);
+bool conn_drain(struct conn *);	   /* the small rest of a body that was not wanted */
+void conn_continue(struct conn *); /* 100, if it is waited for */
+/* conn_answer.c */
+void conn_answer(struct conn *);
+bool conn_write(struct conn *); /* true: the state changed */
+
 #endif
