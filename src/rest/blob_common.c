@@ -264,6 +264,20 @@ enum err blob_tier_parse(struct request *r, enum blob_tier *ret)
 	return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-access-tier", v);
 }
 
+enum err blob_rehydrate_priority_parse(struct request *r, bool *ret_high)
+{
+	struct slice v = request_header(r, "x-ms-rehydrate-priority");
+	*ret_high = slice_eq_nocase(v, SLICE("High"));
+	return !slice_is_set(v) || *ret_high || slice_eq_nocase(v, SLICE("Standard"))
+		       ? ERR_OK
+		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", v);
+}
+
+const char *blob_rehydrate_priority_word(const struct blob *b)
+{
+	return b->rehydrate_high ? "High" : "Standard";
+}
+
 enum err blob_refuse_encryption(struct request *r)
 {
 	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope",
@@ -429,8 +443,10 @@ static void put_tier(struct request *r, const struct blob *b)
 		response_header(r, "x-ms-access-tier-inferred", SLICE("true"));
 	else if (b->tier_changed_ticks)
 		response_header_time(r, "x-ms-access-tier-change-time", b->tier_changed_ticks);
-	if (b->rehydrate != REHYDRATE_NONE)
+	if (b->rehydrate != REHYDRATE_NONE) {
 		response_header(r, "x-ms-archive-status", slice_str(rehydrate[b->rehydrate]));
+		response_header(r, "x-ms-rehydrate-priority", slice_str(blob_rehydrate_priority_word(b)));
+	}
 }
 
 static void put_holds(struct request *r, const struct blob *b)

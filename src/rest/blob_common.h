@@ -57,6 +57,9 @@ enum err blob_block_id_parse(struct request *, struct slice *ret) MUST_CHECK;
 /* x-ms-access-tier; TIER_NONE if absent. ERR_INVALID_HEADER_VALUE. */
 enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);
+/* x-ms-rehydrate-priority; Standard if absent. ERR_INVALID_HEADER_VALUE. */
+enum err blob_rehydrate_priority_parse(struct request *, bool *ret_high) MUST_CHECK;
+const char *blob_rehydrate_priority_word(const struct blob *);
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */

@@ -328,6 +328,7 @@ static enum err parse_seal(struct request *r, struct copy_call *c)
 static enum err parse_copy(struct request *r, enum copy_form form)
 {
 	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
+	bool high_priority;
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
@@ -337,6 +338,8 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	TRY(blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
 	TRY(parse_seal(r, c));
+	/* For sources in the archive, of which there are none (docs/compat.md). */
+	TRY(blob_rehydrate_priority_parse(r, &high_priority));
 	TRY(blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");

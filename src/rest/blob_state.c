@@ -92,14 +92,11 @@ static enum err begin_state(struct request *r, apply_fn *apply, struct blob_stat
 static enum err parse_tier(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice priority = request_header(r, "x-ms-rehydrate-priority");
 	TRY(begin_state(r, blob_apply_set_tier, &c));
 	TRY(blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-access-tier")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-access-tier", SLICE_NONE);
-	if (slice_is_set(priority) && !slice_eq_nocase(priority, SLICE("High")) &&
-	    !slice_eq_nocase(priority, SLICE("Standard")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", priority);
+	TRY(blob_rehydrate_priority_parse(r, &c->high_priority));
 	return blob_tier_parse(r, &c->tier);
 }
 

@@ -263,11 +263,13 @@ static void pen_tier_and_lease(struct pen *p, const struct blob *v, uint64_t now
 	} else if (v->type == BLOB_BLOCK) {
 		PEN(p, "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>");
 	}
-	if (v->rehydrate != REHYDRATE_NONE)
+	if (v->rehydrate != REHYDRATE_NONE) {
 		PEN_WORD(p, "ArchiveStatus",
 			 v->rehydrate == REHYDRATE_TO_HOT    ? "rehydrate-pending-to-hot"
 			 : v->rehydrate == REHYDRATE_TO_COOL ? "rehydrate-pending-to-cool"
 							     : "rehydrate-pending-to-cold");
+		PEN_WORD(p, "RehydratePriority", blob_rehydrate_priority_word(v));
+	}
 	if (!v->history_ticks)
 		pen_lease(p, &v->lease, now);
 }

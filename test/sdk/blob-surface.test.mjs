@@ -41,3 +41,26 @@ test('customer keys and encryption scopes are refused by Set Blob Properties, to
 		expectHeaderError(await b.comp(path, 'properties', { 'x-ms-blob-content-length': 512, [name]: 'some' }), 'UnsupportedHeader', name);
 	assert.equal((await b.head(path)).headers['content-length'], '1024');
 });
+
+test('the priority with which a blob leaves the archive is shown while it does', async () => {
+	const path = await block();
+	const shown = async () => {
+		const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2] }), 200);
+		return [(await b.head(path)).headers['x-ms-rehydrate-priority'], element(text, 'RehydratePriority')];
+	};
+	const tier = (name, priority) => b.comp(path, 'tier', { 'x-ms-access-tier': name, 'x-ms-rehydrate-priority': priority });
+	expectStatus(await tier('Archive'), 200);
+	assert.deepEqual(await shown(), [undefined, undefined]);
+	expectStatus(await tier('Hot'), 202);
+	assert.deepEqual(await shown(), ['Standard', 'Standard']);
+	expectStatus(await tier('Hot', 'High'), 202);
+	assert.deepEqual(await shown(), ['High', 'High']);
+	expectStatus(await tier('Hot', 'Standard'), 202); // raised, never lowered
+	assert.deepEqual(await shown(), ['High', 'High']);
+	await server.advanceClock(60);
+	assert.deepEqual(await shown(), [undefined, undefined]);
+	await server.setClock(0);
+	expectHeaderError(await tier('Hot', 'Now'), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
+	expectHeaderError(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'Now' }), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
+	expectStatus(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'High' }), 202);
+});
