@@ -138,6 +138,16 @@ enum err blob_target_plain(struct request *r, struct blob_target *ret)
 	return ERR_OK;
 }
 
+enum err blob_flag_parse(struct request *r, const char *header, bool absent, bool *ret)
+{
+	struct slice v = request_header(r, header);
+	bool is_true = slice_eq_nocase(v, SLICE("true"));
+	if (slice_is_set(v) && !is_true && !slice_eq_nocase(v, SLICE("false")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, v);
+	*ret = slice_is_set(v) ? is_true : absent;
+	return ERR_OK;
+}
+
 static struct slice either(struct request *r, const char *blob_header, const char *standard)
 {
 	struct slice v = request_header(r, blob_header);
@@ -312,12 +322,7 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 		else if (slice_is_set(mode) && !slice_eq_nocase(mode, SLICE("unlocked")))
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
 	}
-	if (slice_is_set(hold)) {
-		c->legal_hold = slice_eq_nocase(hold, SLICE("true"));
-		if (!c->legal_hold && !slice_eq_nocase(hold, SLICE("false")))
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-legal-hold", hold);
-	}
-	return ERR_OK;
+	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
 enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)

@@ -54,6 +54,8 @@ enum err blob_page_range_parse(struct request *, struct blob_put_page_call *) MU
 enum err blob_sequence_conditions_parse(struct request *, struct blob_put_page_call *) MUST_CHECK;
 /* The blockid parameter, decoded. */
 enum err blob_block_id_parse(struct request *, struct slice *ret) MUST_CHECK;
+/* A header that is true or false; `absent` if it is not there. ERR_INVALID_HEADER_VALUE. */
+enum err blob_flag_parse(struct request *, const char *header, bool absent, bool *ret) MUST_CHECK;
 /* x-ms-access-tier; TIER_NONE if absent. ERR_INVALID_HEADER_VALUE. */
 enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);

@@ -315,14 +315,8 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 /* Of Copy Blob alone. */
 static enum err parse_seal(struct request *r, struct copy_call *c)
 {
-	struct slice v = request_header(r, "x-ms-seal-blob");
-	c->has_seal = slice_is_set(v) && c->form == FORM_ASYNC;
-	if (!c->has_seal)
-		return ERR_OK;
-	c->seal = slice_eq_nocase(v, SLICE("true"));
-	return c->seal || slice_eq_nocase(v, SLICE("false"))
-		       ? ERR_OK
-		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-seal-blob", v);
+	c->has_seal = slice_is_set(request_header(r, "x-ms-seal-blob")) && c->form == FORM_ASYNC;
+	return c->has_seal ? blob_flag_parse(r, "x-ms-seal-blob", false, &c->seal) : ERR_OK;
 }
 
 static enum err parse_copy(struct request *r, enum copy_form form)
@@ -340,10 +334,11 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	TRY(parse_seal(r, c));
 	/* For sources in the archive, of which there are none (docs/compat.md). */
 	TRY(blob_rehydrate_priority_parse(r, &high_priority));
+	c->source_properties = true;
+	if (form == FORM_PUT)
+		TRY(blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
 	TRY(blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
-	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");
-	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
 	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
 	/* Where the service names the destination's condition apart from the source's. */

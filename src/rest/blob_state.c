@@ -148,15 +148,11 @@ static enum err parse_delete_immutability(struct request *r)
 static enum err parse_legal_hold(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice hold = request_header(r, "x-ms-legal-hold");
 	TRY(begin_state(r, blob_apply_set_legal_hold, &c));
 	TRY(blob_target_plain_any(r, &c->target));
-	if (!slice_is_set(hold))
+	if (!slice_is_set(request_header(r, "x-ms-legal-hold")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-legal-hold", SLICE_NONE);
-	c->legal_hold = slice_eq_nocase(hold, SLICE("true"));
-	if (!c->legal_hold && !slice_eq_nocase(hold, SLICE("false")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-legal-hold", hold);
-	return ERR_OK;
+	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
 static enum err format_legal_hold(struct request *r)

@@ -64,3 +64,21 @@ test('the priority with which a blob leaves the archive is shown while it does',
 	expectHeaderError(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'Now' }), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
 	expectStatus(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'High' }), 202);
 });
+
+test('what is neither true nor false is refused', async () => {
+	const path = await block(), range = { 'x-ms-range': 'bytes=0-1' };
+	const url = { 'x-ms-copy-source': source(), 'x-ms-blob-type': 'BlockBlob' };
+	const asked = {
+		'x-ms-range-get-content-md5': (headers) => b.get(path, { ...range, ...headers }),
+		'x-ms-range-get-content-crc64': (headers) => b.get(path, { ...range, ...headers }),
+		'x-ms-copy-source-blob-properties': (headers) => client.put(path, { headers: { ...url, ...headers } }),
+		'x-ms-seal-blob': (headers) => b.copy(path, source(), headers),
+		'x-ms-legal-hold': (headers) => b.put(path, 'new', headers),
+	};
+	for (const [name, ask] of Object.entries(asked)) {
+		for (const value of ['yes', '1', '']) expectHeaderError(await ask({ [name]: value }), 'InvalidHeaderValue', name);
+		for (const value of ['false', 'False']) assert.ok((await ask({ [name]: value })).status < 300, name);
+	}
+	const { headers } = expectStatus(await asked['x-ms-range-get-content-md5']({ 'x-ms-range-get-content-md5': 'True' }), 206);
+	assert.ok(headers['content-md5']);
+});
