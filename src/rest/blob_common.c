@@ -302,6 +302,23 @@ enum err blob_refuse_encryption(struct request *r)
 	return ERR_OK;
 }
 
+enum err blob_immutability_parse(struct request *r, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
+{
+	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
+	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
+	bool locked = slice_eq_nocase(mode, SLICE("locked"));
+	uint64_t ticks;
+	if (!slice_is_set(until))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-immutability-policy-until-date", SLICE_NONE);
+	if (!date_parse_rfc1123(until, &ticks) || ticks <= r->arrival_ticks)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
+	if (slice_is_set(mode) && !locked && !slice_eq_nocase(mode, SLICE("unlocked")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
+	*ret_mode = locked ? IMMUTABLE_LOCKED : IMMUTABLE_UNLOCKED;
+	*ret_until_ticks = ticks;
+	return ERR_OK;
+}
+
 /* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
  */
 static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
@@ -312,16 +329,8 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	bool any = slice_is_set(until) || slice_is_set(mode) || slice_is_set(hold);
 	if (any && !auth_allows(&r->identity, 'i'))
 		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
-	if (slice_is_set(until)) {
-		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) ||
-		    c->immutable_until_ticks <= r->arrival_ticks)
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
-		c->immutability = IMMUTABLE_UNLOCKED;
-		if (slice_eq_nocase(mode, SLICE("locked")))
-			c->immutability = IMMUTABLE_LOCKED;
-		else if (slice_is_set(mode) && !slice_eq_nocase(mode, SLICE("unlocked")))
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
-	}
+	if (slice_is_set(until) || slice_is_set(mode))
+		TRY(blob_immutability_parse(r, &c->immutability, &c->immutable_until_ticks));
 	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 

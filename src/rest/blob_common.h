@@ -62,6 +62,9 @@ const char *blob_tier_word(enum blob_tier);
 /* x-ms-rehydrate-priority; Standard if absent. ERR_INVALID_HEADER_VALUE. */
 enum err blob_rehydrate_priority_parse(struct request *, bool *ret_high) MUST_CHECK;
 const char *blob_rehydrate_priority_word(const struct blob *);
+/* x-ms-immutability-policy-until-date, which must be there, and -mode. */
+enum err blob_immutability_parse(struct request *, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
+	MUST_CHECK;
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */

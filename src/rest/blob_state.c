@@ -5,7 +5,6 @@
 #include "rest/blob_common.h"
 #include "rest/conditional.h"
 #include "rest/metadata.h"
-#include "wire/date.h"
 
 /* ---- snapshot ---- */
 
@@ -112,20 +111,9 @@ static enum err format_tier(struct request *r)
 static enum err parse_immutability(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
-	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	TRY(begin_state(r, blob_apply_set_immutability, &c));
 	TRY(blob_target_write_any(r, &c->target));
-	if (!slice_is_set(until))
-		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-immutability-policy-until-date", SLICE_NONE);
-	if (!date_parse_rfc1123(until, &c->until_ticks) || c->until_ticks <= r->arrival_ticks)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
-	c->mode = IMMUTABLE_UNLOCKED;
-	if (slice_eq_nocase(mode, SLICE("locked")))
-		c->mode = IMMUTABLE_LOCKED;
-	else if (slice_is_set(mode) && !slice_eq_nocase(mode, SLICE("unlocked")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
-	return ERR_OK;
+	return blob_immutability_parse(r, &c->mode, &c->until_ticks);
 }
 
 static enum err format_immutability(struct request *r)

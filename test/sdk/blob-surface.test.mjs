@@ -82,3 +82,24 @@ test('what is neither true nor false is refused', async () => {
 	const { headers } = expectStatus(await asked['x-ms-range-get-content-md5']({ 'x-ms-range-get-content-md5': 'True' }), 206);
 	assert.ok(headers['content-md5']);
 });
+
+test('a mode of immutability without its date protects nothing and is refused', async () => {
+	const creates = {
+		'Put Blob': (path, headers) => b.put(path, 'x', headers),
+		'Put Blob (page)': (path, headers) => b.pageBlob(path, 512, headers),
+		'Put Blob (append)': (path, headers) => b.appendBlob(path, headers),
+		'Put Block List': (path, headers) => b.blockList(path, [], headers),
+		'Copy Blob': (path, headers) => b.copy(path, source(), headers),
+		'Copy Blob From URL': (path, headers) => b.copy(path, source(), { 'x-ms-requires-sync': 'true', ...headers }),
+		'Put Blob From URL': (path, headers) => b.copy(path, source(), { 'x-ms-blob-type': 'BlockBlob', ...headers }),
+	};
+	for (const [name, create] of Object.entries(creates)) {
+		const path = `/${home}/${uniqueName('b')}`;
+		for (const mode of ['Locked', 'Unlocked']) expectHeaderError(await create(path, { 'x-ms-immutability-policy-mode': mode }), 'MissingRequiredHeader', 'x-ms-immutability-policy-until-date');
+		const until = new Date(server.now() + 3600_000).toUTCString();
+		expectHeaderError(await create(path, { 'x-ms-immutability-policy-until-date': until, 'x-ms-immutability-policy-mode': 'Open' }), 'InvalidHeaderValue', 'x-ms-immutability-policy-mode');
+		expectError(await b.get(path), 404, 'BlobNotFound');
+		assert.ok((await create(path, { 'x-ms-immutability-policy-until-date': until })).status < 300, name);
+		assert.equal((await b.head(path)).headers['x-ms-immutability-policy-mode'], 'unlocked', name);
+	}
+});
