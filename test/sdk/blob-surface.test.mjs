@@ -103,3 +103,12 @@ test('a mode of immutability without its date protects nothing and is refused', 
 		assert.equal((await b.head(path)).headers['x-ms-immutability-policy-mode'], 'unlocked', name);
 	}
 });
+
+test('several ETags in one header of a write are refused by its name', async () => {
+	const path = await block();
+	for (const name of ['If-Match', 'If-None-Match']) {
+		const r = await b.comp(path, 'metadata', { [name]: '"0x8D0000000000001", "0x8D0000000000002"' });
+		expectHeaderError(r, 'InvalidHeaderValue', name);
+		assert.match(element(r.text, 'HeaderValue'), /0x8D0000000000001.*0x8D0000000000002/);
+	}
+});
