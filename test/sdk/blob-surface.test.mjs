@@ -112,3 +112,7 @@ test('several ETags in one header of a write are refused by its name', async () 
 		assert.match(element(r.text, 'HeaderValue'), /0x8D0000000000001.*0x8D0000000000002/);
 	}
 });
+
+test('an incremental copy without a source misses a header', async () => {
+	expectHeaderError(await b.comp(`/${home}/${uniqueName('b')}`, 'incrementalcopy'), 'MissingRequiredHeader', 'x-ms-copy-source');
+});
