@@ -27,6 +27,7 @@ struct copy_call {
 	enum copy_form form;
 	struct slice partition;
 	bool own_metadata;   /* given with the request: instead of the source's */
+	bool own_md5;	     /* likewise */
 	bool copy_tags;	     /* x-ms-copy-source-tag-option: COPY */
 	bool has_seal, seal; /* x-ms-seal-blob: instead of the source's */
 	bool source_properties;
@@ -95,7 +96,8 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 
 static void take_md5(struct request *r, struct copy_call *c)
 {
-	if (c->form != FORM_PUT && c->copy.put.http.has_md5)
+	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says does. */
+	if (c->own_md5 || (c->form != FORM_PUT && c->copy.put.http.has_md5))
 		return;
 	c->copy.put.http.has_md5 = true;
 	memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
@@ -339,6 +341,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 		TRY(blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
 	TRY(blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
+	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
 	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
 	/* Where the service names the destination's condition apart from the source's. */

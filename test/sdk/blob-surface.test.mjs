@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
-import { element, expectError, expectStatus, uniqueName } from '../lib/assert.mjs';
+import { element, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
 import { Blobs } from '../lib/blob.mjs';
 
 const home = uniqueName('surface');
@@ -115,4 +115,19 @@ test('several ETags in one header of a write are refused by its name', async () 
 
 test('an incremental copy without a source misses a header', async () => {
 	expectHeaderError(await b.comp(`/${home}/${uniqueName('b')}`, 'incrementalcopy'), 'MissingRequiredHeader', 'x-ms-copy-source');
+});
+
+test('x-ms-blob-content-md5 is what the blob says of its content, however it is made', async () => {
+	const given = md5('what the client says'), headers = { 'x-ms-blob-content-md5': given };
+	const forms = [
+		(path) => b.put(path, 'x', headers),
+		(path) => b.blockList(path, [], headers),
+		(path) => b.copy(path, source(), { 'x-ms-blob-type': 'BlockBlob', ...headers }),
+	];
+	for (const make of forms) {
+		const path = await fresh(make);
+		assert.equal((await b.head(path)).headers['content-md5'], given);
+	}
+	const path = await fresh((to) => b.copy(to, source(), { 'x-ms-blob-type': 'BlockBlob' }));
+	assert.equal((await b.head(path)).headers['content-md5'], md5('y'.repeat(512)));
 });
