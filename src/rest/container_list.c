@@ -288,8 +288,11 @@ static void put_copy_xml(struct buf *b, const struct blob_copy *c)
 		xml_put_rfc1123(b, "CopyCompletionTime", c->completed_ticks);
 	if (slice_is_set(c->description))
 		xml_put(b, "CopyStatusDescription", c->description);
-	if (c->incremental)
-		xml_put_bool(b, "IncrementalCopy", true);
+	if (c->incremental_snapshot) {
+		char snapshot[DATE_ISO_BYTES];
+		date_format_iso(c->incremental_snapshot, snapshot);
+		xml_put(b, "DestinationSnapshot", slice_make(snapshot, sizeof snapshot));
+	}
 }
 
 static void pen_deleted(struct pen *p, const struct blob *v, uint64_t now)
@@ -335,6 +338,8 @@ static void pen_states(struct pen *p, const struct blobs_call *c, const struct b
 		PEN_U64(p, "TagCount", v->tags.count);
 	if (v->sealed)
 		PEN(p, "<Sealed>true</Sealed>");
+	if (v->copy.incremental) /* whether copies were asked for or not: it says what may be done with the blob */
+		PEN(p, "<IncrementalCopy>true</IncrementalCopy>");
 	if (v->deleted_ticks)
 		pen_deleted(p, v, c->list.now_ticks);
 	if (c->immutability && v->immutability != IMMUTABLE_NONE) {

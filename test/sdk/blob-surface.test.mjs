@@ -131,3 +131,18 @@ test('x-ms-blob-content-md5 is what the blob says of its content, however it is 
 	const path = await fresh((to) => b.copy(to, source(), { 'x-ms-blob-type': 'BlockBlob' }));
 	assert.equal((await b.head(path)).headers['content-md5'], md5('y'.repeat(512)));
 });
+
+test('a list shows of an incremental copy what its properties show', async () => {
+	const from = await page(), to = `/${home}/${uniqueName('b')}`;
+	const snapshot = await b.snapshot(from);
+	expectStatus(await b.comp(to, 'incrementalcopy', { 'x-ms-copy-source': b.url(from, { snapshot }) }), 202);
+	let p;
+	do p = await b.head(to);
+	while (p.headers['x-ms-copy-status'] === 'pending');
+	const list = async (query) => expectStatus(await b.list(home, { prefix: to.split('/')[2], ...query }), 200).text;
+	assert.equal(p.headers['x-ms-incremental-copy'], 'true');
+	assert.equal(element(await list(), 'IncrementalCopy'), 'true');
+	assert.equal(element(await list({ include: 'copy' }), 'IncrementalCopy'), 'true');
+	assert.ok(p.headers['x-ms-copy-destination-snapshot']);
+	assert.equal(element(await list({ include: 'copy' }), 'DestinationSnapshot'), p.headers['x-ms-copy-destination-snapshot']);
+});
