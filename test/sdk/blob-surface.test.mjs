@@ -146,3 +146,13 @@ test('a list shows of an incremental copy what its properties show', async () =>
 	assert.ok(p.headers['x-ms-copy-destination-snapshot']);
 	assert.equal(element(await list({ include: 'copy' }), 'DestinationSnapshot'), p.headers['x-ms-copy-destination-snapshot']);
 });
+
+test('Find Blobs by Tags does not pass over what it was to include', async () => {
+	for (const [path, query] of [['/', {}], [`/${home}`, { restype: 'container' }]]) {
+		const find = (include) => client.get(path, { query: { ...query, comp: 'blobs', where: `"k"='v'`, include } });
+		for (const include of [undefined, '', 'none']) expectStatus(await find(include), 200);
+		const named = (r) => assert.equal(element(r.text, 'QueryParameterName'), 'include', r.text);
+		for (const include of ['versions', 'none,versions']) named(expectError(await find(include), 400, 'UnsupportedQueryParameter'));
+		named(expectError(await find('everything'), 400, 'InvalidQueryParameterValue'));
+	}
+});
