@@ -54,6 +54,9 @@ enum err blob_check_read(struct txn *, const struct blob_target *, const struct 
 enum err blob_check_delete(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 /* The same for a write that changes `b`: only the base ever changes, and only if no copy keeps it. */
 enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* Its two halves, for writes with conditions of their own: these come between them, before holds and the type. */
+enum err blob_check_conditions(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
 /* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
  * service does. */
 enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
