@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { element, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
-import { Blobs } from '../lib/blob.mjs';
+import { Blobs, base64 } from '../lib/blob.mjs';
 
 const home = uniqueName('surface');
 let server, client, b;
@@ -61,8 +61,9 @@ test('the priority with which a blob leaves the archive is shown while it does',
 	assert.deepEqual(await shown(), [undefined, undefined]);
 	await server.setClock(0);
 	expectHeaderError(await tier('Hot', 'Now'), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
-	expectHeaderError(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'Now' }), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
-	expectStatus(await b.copy(path, source(), { 'x-ms-rehydrate-priority': 'High' }), 202);
+	const to = await block();
+	expectHeaderError(await b.copy(to, source(), { 'x-ms-rehydrate-priority': 'Now' }), 'InvalidHeaderValue', 'x-ms-rehydrate-priority');
+	expectStatus(await b.copy(to, source(), { 'x-ms-rehydrate-priority': 'High' }), 202);
 });
 
 test('what is neither true nor false is refused', async () => {
@@ -155,4 +156,38 @@ test('Find Blobs by Tags does not pass over what it was to include', async () =>
 		for (const include of ['versions', 'none,versions']) named(expectError(await find(include), 400, 'UnsupportedQueryParameter'));
 		named(expectError(await find('everything'), 400, 'InvalidQueryParameterValue'));
 	}
+});
+
+test('in the archive a blob is not changed or replaced, until it is back', async () => {
+	const from = { 'x-ms-copy-source': source() };
+	const changes = {
+		'Put Blob': (path) => b.put(path, 'new'),
+		'Put Blob From URL': (path) => client.put(path, { headers: { ...from, 'x-ms-blob-type': 'BlockBlob' } }),
+		'Copy Blob': (path) => b.copy(path, source()),
+		'Copy Blob From URL': (path) => b.copy(path, source(), { 'x-ms-requires-sync': 'true' }),
+		'Put Block': (path) => b.block(path, 'id', 'x'),
+		'Put Block From URL': (path) => b.comp(path, 'block', from, undefined, { blockid: base64('id') }),
+		'Put Block List': (path) => b.blockList(path, []),
+		'Set Blob Metadata': (path) => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' }),
+		'Set Blob Properties': (path) => b.comp(path, 'properties', { 'x-ms-blob-content-type': 'a/b' }),
+		'Snapshot Blob': (path) => b.comp(path, 'snapshot'),
+	};
+	const path = await block();
+	const tier = (name) => b.comp(path, 'tier', { 'x-ms-access-tier': name });
+	expectStatus(await tier('Archive'), 200);
+	for (const change of Object.values(changes)) expectError(await change(path), 409, 'BlobArchived');
+	for (const comp of ['metadata', 'tags', 'blocklist']) expectStatus(await b.get(path, {}, { comp }), 200);
+	const lease = await b.acquire(path);
+	expectStatus(await b.lease(path, 'release', { 'x-ms-lease-id': lease }), 200);
+	expectStatus(await tier('Hot'), 202);
+	for (const change of Object.values(changes)) expectError(await change(path), 409, 'BlobBeingRehydrated');
+	await server.advanceClock(60);
+	assert.equal(expectStatus(await b.get(path), 200).text, 'old');
+	for (const [name, change] of Object.entries(changes)) assert.ok((await change(path)).status < 300, name);
+	await server.setClock(0);
+
+	const other = await block(); // one that is not wanted any more can go
+	expectStatus(await b.comp(other, 'tier', { 'x-ms-access-tier': 'Archive' }), 200);
+	expectStatus(await b.delete(other), 202);
+	expectStatus(await b.put(other, 'new'), 201);
 });

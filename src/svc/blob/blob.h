@@ -71,6 +71,9 @@ static inline bool blob_is_incremental(const struct blob *b)
 }
 /* Legal hold or a policy that still runs: ERR_BLOB_IMMUTABLE_DUE_TO_... */
 enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
+/* In the archive a blob is neither read nor changed nor replaced: ERR_BLOB_ARCHIVED, on its way back
+ * ERR_BLOB_BEING_REHYDRATED. Its properties, tags, tier and leases are there, and it can be deleted. */
+enum err blob_check_online(const struct blob *) MUST_CHECK;
 /* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
 void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_t last_etag);
 /* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are switched

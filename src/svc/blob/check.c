@@ -69,6 +69,13 @@ enum err blob_check_mutable(const struct blob *b, uint64_t now)
 	return ERR_OK;
 }
 
+enum err blob_check_online(const struct blob *b)
+{
+	if (b->tier != TIER_ARCHIVE)
+		return ERR_OK;
+	return b->rehydrate == REHYDRATE_NONE ? ERR_BLOB_ARCHIVED : ERR_BLOB_BEING_REHYDRATED;
+}
+
 enum err blob_check_conditions(struct txn *txn, const struct blob_target *t, const struct blob *b)
 {
 	struct condition_target c = condition_target_of(b);
@@ -90,7 +97,8 @@ enum err blob_check_changeable(const struct blob *b, uint64_t now)
 	if (b->history_ticks)
 		return ERR_INVALID_OPERATION;
 	TRY(blob_check_mutable(b, now));
-	return blob_check_copy(b);
+	TRY(blob_check_copy(b));
+	return blob_check_online(b);
 }
 
 enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)

@@ -120,7 +120,9 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 		return check_incremental(c, old);
 	if (c->same_type_only && old->type != c->put.type)
 		return ERR_INVALID_BLOB_TYPE;
-	return old->copy.incremental ? ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB : ERR_OK;
+	if (old->copy.incremental)
+		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
+	return blob_check_online(old);
 }
 
 enum err blob_apply_copy(struct txn *txn, void *call)

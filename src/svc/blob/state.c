@@ -38,6 +38,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &base));
 	TRY(blob_check_copy(&base));
+	TRY(blob_check_online(&base));
 
 	struct blob *s = &c->snapshot;
 	*s = base;
