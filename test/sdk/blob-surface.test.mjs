@@ -191,3 +191,26 @@ test('in the archive a blob is not changed or replaced, until it is back', async
 	expectStatus(await b.delete(other), 202);
 	expectStatus(await b.put(other, 'new'), 201);
 });
+
+test('a blob keeps its type as long as it lives', async () => {
+	const makes = {
+		block: (path) => b.put(path, 'new'),
+		page: (path) => b.pageBlob(path, 512),
+		append: (path) => b.appendBlob(path),
+		'block from URL': (path) => client.put(path, { headers: { 'x-ms-copy-source': source(), 'x-ms-blob-type': 'BlockBlob' } }),
+	};
+	for (const [type, make] of Object.entries({ block, page, append }))
+		for (const [other, again] of Object.entries(makes)) {
+			const path = await make();
+			if (other.startsWith(type)) {
+				expectStatus(await again(path), 201);
+				continue;
+			}
+			const was = await b.head(path);
+			expectError(await again(path), 409, 'InvalidBlobType');
+			const is = await b.head(path);
+			assert.deepEqual([is.etag, is.headers['x-ms-blob-type']], [was.etag, was.headers['x-ms-blob-type']]);
+			expectStatus(await b.delete(path), 202);
+			expectStatus(await again(path), 201);
+		}
+});
