@@ -138,6 +138,16 @@ enum err blob_target_plain(struct request *r, struct blob_target *ret)
 	return ERR_OK;
 }
 
+enum err blob_flag_parse(struct request *r, const char *header, bool absent, bool *ret)
+{
+	struct slice v = request_header(r, header);
+	bool is_true = slice_eq_nocase(v, SLICE("true"));
+	if (slice_is_set(v) && !is_true && !slice_eq_nocase(v, SLICE("false")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, v);
+	*ret = slice_is_set(v) ? is_true : absent;
+	return ERR_OK;
+}
+
 static struct slice either(struct request *r, const char *blob_header, const char *standard)
 {
 	struct slice v = request_header(r, blob_header);
@@ -264,6 +274,20 @@ enum err blob_tier_parse(struct request *r, enum blob_tier *ret)
 	return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-access-tier", v);
 }
 
+enum err blob_rehydrate_priority_parse(struct request *r, bool *ret_high)
+{
+	struct slice v = request_header(r, "x-ms-rehydrate-priority");
+	*ret_high = slice_eq_nocase(v, SLICE("High"));
+	return !slice_is_set(v) || *ret_high || slice_eq_nocase(v, SLICE("Standard"))
+		       ? ERR_OK
+		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", v);
+}
+
+const char *blob_rehydrate_priority_word(const struct blob *b)
+{
+	return b->rehydrate_high ? "High" : "Standard";
+}
+
 enum err blob_refuse_encryption(struct request *r)
 {
 	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope",
@@ -278,6 +302,23 @@ enum err blob_refuse_encryption(struct request *r)
 	return ERR_OK;
 }
 
+enum err blob_immutability_parse(struct request *r, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
+{
+	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
+	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
+	bool locked = slice_eq_nocase(mode, SLICE("locked"));
+	uint64_t ticks;
+	if (!slice_is_set(until))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-immutability-policy-until-date", SLICE_NONE);
+	if (!date_parse_rfc1123(until, &ticks) || ticks <= r->arrival_ticks)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
+	if (slice_is_set(mode) && !locked && !slice_eq_nocase(mode, SLICE("unlocked")))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
+	*ret_mode = locked ? IMMUTABLE_LOCKED : IMMUTABLE_UNLOCKED;
+	*ret_until_ticks = ticks;
+	return ERR_OK;
+}
+
 /* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
  */
 static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
@@ -288,22 +329,9 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	bool any = slice_is_set(until) || slice_is_set(mode) || slice_is_set(hold);
 	if (any && !auth_allows(&r->identity, 'i'))
 		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
-	if (slice_is_set(until)) {
-		if (!date_parse_rfc1123(until, &c->immutable_until_ticks) ||
-		    c->immutable_until_ticks <= r->arrival_ticks)
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
-		c->immutability = IMMUTABLE_UNLOCKED;
-		if (slice_eq_nocase(mode, SLICE("locked")))
-			c->immutability = IMMUTABLE_LOCKED;
-		else if (slice_is_set(mode) && !slice_eq_nocase(mode, SLICE("unlocked")))
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
-	}
-	if (slice_is_set(hold)) {
-		c->legal_hold = slice_eq_nocase(hold, SLICE("true"));
-		if (!c->legal_hold && !slice_eq_nocase(hold, SLICE("false")))
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-legal-hold", hold);
-	}
-	return ERR_OK;
+	if (slice_is_set(until) || slice_is_set(mode))
+		TRY(blob_immutability_parse(r, &c->immutability, &c->immutable_until_ticks));
+	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
 enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
@@ -429,8 +457,10 @@ static void put_tier(struct request *r, const struct blob *b)
 		response_header(r, "x-ms-access-tier-inferred", SLICE("true"));
 	else if (b->tier_changed_ticks)
 		response_header_time(r, "x-ms-access-tier-change-time", b->tier_changed_ticks);
-	if (b->rehydrate != REHYDRATE_NONE)
+	if (b->rehydrate != REHYDRATE_NONE) {
 		response_header(r, "x-ms-archive-status", slice_str(rehydrate[b->rehydrate]));
+		response_header(r, "x-ms-rehydrate-priority", slice_str(blob_rehydrate_priority_word(b)));
+	}
 }
 
 static void put_holds(struct request *r, const struct blob *b)

@@ -54,9 +54,17 @@ enum err blob_page_range_parse(struct request *, struct blob_put_page_call *) MU
 enum err blob_sequence_conditions_parse(struct request *, struct blob_put_page_call *) MUST_CHECK;
 /* The blockid parameter, decoded. */
 enum err blob_block_id_parse(struct request *, struct slice *ret) MUST_CHECK;
+/* A header that is true or false; `absent` if it is not there. ERR_INVALID_HEADER_VALUE. */
+enum err blob_flag_parse(struct request *, const char *header, bool absent, bool *ret) MUST_CHECK;
 /* x-ms-access-tier; TIER_NONE if absent. ERR_INVALID_HEADER_VALUE. */
 enum err blob_tier_parse(struct request *, enum blob_tier *ret) MUST_CHECK;
 const char *blob_tier_word(enum blob_tier);
+/* x-ms-rehydrate-priority; Standard if absent. ERR_INVALID_HEADER_VALUE. */
+enum err blob_rehydrate_priority_parse(struct request *, bool *ret_high) MUST_CHECK;
+const char *blob_rehydrate_priority_word(const struct blob *);
+/* x-ms-immutability-policy-until-date, which must be there, and -mode. */
+enum err blob_immutability_parse(struct request *, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
+	MUST_CHECK;
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */

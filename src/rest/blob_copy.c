@@ -27,6 +27,7 @@ struct copy_call {
 	enum copy_form form;
 	struct slice partition;
 	bool own_metadata;   /* given with the request: instead of the source's */
+	bool own_md5;	     /* likewise */
 	bool copy_tags;	     /* x-ms-copy-source-tag-option: COPY */
 	bool has_seal, seal; /* x-ms-seal-blob: instead of the source's */
 	bool source_properties;
@@ -95,7 +96,8 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 
 static void take_md5(struct request *r, struct copy_call *c)
 {
-	if (c->form != FORM_PUT && c->copy.put.http.has_md5)
+	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says does. */
+	if (c->own_md5 || (c->form != FORM_PUT && c->copy.put.http.has_md5))
 		return;
 	c->copy.put.http.has_md5 = true;
 	memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
@@ -315,19 +317,14 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 /* Of Copy Blob alone. */
 static enum err parse_seal(struct request *r, struct copy_call *c)
 {
-	struct slice v = request_header(r, "x-ms-seal-blob");
-	c->has_seal = slice_is_set(v) && c->form == FORM_ASYNC;
-	if (!c->has_seal)
-		return ERR_OK;
-	c->seal = slice_eq_nocase(v, SLICE("true"));
-	return c->seal || slice_eq_nocase(v, SLICE("false"))
-		       ? ERR_OK
-		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-seal-blob", v);
+	c->has_seal = slice_is_set(request_header(r, "x-ms-seal-blob")) && c->form == FORM_ASYNC;
+	return c->has_seal ? blob_flag_parse(r, "x-ms-seal-blob", false, &c->seal) : ERR_OK;
 }
 
 static enum err parse_copy(struct request *r, enum copy_form form)
 {
 	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
+	bool high_priority;
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
@@ -337,12 +334,16 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	TRY(blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
 	TRY(parse_seal(r, c));
+	/* For sources in the archive, of which there are none (docs/compat.md). */
+	TRY(blob_rehydrate_priority_parse(r, &high_priority));
+	c->source_properties = true;
+	if (form == FORM_PUT)
+		TRY(blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
 	TRY(blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
-	struct slice properties = request_header(r, "x-ms-copy-source-blob-properties");
-	c->source_properties = form != FORM_PUT || !slice_eq_nocase(properties, SLICE("false"));
+	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
-	c->copy.same_type_only = form == FORM_ASYNC || form == FORM_SYNC;
+	c->copy.same_type_only = form != FORM_INCREMENTAL; /* that one asks for more */
 	/* Where the service names the destination's condition apart from the source's. */
 	c->copy.unmet_error = form == FORM_ASYNC || conditional_match_is_foreign(r, "If-Match")
 				      ? ERR_TARGET_CONDITION_NOT_MET

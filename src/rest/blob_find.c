@@ -44,6 +44,21 @@ static enum err parse_where(struct request *r, struct find_call *c)
 	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where, NULL);
 }
 
+/* The index knows the tags of current blobs: a page that leaves out the versions that were asked for would say that there
+ * are none. */
+static enum err parse_include(struct request *r)
+{
+	struct slice include = request_param(r, "include"), rest = include, item;
+	while (include_next(&rest, &item)) {
+		if (slice_eq_nocase(item, SLICE("versions")))
+			return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "include", include, NULL);
+		if (item.len && !slice_eq_nocase(item, SLICE("none")))
+			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", include,
+					   "Invalid query parameter value.");
+	}
+	return ERR_OK;
+}
+
 static enum err find_in(struct request *r, struct find_call *c, const struct resource *container)
 {
 	struct tag_find_call find = { .filter = &c->filter, .limit = c->paging.limit - c->count, .room = c->room };
@@ -127,6 +142,7 @@ static enum err begin(struct request *r, struct find_call **ret)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(paging_parse(r, &c->paging));
+	TRY(parse_include(r));
 	TRY(parse_where(r, c));
 	if (slice_is_set(c->paging.marker))
 		TRY(parse_marker(r, c));

@@ -36,16 +36,11 @@ static enum err read_blob(struct request *r)
 	return blob_read(r, c->partition, &c->get);
 }
 
-static bool is_true(struct slice v)
-{
-	return slice_eq_nocase(v, SLICE("true"));
-}
-
 /* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */
 static enum err parse_range_hash(struct request *r, struct get_call *c)
 {
-	c->hash_md5 = is_true(request_header(r, "x-ms-range-get-content-md5"));
-	c->hash_crc64 = is_true(request_header(r, "x-ms-range-get-content-crc64"));
+	TRY(blob_flag_parse(r, "x-ms-range-get-content-md5", false, &c->hash_md5));
+	TRY(blob_flag_parse(r, "x-ms-range-get-content-crc64", false, &c->hash_crc64));
 	if (!c->hash_md5 && !c->hash_crc64)
 		return ERR_OK;
 	if (c->hash_md5 && c->hash_crc64)

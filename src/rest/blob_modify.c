@@ -51,6 +51,7 @@ static enum err parse_properties(struct request *r)
 					   "x-ms-blob-cache-control",	 "x-ms-blob-content-md5" };
 	struct blob_modify_call *c;
 	TRY(begin_modify(r, blob_apply_set_properties, &c));
+	TRY(blob_refuse_encryption(r));
 	/* One given replaces all six. */
 	for (size_t i = 0; i < sizeof six / sizeof *six; i++)
 		c->set_http = c->set_http || slice_is_set(request_header(r, six[i]));

@@ -5,7 +5,6 @@
 #include "rest/blob_common.h"
 #include "rest/conditional.h"
 #include "rest/metadata.h"
-#include "wire/date.h"
 
 /* ---- snapshot ---- */
 
@@ -92,14 +91,11 @@ static enum err begin_state(struct request *r, apply_fn *apply, struct blob_stat
 static enum err parse_tier(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice priority = request_header(r, "x-ms-rehydrate-priority");
 	TRY(begin_state(r, blob_apply_set_tier, &c));
 	TRY(blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-access-tier")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-access-tier", SLICE_NONE);
-	if (slice_is_set(priority) && !slice_eq_nocase(priority, SLICE("High")) &&
-	    !slice_eq_nocase(priority, SLICE("Standard")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", priority);
+	TRY(blob_rehydrate_priority_parse(r, &c->high_priority));
 	return blob_tier_parse(r, &c->tier);
 }
 
@@ -115,20 +111,9 @@ static enum err format_tier(struct request *r)
 static enum err parse_immutability(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
-	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
 	TRY(begin_state(r, blob_apply_set_immutability, &c));
 	TRY(blob_target_write_any(r, &c->target));
-	if (!slice_is_set(until))
-		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-immutability-policy-until-date", SLICE_NONE);
-	if (!date_parse_rfc1123(until, &c->until_ticks) || c->until_ticks <= r->arrival_ticks)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-until-date", until);
-	c->mode = IMMUTABLE_UNLOCKED;
-	if (slice_eq_nocase(mode, SLICE("locked")))
-		c->mode = IMMUTABLE_LOCKED;
-	else if (slice_is_set(mode) && !slice_eq_nocase(mode, SLICE("unlocked")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-immutability-policy-mode", mode);
-	return ERR_OK;
+	return blob_immutability_parse(r, &c->mode, &c->until_ticks);
 }
 
 static enum err format_immutability(struct request *r)
@@ -151,15 +136,11 @@ static enum err parse_delete_immutability(struct request *r)
 static enum err parse_legal_hold(struct request *r)
 {
 	struct blob_state_call *c;
-	struct slice hold = request_header(r, "x-ms-legal-hold");
 	TRY(begin_state(r, blob_apply_set_legal_hold, &c));
 	TRY(blob_target_plain_any(r, &c->target));
-	if (!slice_is_set(hold))
+	if (!slice_is_set(request_header(r, "x-ms-legal-hold")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-legal-hold", SLICE_NONE);
-	c->legal_hold = slice_eq_nocase(hold, SLICE("true"));
-	if (!c->legal_hold && !slice_eq_nocase(hold, SLICE("false")))
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-legal-hold", hold);
-	return ERR_OK;
+	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
 static enum err format_legal_hold(struct request *r)

@@ -66,16 +66,17 @@ static enum err parse_all(struct request *r, const struct condition_names *n, st
 }
 
 /* Writes: one header, or If-None-Match + If-Modified-Since, or If-Match + If-Unmodified-Since; one ETag each. */
-static enum err check_single(const struct conditions *c)
+static enum err check_single(struct request *r, const struct conditions *c)
 {
 	int count = c->match.present + c->none_match.present + c->has_modified_since + c->has_unmodified_since;
 	bool pair = count == 2 &&
 		    ((c->none_match.present && c->has_modified_since) || (c->match.present && c->has_unmodified_since));
 	if (count > 1 && !pair)
 		return ERR_MULTIPLE_CONDITION_HEADERS_NOT_SUPPORTED;
-	if (c->match.count > 1 || c->none_match.count > 1)
-		return ERR_INVALID_HEADER_VALUE;
-	return ERR_OK;
+	if (c->match.count <= 1 && c->none_match.count <= 1)
+		return ERR_OK;
+	const char *name = c->match.count > 1 ? standard.match : standard.none_match;
+	return fault_header(r, ERR_INVALID_HEADER_VALUE, name, request_header(r, name));
 }
 
 enum err conditional_parse_read(struct request *r, struct conditions *ret)
@@ -83,7 +84,7 @@ enum err conditional_parse_read(struct request *r, struct conditions *ret)
 	struct conditions c = { .has_modified_since = false };
 	TRY(parse_all(r, &standard, &c));
 	if (r->version < VERSION(2013, 8, 15))
-		TRY(check_single(&c));
+		TRY(check_single(r, &c));
 	if (c.none_match.any) {
 		if (r->version >= VERSION(2016, 5, 31))
 			return ERR_UNSATISFIABLE_CONDITION;
@@ -97,7 +98,7 @@ enum err conditional_parse_write(struct request *r, struct conditions *ret)
 {
 	struct conditions c = { .has_modified_since = false };
 	TRY(parse_all(r, &standard, &c));
-	TRY(check_single(&c));
+	TRY(check_single(r, &c));
 	*ret = c;
 	return ERR_OK;
 }
@@ -162,7 +163,7 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 	TRY(parse_all(r, &standard, &c));
 	if (c.match.present || c.none_match.present)
 		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
-	TRY(check_single(&c));
+	TRY(check_single(r, &c));
 	*ret = c;
 	return ERR_OK;
 }

@@ -263,11 +263,13 @@ static void pen_tier_and_lease(struct pen *p, const struct blob *v, uint64_t now
 	} else if (v->type == BLOB_BLOCK) {
 		PEN(p, "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>");
 	}
-	if (v->rehydrate != REHYDRATE_NONE)
+	if (v->rehydrate != REHYDRATE_NONE) {
 		PEN_WORD(p, "ArchiveStatus",
 			 v->rehydrate == REHYDRATE_TO_HOT    ? "rehydrate-pending-to-hot"
 			 : v->rehydrate == REHYDRATE_TO_COOL ? "rehydrate-pending-to-cool"
 							     : "rehydrate-pending-to-cold");
+		PEN_WORD(p, "RehydratePriority", blob_rehydrate_priority_word(v));
+	}
 	if (!v->history_ticks)
 		pen_lease(p, &v->lease, now);
 }
@@ -286,8 +288,11 @@ static void put_copy_xml(struct buf *b, const struct blob_copy *c)
 		xml_put_rfc1123(b, "CopyCompletionTime", c->completed_ticks);
 	if (slice_is_set(c->description))
 		xml_put(b, "CopyStatusDescription", c->description);
-	if (c->incremental)
-		xml_put_bool(b, "IncrementalCopy", true);
+	if (c->incremental_snapshot) {
+		char snapshot[DATE_ISO_BYTES];
+		date_format_iso(c->incremental_snapshot, snapshot);
+		xml_put(b, "DestinationSnapshot", slice_make(snapshot, sizeof snapshot));
+	}
 }
 
 static void pen_deleted(struct pen *p, const struct blob *v, uint64_t now)
@@ -333,6 +338,8 @@ static void pen_states(struct pen *p, const struct blobs_call *c, const struct b
 		PEN_U64(p, "TagCount", v->tags.count);
 	if (v->sealed)
 		PEN(p, "<Sealed>true</Sealed>");
+	if (v->copy.incremental) /* whether copies were asked for or not: it says what may be done with the blob */
+		PEN(p, "<IncrementalCopy>true</IncrementalCopy>");
 	if (v->deleted_ticks)
 		pen_deleted(p, v, c->list.now_ticks);
 	if (c->immutability && v->immutability != IMMUTABLE_NONE) {

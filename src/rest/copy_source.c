@@ -101,6 +101,8 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
 		     crc = request_header(r, "x-ms-source-content-crc64");
 	struct slice authority = authority_of(s.url);
+	if (!slice_is_set(s.url))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	if (!is_own(r, authority)) {

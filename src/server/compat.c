@@ -89,5 +89,6 @@ void compat_print(struct buf *out)
 		"would clear the queue where one message was meant.\n"
 		"- List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
 		"the blob was deleted is not kept.\n"
+		"- Find Blobs by Tags finds current blobs; include=versions is refused (UnsupportedQueryParameter).\n"
 		"- A valid bearer token may do whatever its service allows: there are no roles.\n");
 }

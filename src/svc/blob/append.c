@@ -13,14 +13,30 @@ static void block_key(struct key *k, uint64_t content, uint64_t offset)
 	key_u64_desc(k, offset);
 }
 
+static uint64_t added_bytes(const struct blob_append_call *c)
+{
+	return c->payload ? c->payload->length_bytes : 0;
+}
+
+static enum err check_append_conditions(const struct blob_append_call *c)
+{
+	uint64_t length = c->blob.length_bytes;
+	if (c->has_position && c->position != length)
+		return ERR_APPEND_POSITION_CONDITION_NOT_MET;
+	if (c->has_max_size && (length > c->max_size || added_bytes(c) > c->max_size - length))
+		return ERR_MAX_BLOB_SIZE_CONDITION_NOT_MET;
+	return ERR_OK;
+}
+
 static enum err load_append(struct txn *txn, struct blob_append_call *c)
 {
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &c->blob));
-	TRY(blob_check_write(txn, &c->target, &c->blob));
-	if (c->blob.type != BLOB_APPEND)
-		return ERR_INVALID_BLOB_TYPE;
-	return c->has_position && c->position != c->blob.length_bytes ? ERR_APPEND_POSITION_CONDITION_NOT_MET : ERR_OK;
+	TRY(blob_check_conditions(txn, &c->target, &c->blob));
+	if (c->blob.type == BLOB_APPEND)
+		TRY(check_append_conditions(c));
+	TRY(blob_check_changeable(&c->blob, txn_now(txn)));
+	return c->blob.type == BLOB_APPEND ? ERR_OK : ERR_INVALID_BLOB_TYPE;
 }
 
 enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, const struct extent_ref *extents,
@@ -52,18 +68,15 @@ enum err blob_apply_append(struct txn *txn, void *call)
 	struct blob_append_call *c = call;
 	TRY(load_append(txn, c));
 	struct blob *b = &c->blob;
-	uint64_t added = c->payload ? c->payload->length_bytes : 0;
 	if (b->sealed)
 		return ERR_BLOB_IS_SEALED;
-	if (c->has_max_size && (b->length_bytes > c->max_size || added > c->max_size - b->length_bytes))
-		return ERR_MAX_BLOB_SIZE_CONDITION_NOT_MET;
 	if (b->block_count >= APPEND_BLOCKS_MAX)
 		return ERR_BLOCK_COUNT_EXCEEDS_LIMIT;
 	if (!c->payload)
 		return ERR_OK;
 	c->offset = b->length_bytes;
 	TRY(put_block(txn, c));
-	b->length_bytes += added;
+	b->length_bytes += added_bytes(c);
 	b->block_count++;
 	b->http.has_md5 = false; /* it was of other bytes */
 	lease_note_write(&b->lease, txn_now(txn));

@@ -54,6 +54,9 @@ enum err blob_check_read(struct txn *, const struct blob_target *, const struct 
 enum err blob_check_delete(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 /* The same for a write that changes `b`: only the base ever changes, and only if no copy keeps it. */
 enum err blob_check_write(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+/* Its two halves, for writes with conditions of their own: these come between them, before holds and the type. */
+enum err blob_check_conditions(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
+enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
 /* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
  * service does. */
 enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
@@ -68,6 +71,9 @@ static inline bool blob_is_incremental(const struct blob *b)
 }
 /* Legal hold or a policy that still runs: ERR_BLOB_IMMUTABLE_DUE_TO_... */
 enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
+/* In the archive a blob is neither read nor changed nor replaced: ERR_BLOB_ARCHIVED, on its way back
+ * ERR_BLOB_BEING_REHYDRATED. Its properties, tags, tier and leases are there, and it can be deleted. */
+enum err blob_check_online(const struct blob *) MUST_CHECK;
 /* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
 void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_t last_etag);
 /* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are switched

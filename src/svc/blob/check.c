@@ -69,23 +69,42 @@ enum err blob_check_mutable(const struct blob *b, uint64_t now)
 	return ERR_OK;
 }
 
-enum err blob_check_delete(struct txn *txn, const struct blob_target *t, const struct blob *b)
+enum err blob_check_online(const struct blob *b)
+{
+	if (b->tier != TIER_ARCHIVE)
+		return ERR_OK;
+	return b->rehydrate == REHYDRATE_NONE ? ERR_BLOB_ARCHIVED : ERR_BLOB_BEING_REHYDRATED;
+}
+
+enum err blob_check_conditions(struct txn *txn, const struct blob_target *t, const struct blob *b)
 {
 	struct condition_target c = condition_target_of(b);
 	enum err unmet = t->names_target ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
 	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
 	TRY(conditions_check_write(&t->conditions, &c, unmet, unmet));
-	TRY(blob_check_tags(t, b));
+	return blob_check_tags(t, b);
+}
+
+enum err blob_check_delete(struct txn *txn, const struct blob_target *t, const struct blob *b)
+{
+	TRY(blob_check_conditions(txn, t, b));
 	return blob_check_mutable(b, txn_now(txn));
 }
 
-enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)
+enum err blob_check_changeable(const struct blob *b, uint64_t now)
 {
 	/* Its rows are shared with the base: a write would go into both. */
 	if (b->history_ticks)
 		return ERR_INVALID_OPERATION;
-	TRY(blob_check_delete(txn, t, b));
-	return blob_check_copy(b);
+	TRY(blob_check_mutable(b, now));
+	TRY(blob_check_copy(b));
+	return blob_check_online(b);
+}
+
+enum err blob_check_write(struct txn *txn, const struct blob_target *t, const struct blob *b)
+{
+	TRY(blob_check_conditions(txn, t, b));
+	return blob_check_changeable(b, txn_now(txn));
 }
 
 enum err blob_check_create(struct txn *txn, const struct blob_target *t, const struct blob *old)

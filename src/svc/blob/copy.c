@@ -113,13 +113,16 @@ static enum err check_destination(struct txn *txn, struct blob_copy_call *c, con
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
 	if (old->copy.status == COPY_PENDING)
 		return ERR_PENDING_COPY_OPERATION;
+	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
+	if (!t->rules.versioning)
+		TRY(blob_check_mutable(old, txn_now(txn)));
 	if (c->incremental)
 		return check_incremental(c, old);
 	if (c->same_type_only && old->type != c->put.type)
 		return ERR_INVALID_BLOB_TYPE;
 	if (old->copy.incremental)
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
-	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
+	return blob_check_online(old);
 }
 
 enum err blob_apply_copy(struct txn *txn, void *call)

@@ -124,7 +124,6 @@ enum err blob_apply_get(struct txn *txn, void *call)
 		return ERR_OK;
 	if (blob_is_incremental(&c->blob)) /* its snapshots have the bytes */
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
-	if (c->blob.tier == TIER_ARCHIVE)
-		return c->blob.rehydrate == REHYDRATE_NONE ? ERR_BLOB_ARCHIVED : ERR_BLOB_BEING_REHYDRATED;
+	TRY(blob_check_online(&c->blob));
 	return find_pieces(txn, c);
 }

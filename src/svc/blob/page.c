@@ -297,10 +297,12 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &c->blob));
 	struct blob *b = &c->blob;
-	TRY(blob_check_write(txn, &c->target, b));
+	TRY(blob_check_conditions(txn, &c->target, b));
+	if (b->type == BLOB_PAGE)
+		TRY(check_sequence(c));
+	TRY(blob_check_changeable(b, txn_now(txn)));
 	if (b->type != BLOB_PAGE)
 		return ERR_INVALID_BLOB_TYPE;
-	TRY(check_sequence(c));
 	if (c->offset >= b->length_bytes || c->length > b->length_bytes - c->offset)
 		return ERR_INVALID_PAGE_RANGE;
 	if (!c->clear && !c->payload)

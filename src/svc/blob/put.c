@@ -57,6 +57,10 @@ enum err blob_apply_put(struct txn *txn, void *call)
 	TRY(blob_check_create(txn, &c->target, exists ? &old : NULL));
 	if (exists && !c->may_overwrite)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
+	if (exists && old.type != c->type)
+		return ERR_INVALID_BLOB_TYPE; /* a blob keeps its type as long as it lives */
+	if (exists)
+		TRY(blob_check_online(&old));
 
 	struct blob *b = blob_begin(c, c->type);
 	TRY(make_content(txn, c));

@@ -31,6 +31,7 @@ enum {
 	IS_LEGAL_HOLD = 1 << 19,
 	IS_TIER_INFERRED = 1 << 20,
 	HAS_CLEARS = 1 << 21,
+	IS_REHYDRATE_HIGH = 1 << 22,
 };
 
 static uint32_t flags_of(const struct blob *b)
@@ -58,6 +59,7 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
 	f |= b->tier_inferred ? IS_TIER_INFERRED : 0;
 	f |= b->content.clears ? HAS_CLEARS : 0;
+	f |= b->rehydrate_high ? IS_REHYDRATE_HIGH : 0;
 	return f;
 }
 
@@ -281,6 +283,7 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.is_snapshot = (f & IS_SNAPSHOT) != 0;
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
 	v.tier_inferred = (f & IS_TIER_INFERRED) != 0;
+	v.rehydrate_high = (f & IS_REHYDRATE_HIGH) != 0;
 	v.content = content_decode(&c, arena);
 	v.content.clears = (f & HAS_CLEARS) != 0;
 	if (!cursor_done(&c))

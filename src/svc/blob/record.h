@@ -101,6 +101,7 @@ struct blob {
 	bool tier_inferred;
 	uint64_t tier_changed_ticks;
 	enum blob_rehydrate rehydrate;
+	bool rehydrate_high; /* asked for with high priority */
 	struct blob_copy copy;
 	uint64_t version_ticks;	 /* version id of this state; 0 = versioning was off */
 	uint64_t history_ticks;	 /* of a history row: its time (snapshot or version); 0 on the base */

@@ -114,6 +114,7 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
 	TRY(blob_check_copy(&old));
 	if (old.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
+	TRY(blob_check_online(&old));
 	/* The blob is as it was, but a lease that is over forgets its id, as at every write. */
 	bool held = old.lease.held;
 	lease_note_write(&old.lease, txn_now(txn));
@@ -462,8 +463,8 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
 	if (exists && old.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
-	if (exists && old.tier == TIER_ARCHIVE)
-		return ERR_BLOB_ARCHIVED;
+	if (exists)
+		TRY(blob_check_online(&old));
 	struct blob *b = blob_begin(p, BLOB_BLOCK);
 	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
 	if (exists) {

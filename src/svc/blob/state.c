@@ -38,6 +38,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &base));
 	TRY(blob_check_copy(&base));
+	TRY(blob_check_online(&base));
 
 	struct blob *s = &c->snapshot;
 	*s = base;
@@ -183,6 +184,7 @@ void blob_settle(struct blob *b, uint64_t now)
 		  : b->rehydrate == REHYDRATE_TO_COOL ? TIER_COOL
 						      : TIER_COLD;
 	b->rehydrate = REHYDRATE_NONE;
+	b->rehydrate_high = false;
 }
 
 enum err blob_check_tier(enum blob_type type, enum blob_tier tier)
@@ -201,10 +203,14 @@ static enum err set_tier(struct blob_state_call *c, uint64_t now)
 							  : REHYDRATE_TO_COLD;
 	if (b->rehydrate != REHYDRATE_NONE) {
 		c->rehydrating = true;
-		return b->rehydrate == goal && c->tier != TIER_ARCHIVE ? ERR_OK : ERR_BLOB_BEING_REHYDRATED;
+		if (b->rehydrate != goal || c->tier == TIER_ARCHIVE)
+			return ERR_BLOB_BEING_REHYDRATED;
+		b->rehydrate_high = b->rehydrate_high || c->high_priority; /* it can be raised, not lowered */
+		return ERR_OK;
 	}
 	if (b->tier == TIER_ARCHIVE && c->tier != TIER_ARCHIVE) {
 		b->rehydrate = goal;
+		b->rehydrate_high = c->high_priority;
 		c->rehydrating = true;
 	} else {
 		b->tier = c->tier;

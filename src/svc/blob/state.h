@@ -31,6 +31,7 @@ struct blob_state_call {
 	struct blob_target target;
 	/* tier */
 	enum blob_tier tier;
+	bool high_priority;
 	bool rehydrating; /* out: the blob leaves the archive, later */
 	/* immutability policy: mode NONE deletes it */
 	enum immutability_mode mode;

@@ -268,23 +268,29 @@ static void do_put(struct bench *b, struct name *n)
 	struct blob_put_call c = { .target = target_of(b, n), .content_id = rng_u64(&b->rng), .may_overwrite = true };
 	unsigned char bytes[5000];
 	uint64_t dice = b->only_pages ? 1 : pick(b, 6);
-	if (dice == 0) {
-		c.type = BLOB_APPEND;
-		expect(b, blob_apply_put, &c, ERR_OK);
-		base_replace(b, n, state_make(BLOB_APPEND, NULL, 0), &c.blob);
-	} else if (dice == 1) {
-		c.type = BLOB_PAGE;
+	struct state fresh;
+	c.type = dice == 0 ? BLOB_APPEND : dice == 1 ? BLOB_PAGE : BLOB_BLOCK;
+	enum err wanted = n->base.exists && n->base.type != c.type ? ERR_INVALID_BLOB_TYPE : ERR_OK;
+	if (c.type == BLOB_APPEND) {
+		expect(b, blob_apply_put, &c, wanted);
+		fresh = state_make(BLOB_APPEND, NULL, 0);
+	} else if (c.type == BLOB_PAGE) {
 		c.page_length_bytes = PAGE_BLOB_BYTES;
-		expect(b, blob_apply_put, &c, ERR_OK);
-		base_replace(b, n, state_make(BLOB_PAGE, NULL, PAGE_BLOB_BYTES), &c.blob);
+		expect(b, blob_apply_put, &c, wanted);
+		fresh = state_make(BLOB_PAGE, NULL, PAGE_BLOB_BYTES);
 	} else { /* in the record, in a row, in extents */
 		size_t length = pick(b, 3) ? pick(b, sizeof bytes) : pick(b, CONTENT_IN_RECORD_BYTES + 2);
 		random_bytes(b, bytes, length);
 		struct payload p = payload_of(b, bytes, length, length && dice == 2);
 		c.payload = &p;
-		expect_with(b, blob_apply_put, &c, &p, ERR_OK);
-		base_replace(b, n, state_make(BLOB_BLOCK, bytes, length), &c.blob);
+		expect_with(b, blob_apply_put, &c, &p, wanted);
+		fresh = state_make(BLOB_BLOCK, bytes, length);
 	}
+	if (wanted != ERR_OK) {
+		state_clear(&fresh);
+		return;
+	}
+	base_replace(b, n, fresh, &c.blob);
 	staging_end(n);
 }
 
@@ -723,8 +729,10 @@ static void delete_name(struct bench *b, struct name *n)
 	};
 	struct payload none = { .length_bytes = 0, .inline_bytes = SLICE("") };
 	put.payload = &none;
-	expect(b, blob_apply_put, &put, ERR_OK);
-	base_replace(b, n, state_make(BLOB_BLOCK, NULL, 0), &put.blob);
+	if (!n->base.exists || n->base.type == BLOB_BLOCK) { /* others have no staging */
+		expect(b, blob_apply_put, &put, ERR_OK);
+		base_replace(b, n, state_make(BLOB_BLOCK, NULL, 0), &put.blob);
+	}
 	struct blob_delete_call del = { .target = target_of(b, n), .snapshots = DELETE_SNAPSHOTS_INCLUDE };
 	do
 		expect(b, blob_apply_delete, &del, ERR_OK);
