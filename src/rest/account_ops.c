@@ -34,6 +34,9 @@ struct key_call {
 
 static enum err parse_key(struct request *r)
 {
+	/* Queues came late: versions before know no such operation. */
+	if (r->service == SERVICE_QUEUE && r->version < VERSION(2026, 2, 6))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
 	struct key_call *c = ARENA_NEW(r->arena, struct key_call);
 	if (!c)
 		return ERR_NO_MEMORY;

@@ -168,6 +168,13 @@ describe('full: the signature by a configured key set', () => {
 			expectError(await client.get(path, { query, sas }), 403, 'AuthenticationFailed');
 		}
 	});
+	test('queues have such keys since 2026-02-06', async () => {
+		const body = `<KeyInfo><Expiry>${new Date(proved.now() + 3600e3).toISOString()}</Expiry></KeyInfo>`;
+		const queue = new Client(proved, { service: 'queue' });
+		const ask = (version) => queue.post('/', { query: { restype: 'service', comp: 'userdelegationkey' }, body, version, ...bearer(signed()) });
+		expectStatus(await ask('2026-02-06'), 200);
+		expectError(await ask('2025-11-05'), 400, 'InvalidQueryParameterValue');
+	});
 	test('a tenant that can be none is refused', async () => {
 		const body = (tenant) => `<KeyInfo><Expiry>${new Date(proved.now() + 3600e3).toISOString()}</Expiry><DelegatedUserTid>${tenant}</DelegatedUserTid></KeyInfo>`;
 		const ask = (tenant) => blob.post('/', { query: { restype: 'service', comp: 'userdelegationkey' }, body: body(tenant), ...bearer(signed()) });
