@@ -7,7 +7,7 @@ import { element, expectError, expectStatus } from '../lib/assert.mjs';
 import { Client } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
 import { accountSas, tableSas } from '../lib/sign.mjs';
-import { newTable, rawTable, tableRejects, tableService } from '../lib/table.mjs';
+import { keyPath, newTable, rawTable, tableRejects, tableService } from '../lib/table.mjs';
 
 let server;
 before(async () => {
@@ -101,7 +101,14 @@ test('service properties, statistics, CORS', async () => {
 test('unknown verbs and resources answer as documented', async () => {
 	const t = await newTable(server);
 	const raw = rawTable(server);
-	assert.equal((await raw.put('/Tables', {})).status, 405);
+	const answers = { PUT: ['/Tables', `/${t.name}`], POST: [`/Tables('${t.name}')`, keyPath(t.name, 'p', 'r')], DELETE: ['/Tables', `/${t.name}`], MERGE: [`/${t.name}()`], GET: ['/$batch'] };
+	for (const [verb, paths] of Object.entries(answers))
+		for (const path of paths) {
+			const r = expectStatus(await raw.request(verb, path), 405);
+			assert.deepEqual([r.code, r.headers['x-ms-error-code']], ['MethodNotAllowed', undefined], `${verb} ${path}`);
+		}
+	expectError(await raw.delete(`/${t.name}`, { query: { comp: 'acl' } }), 405, 'UnsupportedHttpVerb');
+	expectError(await raw.request('BREW', '/Tables'), 400, 'InvalidHttpVerb');
 	assert.ok([400, 404, 405].includes((await raw.get(`/${t.name}/x/y`)).status));
 	expectError(await t.query({}, { version: '2099-99-99' }), 400, 'InvalidHeaderValue');
 	expectStatus(await t.query({}, { version: '2013-08-15' }), 200);
