@@ -218,6 +218,17 @@ enum err body_checks_compare(struct request *r, const struct body_checks *c)
 	return ERR_OK;
 }
 
+enum err body_check_memory(struct request *r)
+{
+	struct body_checks c = { .has_md5 = true, .md5_text = request_header(r, "Content-MD5") };
+	if (!c.md5_text.len)
+		return ERR_OK;
+	if (!base64_decode_exact(c.md5_text, c.md5, sizeof c.md5))
+		return ERR_INVALID_MD5;
+	hash_md5(r->body, r->body_md5);
+	return body_checks_compare(r, &c);
+}
+
 void body_checks_put_headers(struct request *r, bool md5, bool crc64)
 {
 	if (md5)
