@@ -284,7 +284,9 @@ enum err blob_refuse_encryption(struct request *r)
 		if (slice_is_set(v)) /* the value may be a key: only the name is told */
 			return fault_header(r, ERR_UNSUPPORTED_HEADER, names[i], SLICE_NONE);
 	}
-	if (slice_is_set(r->identity.encryption_scope))
+	/* A token's scope says how to write; it reads whatever else it may. */
+	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
+	if (slice_is_set(r->identity.encryption_scope) && !reads)
 		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "ses", r->identity.encryption_scope, NULL);
 	return ERR_OK;
 }
