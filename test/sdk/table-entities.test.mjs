@@ -437,6 +437,12 @@ describe('entities', () => {
 		}
 		const list = await t.query({}, { headers: { accept: 'application/json;odata=fullmetadata' } });
 		assert.ok(list.json['odata.metadata'].endsWith(`/$metadata#${t.name}`));
+		for (const [$select, told] of [['B,PartitionKey', '&$select=B,PartitionKey'], ['B, missing,B', '&$select=B,missing'], ['*', ''], ['B,*', ''], ['', '']]) {
+			const one = await t.get("p'q", 'r s', { query: { $select } });
+			assert.ok(one.json['odata.metadata'].endsWith(`/$metadata#${t.name}/@Element${told}`), one.json['odata.metadata']);
+			const some = await t.query({ $select });
+			assert.ok(some.json['odata.metadata'].endsWith(`/$metadata#${t.name}${told}`), some.json['odata.metadata']);
+		}
 		assert.equal(list.json.value[0]['odata.editLink'], `${t.name}(PartitionKey='p''q',RowKey='r%20s')`);
 	});
 
