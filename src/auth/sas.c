@@ -313,12 +313,14 @@ static enum err delegation_form_check(const struct auth_request *r, const struct
 		if (f[required[i]].len == 0)
 			return refuse(failure, "Signature fields not well formed.");
 	/* Fields that this version does not sign must not be there, nor may a stored policy. */
-	bool late = (k->version < SAS_V_DELEGATED_USER && r->service == AUTH_BLOB &&
-		     (slice_is_set(f[SAS_SKDUTID]) || slice_is_set(f[SAS_SDUOID]))) ||
-		    (k->version < SAS_V_DIRECTORY_SAS && (slice_is_set(f[SAS_SAOID]) || slice_is_set(f[SAS_SUOID]))) ||
-		    ((k->version < SAS_V_SIGNED_REQUEST || r->service != AUTH_BLOB) &&
-		     (slice_is_set(f[SAS_SRH]) || slice_is_set(f[SAS_SRQ])));
-	if (k->version < SAS_V_DELEGATION || late || slice_is_set(f[SAS_SI]) || f[SAS_SKS].len != 1 ||
+	bool blob = r->service == AUTH_BLOB;
+	bool late =
+		(k->version < SAS_V_DELEGATED_USER && (slice_is_set(f[SAS_SKDUTID]) || slice_is_set(f[SAS_SDUOID]))) ||
+		((k->version < SAS_V_AGENTS || !blob) && (slice_is_set(f[SAS_SAOID]) || slice_is_set(f[SAS_SUOID]))) ||
+		((k->version < SAS_V_SIGNED_REQUEST || !blob) &&
+		 (slice_is_set(f[SAS_SRH]) || slice_is_set(f[SAS_SRQ])));
+	uint32_t first = blob ? SAS_V_DELEGATION : SAS_V_DELEGATION_BEYOND_BLOB;
+	if (k->version < first || late || slice_is_set(f[SAS_SI]) || f[SAS_SKS].len != 1 ||
 	    f[SAS_SKS].ptr[0] != service_letter[r->service] || sas_version_parse(f[SAS_SKV]) == 0)
 		return refuse(failure, "Signature fields not well formed.");
 	if (slice_is_set(f[SAS_SUOID])) /* asks for an ACL check that only a hierarchical namespace can make */

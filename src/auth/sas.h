@@ -70,6 +70,7 @@ enum {
 	SAS_V_AGENTS = 20200210, /* saoid, suoid, scid */
 	SAS_V_ENCRYPTION_SCOPE = 20201206,
 	SAS_V_DELEGATED_USER = 20250705, /* skdutid, sduoid */
+	SAS_V_DELEGATION_BEYOND_BLOB = 20260206,
 	SAS_V_SIGNED_REQUEST = 20260406, /* srh, srq */
 };
 

@@ -7,6 +7,7 @@
 #include "wire/date.h"
 
 #define DELEGATION_MAX_TICKS (UINT64_C(7) * 86400 * TICKS_PER_SECOND)
+enum { TENANT_ID_MAX = 64 }; /* it is a GUID, in whatever form */
 
 /* ---- Get Account Information ---- */
 
@@ -33,6 +34,9 @@ struct key_call {
 
 static enum err parse_key(struct request *r)
 {
+	/* Queues came late: versions before know no such operation. */
+	if (r->service == SERVICE_QUEUE && r->version < VERSION(2026, 2, 6))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
 	struct key_call *c = ARENA_NEW(r->arena, struct key_call);
 	if (!c)
 		return ERR_NO_MEMORY;
@@ -43,6 +47,20 @@ static enum err parse_key(struct request *r)
 static uint64_t whole_second(uint64_t ticks)
 {
 	return ticks - ticks % TICKS_PER_SECOND;
+}
+
+/* Whose user the tokens of this key may be bound to. What is not in the key cannot be asked for by a token of it, so
+ * nothing that was asked for may get lost here. */
+static enum err parse_delegated_tenant(struct request *r, const struct xml_node *root, struct slice *ret)
+{
+	struct slice s;
+	TRY(fault_xml_child_text(r, root, "DelegatedUserTid", &s));
+	s = slice_trim(s);
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e || s.len > TENANT_ID_MAX)
+			return fault_xml_node(r, "DelegatedUserTid", s);
+	*ret = s.len ? s : SLICE_NONE;
+	return ERR_OK;
 }
 
 static enum err parse_key_body(struct request *r)
@@ -69,6 +87,7 @@ static enum err parse_key_body(struct request *r)
 		return fault_xml_node(r, "Expiry", expiry);
 	d->object_id = r->identity.subject;
 	d->tenant_id = r->identity.tenant;
+	TRY(parse_delegated_tenant(r, root, &d->delegated_tenant));
 	d->service = r->service == SERVICE_QUEUE ? SLICE("q") : SLICE("b");
 	d->version = r->version_text;
 	return ERR_OK;
@@ -95,6 +114,8 @@ static enum err format_key(struct request *r)
 	xml_put(b, "SignedExpiry", slice_make(expiry, expiry_len));
 	xml_put(b, "SignedService", d->service);
 	xml_put(b, "SignedVersion", d->version);
+	if (slice_is_set(d->delegated_tenant))
+		xml_put(b, "SignedDelegatedUserTid", d->delegated_tenant);
 	xml_put(b, "Value", slice_make(text, sizeof text));
 	xml_close(b, "UserDelegationKey");
 	return ERR_OK;

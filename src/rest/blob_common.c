@@ -228,6 +228,17 @@ enum err body_checks_compare(struct request *r, const struct body_checks *c)
 	return ERR_OK;
 }
 
+enum err body_check_memory(struct request *r)
+{
+	struct body_checks c = { .has_md5 = true, .md5_text = request_header(r, "Content-MD5") };
+	if (!c.md5_text.len)
+		return ERR_OK;
+	if (!base64_decode_exact(c.md5_text, c.md5, sizeof c.md5))
+		return ERR_INVALID_MD5;
+	hash_md5(r->body, r->body_md5);
+	return body_checks_compare(r, &c);
+}
+
 void body_checks_put_headers(struct request *r, bool md5, bool crc64)
 {
 	if (md5)
@@ -297,7 +308,9 @@ enum err blob_refuse_encryption(struct request *r)
 		if (slice_is_set(v)) /* the value may be a key: only the name is told */
 			return fault_header(r, ERR_UNSUPPORTED_HEADER, names[i], SLICE_NONE);
 	}
-	if (slice_is_set(r->identity.encryption_scope))
+	/* A token's scope says how to write; it reads whatever else it may. */
+	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
+	if (slice_is_set(r->identity.encryption_scope) && !reads)
 		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "ses", r->identity.encryption_scope, NULL);
 	return ERR_OK;
 }

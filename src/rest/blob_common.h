@@ -39,6 +39,8 @@ enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK
 enum err body_refuse_structured(struct request *) MUST_CHECK;
 /* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
 enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
+/* A body in memory, of whatever operation: it is what its Content-MD5 says, if it has one. */
+enum err body_check_memory(struct request *) MUST_CHECK;
 /* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */
 void body_checks_put_headers(struct request *, bool md5, bool crc64);
 

@@ -158,9 +158,22 @@ static enum err format_changed(struct request *r)
 	return ERR_OK;
 }
 
+/* Letters that versions before do not know: who would write back what they read would take rights away. */
+static bool has_new_letters(const struct resource *c)
+{
+	for (size_t i = 0; i < c->policy_count; i++) {
+		struct slice p = c->policy[i].permission;
+		if (slice_find_byte(p, 'a') < p.len || slice_find_byte(p, 'c') < p.len)
+			return true;
+	}
+	return false;
+}
+
 static enum err format_get_acl(struct request *r)
 {
 	struct container_call *c = r->call;
+	if (r->version < VERSION(2015, 4, 5) && has_new_letters(&c->resource))
+		return ERR_FEATURE_VERSION_MISMATCH;
 	r->response.status = 200;
 	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	put_public_access(r, c->resource.public_access);

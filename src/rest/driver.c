@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "rest/blob_common.h"
 #include "rest/cors.h"
 #include "rest/exchange_int.h"
 
@@ -315,6 +316,8 @@ enum driver_state driver_begin(struct exchange *ex)
 enum driver_state driver_body_end(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
+	if (e == ERR_OK && r->op->body == BODY_MEMORY)
+		e = body_check_memory(r);
 	if (e == ERR_OK && r->op->handler->parse_body)
 		e = r->op->handler->parse_body(r);
 	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);

@@ -32,6 +32,8 @@ enum { SELECT_MAX = 255 };
 
 /* One object, from '{' to '}'. metadata_url: begin with odata.metadata of a single entity. */
 void entity_json_write(struct buf *, struct entity_writer *, const struct entity *, bool metadata_url);
+/* odata.metadata and the comma behind it, of one entity or of a list; it names what was selected. */
+void entity_metadata_write(struct buf *, const struct entity_writer *, bool element);
 /* table(PartitionKey='..',RowKey='..'), percent-encoded, quotes doubled. */
 void entity_link_write(struct buf *, const struct entity_writer *, struct slice partition_key, struct slice row_key);
 /* A quoted JSON string. */

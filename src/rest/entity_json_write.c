@@ -360,6 +360,21 @@ void entity_link_write(struct buf *b, const struct entity_writer *w, struct slic
 	BUF_PUT(b, "')");
 }
 
+void entity_metadata_write(struct buf *b, const struct entity_writer *w, bool element)
+{
+	BUF_PUT(b, "\"odata.metadata\":\"");
+	buf_put(b, w->root);
+	BUF_PUT(b, "$metadata#");
+	buf_put(b, w->table);
+	if (element)
+		BUF_PUT(b, "/@Element");
+	for (size_t i = 0; !w->select_all && i < w->select_count; i++) {
+		buf_put(b, i ? SLICE(",") : SLICE("&$select="));
+		buf_put(b, w->select[i]);
+	}
+	BUF_PUT(b, "\",");
+}
+
 static void write_full_head(struct buf *b, const struct entity_writer *w, const struct entity *e)
 {
 	BUF_PUT(b, "\"odata.type\":\"");
@@ -375,13 +390,8 @@ static void write_full_head(struct buf *b, const struct entity_writer *w, const 
 static void write_heads(struct buf *b, const struct entity_writer *w, const struct entity *e, const struct stamp *stamp,
 			bool metadata_url)
 {
-	if (metadata_url) {
-		BUF_PUT(b, "\"odata.metadata\":\"");
-		buf_put(b, w->root);
-		BUF_PUT(b, "$metadata#");
-		buf_put(b, w->table);
-		BUF_PUT(b, "/@Element\",");
-	}
+	if (metadata_url)
+		entity_metadata_write(b, w, true);
 	if (w->level == ODATA_FULL)
 		write_full_head(b, w, e);
 	char *p = room(b, MEMBER_BYTES);

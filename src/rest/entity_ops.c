@@ -161,7 +161,7 @@ static enum err insert_parse(struct request *req)
 	TRY(call_new(req, &c));
 	TRY(table_check_content_type(req));
 	if (c->method != HTTP_POST)
-		return ERR_UNSUPPORTED_HTTP_VERB;
+		return ERR_METHOD_NOT_ALLOWED;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	c->prefer = table_prefer_of(request_header(req, "prefer"));
 	return table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition);

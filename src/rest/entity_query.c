@@ -60,13 +60,8 @@ static enum err run(struct request *req, uint64_t budget_ms)
 	c->deadline_ns = base_monotonic_ns() + budget_ms * 1000000;
 	buf_clear(b);
 	buf_put_byte(b, '{');
-	if (c->writer.level != ODATA_NONE) {
-		BUF_PUT(b, "\"odata.metadata\":\"");
-		buf_put(b, c->writer.root);
-		BUF_PUT(b, "$metadata#");
-		buf_put(b, c->writer.table);
-		BUF_PUT(b, "\",");
-	}
+	if (c->writer.level != ODATA_NONE)
+		entity_metadata_write(b, &c->writer, false);
 	BUF_PUT(b, "\"value\":[");
 	if (!buf_ok(b))
 		return ERR_NO_MEMORY;

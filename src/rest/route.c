@@ -109,6 +109,14 @@ enum err op_not_built_error(const struct op *op)
 	return op->comp && *op->comp ? ERR_UNSUPPORTED_QUERY_PARAMETER : ERR_UNSUPPORTED_HTTP_VERB;
 }
 
+/* Tables and entities have a word of their own for it; what of Table is XML has the common one. */
+static enum err verb_error(const struct request *r, struct slice comp)
+{
+	if (r->head->method == HTTP_OTHER)
+		return ERR_INVALID_HTTP_VERB;
+	return r->service == SERVICE_TABLE && !comp.len ? ERR_METHOD_NOT_ALLOWED : ERR_UNSUPPORTED_HTTP_VERB;
+}
+
 /* No row fits: the verb, if another one would; else the parameter that names no operation. */
 enum err route_error(struct request *r)
 {
@@ -120,7 +128,7 @@ enum err route_error(struct request *r)
 		if (param_fits(op->restype, restype))
 			restype_known = true;
 		if (param_fits(op->comp, comp) && param_fits(op->restype, restype))
-			return r->head->method == HTTP_OTHER ? ERR_INVALID_HTTP_VERB : ERR_UNSUPPORTED_HTTP_VERB;
+			return verb_error(r, comp);
 	}
 	if (!restype_known)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "restype", restype, "");

@@ -58,6 +58,8 @@ struct slice table_service_root(struct request *req)
 
 enum err table_writer_init(struct request *req, struct entity_writer *w)
 {
+	if (!req->head->host.len) /* links begin with it, and HTTP/1.0 need not tell it */
+		return ERR_HOST_INFORMATION_NOT_PRESENT;
 	*w = (struct entity_writer){
 		.level = ODATA_MINIMAL, .account = req->account, .table = req->container, .select_all = true
 	};

@@ -56,7 +56,7 @@ static enum err call_new(struct request *req, struct tables_call **ret)
 	enum http_method method;
 	TRY(table_method(req->head, &method));
 	if (method != req->head->method) /* no operation on tables has a verb that a proxy does not know */
-		return ERR_UNSUPPORTED_HTTP_VERB;
+		return ERR_METHOD_NOT_ALLOWED;
 	return table_writer_init_level(req, &c->writer);
 }
 

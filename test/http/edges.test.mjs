@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import fs from 'node:fs';
 import { scale, startServer } from '../lib/server.mjs';
 import { Client, RawConnection } from '../lib/http.mjs';
-import { expectError, expectStatus } from '../lib/assert.mjs';
+import { element, elements, expectError, expectStatus, md5 } from '../lib/assert.mjs';
 
 const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
 const EDGES = [0n, 1n, 511n, 512n, 2n ** 31n, 2n ** 32n, 2n ** 63n, 2n ** 64n]
@@ -150,4 +150,34 @@ describe('too deep, too long, too many', () => {
 		assert.ok(server.running);
 		t.diagnostic(`${cells} requests, none answered with 5xx`);
 	});
+});
+
+test('a document that is not what its Content-MD5 says is refused, whatever the service', async () => {
+	const xml = (root) => `<?xml version="1.0" encoding="utf-8"?><${root}></${root}>`;
+	const message = '<QueueMessage><MessageText>x</MessageText></QueueMessage>';
+	const parts = '--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET /edges() HTTP/1.1\r\n\r\n\r\n--b--\r\n';
+	expectStatus(await queue.put('/hashed'), 201);
+	const cells = [
+		[queue, 'POST', '/hashed/messages', {}, message, 201],
+		[queue, 'PUT', '/edges', { comp: 'acl' }, xml('SignedIdentifiers'), 204],
+		[queue, 'PUT', '/', { restype: 'service', comp: 'properties' }, xml('StorageServiceProperties'), 202],
+		[table, 'POST', '/edges', {}, '{"PartitionKey":"md5","RowKey":"r"}', 201],
+		[table, 'PUT', "/edges(PartitionKey='md5',RowKey='r')", {}, '{"A":1}', 204],
+		[table, 'POST', '/$batch', {}, parts, 202, { 'content-type': 'multipart/mixed; boundary=b' }],
+		[table, 'PUT', '/edges', { comp: 'acl' }, xml('SignedIdentifiers'), 204],
+		[blob, 'PUT', '/edges', { restype: 'container', comp: 'acl' }, xml('SignedIdentifiers'), 200],
+		[blob, 'PUT', '/edges/listed', { comp: 'blocklist' }, xml('BlockList'), 201],
+	];
+	for (const [client, method, path, query, body, status, more] of cells) {
+		const say = (md5) => client.request(method, path, { query, body, headers: { ...(client === table ? json : {}), ...more, 'content-md5': md5 } });
+		const calculated = md5(body), other = md5('another');
+		const refused = expectError(await say(other), 400, 'Md5Mismatch');
+		if (/xml/.test(refused.headers['content-type'])) {
+			assert.equal(element(refused.text, 'UserSpecifiedMd5'), other);
+			assert.equal(element(refused.text, 'ServerCalculatedMd5'), calculated);
+		}
+		expectError(await say('short'), 400, 'InvalidMd5');
+		expectStatus(await say(calculated), status);
+	}
+	assert.equal(elements((await queue.get('/hashed/messages', { query: { numofmessages: 32 } })).text, 'MessageText').length, 1);
 });

@@ -141,4 +141,44 @@ describe('full: the signature by a configured key set', () => {
 		assert.equal(expectStatus(await blob.get(path, { sas: new URLSearchParams(sas) }), 200).text, 'bytes');
 		expectStatus(await blob.delete(path, { sas: new URLSearchParams(sas) }), 403);
 	});
+	test('a token bound to a user of a tenant is of no use to one of another tenant', async () => {
+		const { BlobServiceClient, ContainerSASPermissions, generateBlobSASQueryParameters } = await import('@azure/storage-blob');
+		const { QueueServiceClient, QueueSASPermissions, generateQueueSASQueryParameters } = await import('@azure/storage-queue');
+		process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+		const credential = { getToken: async () => ({ token: signed(), expiresOnTimestamp: Date.now() + 600e3 }) };
+		const period = { startsOn: new Date(proved.now() - 60e3), expiresOn: new Date(proved.now() + 3600e3), delegatedUserTenantId: 'theirs' };
+		const times = { expiresOn: new Date(proved.now() + 600e3), delegatedUserObjectId: 'friend' };
+		const container = uniqueName('c'), queue = uniqueName('q');
+		const blobs = new BlobServiceClient(proved.endpoints.blob, credential);
+		const queues = new QueueServiceClient(proved.endpoints.queue, credential);
+		await blobs.getContainerClient(container).create();
+		await queues.createQueue(queue);
+		const blobKey = await blobs.getUserDelegationKey(period);
+		const queueKey = await queues.getUserDelegationKey(period);
+		const tokens = [
+			[blob, `/${container}`, { restype: 'container', comp: 'list' }, generateBlobSASQueryParameters({ containerName: container, permissions: ContainerSASPermissions.parse('l'), version: '2025-07-05', ...times }, blobKey, proved.account)],
+			[new Client(proved, { service: 'queue' }), `/${queue}/messages`, { peekonly: 'true' }, generateQueueSASQueryParameters({ queueName: queue, permissions: QueueSASPermissions.parse('r'), ...times }, queueKey, proved.account)],
+		];
+		for (const [client, path, query, made] of tokens) {
+			const sas = new URLSearchParams(made.toString());
+			assert.equal(sas.get('skdutid'), 'theirs');
+			expectStatus(await client.get(path, { query, sas, ...bearer(signed({ oid: 'friend', tid: 'theirs' })) }), 200);
+			for (const claims of [{ oid: 'friend', tid: 'another' }, { oid: 'stranger', tid: 'theirs' }])
+				expectError(await client.get(path, { query, sas, ...bearer(signed(claims)) }), 403, 'AuthenticationFailed');
+			expectError(await client.get(path, { query, sas }), 403, 'AuthenticationFailed');
+		}
+	});
+	test('queues have such keys since 2026-02-06', async () => {
+		const body = `<KeyInfo><Expiry>${new Date(proved.now() + 3600e3).toISOString()}</Expiry></KeyInfo>`;
+		const queue = new Client(proved, { service: 'queue' });
+		const ask = (version) => queue.post('/', { query: { restype: 'service', comp: 'userdelegationkey' }, body, version, ...bearer(signed()) });
+		expectStatus(await ask('2026-02-06'), 200);
+		expectError(await ask('2025-11-05'), 400, 'InvalidQueryParameterValue');
+	});
+	test('a tenant that can be none is refused', async () => {
+		const body = (tenant) => `<KeyInfo><Expiry>${new Date(proved.now() + 3600e3).toISOString()}</Expiry><DelegatedUserTid>${tenant}</DelegatedUserTid></KeyInfo>`;
+		const ask = (tenant) => blob.post('/', { query: { restype: 'service', comp: 'userdelegationkey' }, body: body(tenant), ...bearer(signed()) });
+		for (const tenant of ['a b', 'x'.repeat(65), 'é']) expectError(await ask(tenant), 400, 'InvalidXmlNodeValue');
+		assert.ok(!expectStatus(await ask(''), 200).text.includes('SignedDelegatedUserTid'));
+	});
 });

@@ -55,6 +55,18 @@ describe('containers', () => {
 		for (const bad of ['Upper', 'a--b', '-ab', 'ab-', 'a_b', 'a.b']) expectError(await client.put(`/${bad}`, { query: { restype: 'container' } }), 400, 'InvalidResourceName');
 		expectStatus(await client.put('/$web', { query: { restype: 'container' } }), 201);
 	});
+	test('ACL: letters that an old version does not know are not shown to it', async () => {
+		const path = `/${uniqueName('acl')}`, acl = { restype: 'container', comp: 'acl' };
+		const policies = (permission) => `<SignedIdentifiers><SignedIdentifier><Id>p</Id><AccessPolicy><Permission>${permission}</Permission></AccessPolicy></SignedIdentifier><SignedIdentifier><Id>q</Id></SignedIdentifier></SignedIdentifiers>`;
+		expectStatus(await client.put(path, { query: { restype: 'container' } }), 201);
+		for (const permission of ['rac', 'a', 'cw', 'rwdl']) {
+			expectStatus(await client.put(path, { query: acl, body: policies(permission) }), 200);
+			expectStatus(await client.get(path, { query: acl, version: '2015-04-05' }), 200);
+			const old = await client.get(path, { query: acl, version: '2015-02-21' });
+			if (permission === 'rwdl') expectStatus(old, 200);
+			else expectError(old, 409, 'FeatureVersionMismatch');
+		}
+	});
 	test('ACL: policies and public access', async () => {
 		const c = service.getContainerClient(uniqueName('acl'));
 		await c.create();

@@ -391,5 +391,10 @@ describe('not built, and says so', () => {
 		expectStatus(await create({ 'x-ms-default-encryption-scope': '$account-encryption-key', 'x-ms-deny-encryption-scope-override': 'false' }), 201);
 		const bound = accountSas(server.account, server.key, { ses: 'scope' });
 		expectError(await client.put(fresh(), { sas: bound, body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 400, 'UnsupportedQueryParameter');
+		const path = fresh();
+		expectStatus(await b.put(path, 'x'), 201);
+		expectError(await client.put(path, { sas: bound, query: { comp: 'snapshot' } }), 400, 'UnsupportedQueryParameter');
+		for (const query of [{}, { comp: 'metadata' }, { comp: 'blocklist' }]) expectStatus(await client.get(path, { sas: bound, query }), 200);
+		expectStatus(await client.head(path, { sas: bound }), 200);
 	});
 });

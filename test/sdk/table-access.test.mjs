@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AzureNamedKeyCredential, AzureSASCredential, TableClient, TableServiceClient, generateTableSas } from '@azure/data-tables';
 import { element, expectError, expectStatus } from '../lib/assert.mjs';
-import { Client } from '../lib/http.mjs';
+import { Client, RawConnection } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
 import { accountSas, tableSas } from '../lib/sign.mjs';
-import { newTable, rawTable, tableRejects, tableService } from '../lib/table.mjs';
+import { keyPath, newTable, rawTable, tableRejects, tableService } from '../lib/table.mjs';
 
 let server;
 before(async () => {
@@ -101,9 +101,35 @@ test('service properties, statistics, CORS', async () => {
 test('unknown verbs and resources answer as documented', async () => {
 	const t = await newTable(server);
 	const raw = rawTable(server);
-	assert.equal((await raw.put('/Tables', {})).status, 405);
+	const answers = { PUT: ['/Tables', `/${t.name}`], POST: [`/Tables('${t.name}')`, keyPath(t.name, 'p', 'r')], DELETE: ['/Tables', `/${t.name}`], MERGE: [`/${t.name}()`], GET: ['/$batch'] };
+	for (const [verb, paths] of Object.entries(answers))
+		for (const path of paths) {
+			const r = expectStatus(await raw.request(verb, path), 405);
+			assert.deepEqual([r.code, r.headers['x-ms-error-code']], ['MethodNotAllowed', undefined], `${verb} ${path}`);
+		}
+	expectError(await raw.delete(`/${t.name}`, { query: { comp: 'acl' } }), 405, 'UnsupportedHttpVerb');
+	expectError(await raw.request('BREW', '/Tables'), 400, 'InvalidHttpVerb');
 	assert.ok([400, 404, 405].includes((await raw.get(`/${t.name}/x/y`)).status));
 	expectError(await t.query({}, { version: '2099-99-99' }), 400, 'InvalidHeaderValue');
 	expectStatus(await t.query({}, { version: '2013-08-15' }), 200);
 	expectError(await t.query({}, { version: '2012-02-12' }), 415, 'JsonFormatNotSupported');
+});
+
+test('links need the name of the host: without one nothing is answered that has any', async () => {
+	const t = await newTable(server);
+	const sas = accountSas(server.account, server.key);
+	const ask = async (method, path, headers, body = '') => {
+		const connection = await RawConnection.open(server.ports.table);
+		const head = [`${method} ${path}?${sas} HTTP/1.0`, 'x-ms-version: 2021-12-02', 'Content-Type: application/json', `Content-Length: ${body.length}`, ...headers];
+		const r = await connection.exchange(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`), method);
+		await connection.end();
+		return r;
+	};
+	const root = `/${server.account}`, entity = JSON.stringify({ PartitionKey: 'p', RowKey: 'r' });
+	for (const [method, path, body] of [['GET', '/Tables'], ['GET', `/${t.name}()`], ['POST', `/${t.name}`, entity], ['POST', '/Tables', '{"TableName":"unnamed"}']])
+		expectError(await ask(method, root + path, [], body), 400, 'HostInformationNotPresent');
+	const r = expectStatus(await ask('POST', `${root}/${t.name}`, ['Host: named.example'], entity), 201);
+	assert.equal(r.headers.location, `http://named.example${root}/${t.name}(PartitionKey='p',RowKey='r')`);
+	// An address in the request line is one too.
+	expectStatus(await ask('GET', `http://named.example${root}/Tables`, []), 200);
 });

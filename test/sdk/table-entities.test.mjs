@@ -233,8 +233,8 @@ describe('entities', () => {
 		for (const method of ['PUT', 'MERGE', 'PATCH', 'DELETE', 'GET']) expectError(await t.request(method, path, { ...merge, json: method === 'DELETE' || method === 'GET' ? undefined : merge.json }), 400, 'XMethodNotUsingPost');
 		expectError(await t.query({}, { headers: merge.headers }), 400, 'XMethodNotUsingPost');
 		expectError(await t.request('DELETE', `/Tables('${t.name}')`, { headers: merge.headers }), 400, 'XMethodNotUsingPost');
-		expectError(await t.insert({ PartitionKey: 'p', RowKey: 'other' }, { headers: { 'x-http-method': 'MERGE' } }), 405, 'UnsupportedHttpVerb');
-		expectError(await t.request('POST', '/Tables', { json: { TableName: uniqueName('x') }, headers: { 'x-http-method': 'DELETE' } }), 405, 'UnsupportedHttpVerb');
+		expectError(await t.insert({ PartitionKey: 'p', RowKey: 'other' }, { headers: { 'x-http-method': 'MERGE' } }), 405, 'MethodNotAllowed');
+		expectError(await t.request('POST', '/Tables', { json: { TableName: uniqueName('x') }, headers: { 'x-http-method': 'DELETE' } }), 405, 'MethodNotAllowed');
 		assert.deepEqual((await t.queryAll()).entities.map((e) => [e.RowKey, e.a, e.b, e.c]), [['r', 1, 2, undefined]]);
 	});
 
@@ -437,6 +437,12 @@ describe('entities', () => {
 		}
 		const list = await t.query({}, { headers: { accept: 'application/json;odata=fullmetadata' } });
 		assert.ok(list.json['odata.metadata'].endsWith(`/$metadata#${t.name}`));
+		for (const [$select, told] of [['B,PartitionKey', '&$select=B,PartitionKey'], ['B, missing,B', '&$select=B,missing'], ['*', ''], ['B,*', ''], ['', '']]) {
+			const one = await t.get("p'q", 'r s', { query: { $select } });
+			assert.ok(one.json['odata.metadata'].endsWith(`/$metadata#${t.name}/@Element${told}`), one.json['odata.metadata']);
+			const some = await t.query({ $select });
+			assert.ok(some.json['odata.metadata'].endsWith(`/$metadata#${t.name}${told}`), some.json['odata.metadata']);
+		}
 		assert.equal(list.json.value[0]['odata.editLink'], `${t.name}(PartitionKey='p''q',RowKey='r%20s')`);
 	});
 

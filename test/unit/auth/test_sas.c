@@ -499,6 +499,13 @@ static void delegation_rows(void **state)
 		  ERR_AUTHENTICATION_FAILED, NULL },
 	};
 	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
+	static const struct row queue[] = {
+		{ "sv=2026-02-06&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_OK, NULL },
+		{ "sv=2025-11-05&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2018-11-09&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2026-02-06&sp=r&saoid=a&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
+	};
+	RUN_ROWS(AUTH_QUEUE, "q", "", queue);
 	struct fixture f;
 	struct request_case c = { .service = AUTH_BLOB,
 				  .container = "c",

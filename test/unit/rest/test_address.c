@@ -247,7 +247,9 @@ static void routes(void **state)
 		{ SERVICE_BLOB, "POST", "/acct/c?restype=container", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
 		{ SERVICE_BLOB, "BREW", "/acct/c/b", "", NULL, ERR_INVALID_HTTP_VERB },
 		{ SERVICE_QUEUE, "PATCH", "/acct/q", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
-		{ SERVICE_TABLE, "DELETE", "/acct/t", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
+		{ SERVICE_TABLE, "DELETE", "/acct/t", "", NULL, ERR_METHOD_NOT_ALLOWED },
+		{ SERVICE_TABLE, "DELETE", "/acct/t?comp=acl", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
+		{ SERVICE_TABLE, "POST", "/acct?restype=service&comp=properties", "", NULL, ERR_UNSUPPORTED_HTTP_VERB },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(look(rows[i].service, rows[i].method, rows[i].target, "127.0.0.1", rows[i].headers),

@@ -662,8 +662,8 @@ static void table_errors_are_json_and_xml_by_operation(void **state)
 	assert_string_equal(answer_header(&A, "Content-Type"),
 			    "application/json; odata=minimalmetadata; streaming=true; charset=utf-8");
 	assert_memory_equal(
-		A.body,
-		"{\"odata.error\":{\"code\":\"UnsupportedHttpVerb\",\"message\":{\"lang\":\"en-US\",\"value\":\"", 78);
+		A.body, "{\"odata.error\":{\"code\":\"MethodNotAllowed\",\"message\":{\"lang\":\"en-US\",\"value\":\"",
+		75);
 	assert_non_null(strstr(A.body, "\\nRequestId:"));
 	client_sendf(fd, "GET /acct/t HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n");
 	client_receive(fd, false, &A);
