@@ -33,29 +33,36 @@ static bool directory_make(const char *path, struct buf *error)
 	return true;
 }
 
-/* Empty, or an engine has been here: a mistyped --location must not be filled with our files. Where there is nothing but
+/* Ours is one that is empty, or where an engine has been: a mistyped --location must not be filled with our files. Where there is nothing but
  * ours and FORMAT is gone, the engine knows better what to say. */
-static bool directory_is_ours(const char *path)
+static bool directory_is_ours(const char *path, bool *ret_ours)
 {
 	static const char *const known[] = { ".",  "..",       "LOCK",	  "FORMAT",   "FORMAT.new",   "TAIL",
 					     "db", "segments", "journal", "accounts", "accounts.new", "lost+found" };
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
-	for (struct dirent *e; dir && (e = readdir(dir));) {
+	if (!dir)
+		return false;
+	errno = 0;
+	for (struct dirent *e; (e = readdir(dir));) {
 		bool found = false;
 		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 			found = found || strcmp(e->d_name, known[i]) == 0;
 		stranger = stranger || !found;
 		format = format || strcmp(e->d_name, "FORMAT") == 0;
 	}
-	if (dir)
-		closedir(dir);
-	return dir && (format || !stranger);
+	int error = errno;
+	closedir(dir);
+	errno = error;
+	if (!error)
+		*ret_ours = format || !stranger;
+	return !error;
 }
 
 bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *error)
 {
 	struct stat st;
+	bool ours;
 	*d = (struct datadir){ 0 };
 	if (create && !directory_make(path, error))
 		return false;
@@ -74,7 +81,11 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 			   path, strerror(errno));
 		return false;
 	}
-	if (!directory_is_ours(path)) {
+	if (!directory_is_ours(path, &ours)) {
+		buf_printf(error, "cannot read the data directory %s: %s", path, strerror(errno));
+		return false;
+	}
+	if (!ours) {
 		buf_printf(error, "%s is not empty and is no data directory of zaffre: give an empty or a new one",
 			   path);
 		return false;

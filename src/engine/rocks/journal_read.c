@@ -192,8 +192,11 @@ static enum err look(struct journal *j)
 	char name[JOURNAL_NAME_BYTES];
 	for (j->file_count = 0; j->file_count < JOURNAL_FILES_MAX; j->file_count++) {
 		journal_file_name(name, j->file_count);
-		if (faccessat(j->dir_fd, name, F_OK, 0) != 0)
+		if (faccessat(j->dir_fd, name, F_OK, 0) != 0) {
+			if (errno != ENOENT)
+				return ERR_IO; /* there may be commits in it that are nowhere else */
 			break;
+		}
 		TRY(file_look(j, j->file_count));
 	}
 	size_t count = newest_run(j, run);
@@ -212,9 +215,11 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 	j->options = *options;
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_cond_init(&j->wake, NULL);
-	if (mkdirat(options->dir_fd, "journal", 0700) == 0)
+	bool made = mkdirat(options->dir_fd, "journal", 0700) == 0;
+	if (made)
 		fsync(options->dir_fd);
-	j->dir_fd = openat(options->dir_fd, "journal", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	j->dir_fd =
+		made || errno == EEXIST ? openat(options->dir_fd, "journal", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	enum err err = j->dir_fd < 0 ? ERR_IO : look(j);
 	if (err != ERR_OK) {
 		journal_free(j);

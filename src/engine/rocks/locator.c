@@ -126,10 +126,26 @@ const struct table_set *locator_current(struct locator *l)
 	return v ? v->set : NULL;
 }
 
+const struct table_set *locator_kept(struct locator *l)
+{
+	locator_write_begin(l);
+	const struct table_set *kept = l->kept;
+	locator_write_end(l);
+	return kept;
+}
+
 static void set_dispose(struct locator *l, struct table_set *set)
 {
 	set->next_disposed = l->disposed.set;
 	l->disposed.set = set;
+}
+
+/* Under the write lock, in place of the one before; NULL: none. */
+static void keep(struct locator *l, struct table_set *set)
+{
+	if (l->kept)
+		set_dispose(l, l->kept);
+	l->kept = set;
 }
 
 /* Under the write lock: the set and the pages there are. NULL: nothing is known from now on. */
@@ -163,10 +179,21 @@ static void forget_pages(struct locator *l, uint64_t through)
 	memmove(l->page, l->page + gone, l->page_count * sizeof *l->page);
 }
 
+/* Under the write lock: there is no page for what is written next, so nothing is known from now on. */
+static void hide_set(struct locator *l)
+{
+	struct view *v = atomic_load(&l->view);
+	if (!v)
+		return;
+	keep(l, v->set);
+	show(l, NULL, v->set);
+}
+
 void locator_forget_set(struct locator *l)
 {
 	locator_write_begin(l);
 	show(l, NULL, NULL);
+	keep(l, NULL);
 	locator_write_end(l);
 }
 
@@ -194,19 +221,20 @@ void locator_free_disposed(struct locator *l)
 
 /* ---- flushes ---- */
 
-/* Without memory there is no new page, and the flush brings only those before the last into tables. */
-static bool begin_page(struct locator *l, struct page *fresh, struct view *v)
+/* Without memory there is no new page, and the flush brings only those before the last into tables. What it takes is
+ * NULL afterwards. */
+static void begin_page(struct locator *l, struct page **fresh, struct view **v)
 {
 	struct view *old = atomic_load(&l->view);
-	if (!fresh || !v || l->page_count == PAGES_MAX)
-		return false;
-	l->page[l->page_count++] = fresh;
+	if (!*fresh || !*v || l->page_count == PAGES_MAX)
+		return;
+	l->page[l->page_count++] = *fresh;
+	*fresh = NULL;
 	l->page_last++;
-	if (old)
-		show(l, v, old->set);
-	else
-		free(v);
-	return true;
+	if (old) {
+		show(l, *v, old->set);
+		*v = NULL;
+	}
 }
 
 uint64_t locator_flush_begin(struct locator *l)
@@ -215,16 +243,14 @@ uint64_t locator_flush_begin(struct locator *l)
 	struct view *v = calloc(1, sizeof *v);
 	locator_write_begin(l);
 	if (l->page_count == PAGES_MAX) {
-		show(l, NULL, NULL);
+		hide_set(l);
 		forget_pages(l, atomic_load(&l->flushed));
 	}
-	bool begun = begin_page(l, fresh, v);
+	begin_page(l, &fresh, &v);
 	uint64_t before = l->page_last - 1;
 	locator_write_end(l);
-	if (!begun) {
-		page_free(l, fresh);
-		free(v);
-	}
+	page_free(l, fresh);
+	free(v);
 	atomic_fetch_add(&l->flushes, 1);
 	return before;
 }
@@ -247,6 +273,9 @@ bool locator_set_install(struct locator *l, struct table_set *set)
 	if (fits) {
 		forget_pages(l, set->page);
 		show(l, v, set);
+		keep(l, NULL);
+	} else if (l->kept) {
+		keep(l, set);
 	} else {
 		set_dispose(l, set);
 	}
@@ -254,6 +283,16 @@ bool locator_set_install(struct locator *l, struct table_set *set)
 	if (!fits)
 		free(v);
 	return fits;
+}
+
+void locator_set_keep(struct locator *l, struct table_set *set)
+{
+	locator_write_begin(l);
+	if (l->kept)
+		keep(l, set);
+	else
+		set_dispose(l, set);
+	locator_write_end(l);
 }
 
 /* ---- reads ---- */

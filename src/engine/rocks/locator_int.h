@@ -10,8 +10,8 @@ enum {
 	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not the books, which are read once, at the start */
 	LEVELS = 7,
 	GATES = 16,
-	NOTE_BITS = 1 << 20,		 /* a file of the journal holds some ten thousand keys */
-	PAGES_MAX = 4,			 /* more flushes than that without a pause: no set until there is one */
+	NOTE_BITS = 1 << 20, /* a file of the journal holds some ten thousand keys */
+	PAGES_MAX = 4,	     /* more flushes than that without a pause: nothing is known until there is one */
 	PAGES_ALIVE_MAX = 3 * PAGES_MAX, /* with those that are disposed of, should a read never end */
 	ASKED_OFTEN = 256, /* reads of a table that was there before us, until it is indexed: about what that costs */
 };
@@ -87,7 +87,8 @@ struct locator {
 	_Atomic(struct view *) view;  /* NULL: nothing is known */
 	struct page *page[PAGES_MAX]; /* the newest, which is written to, last */
 	size_t page_count;
-	uint64_t page_last; /* number of the newest */
+	uint64_t page_last;	/* number of the newest */
+	struct table_set *kept; /* too old to be read by; the next one takes over what it knows of the tables */
 	struct disposed disposed;
 
 	pthread_mutex_t write_lock; /* never held while anything is waited for but RocksDB's memory */
@@ -111,10 +112,14 @@ struct locator {
 /* locator.c */
 /* Makes the set that of the readers. False: it was too old already. Takes it over either way. */
 bool locator_set_install(struct locator *, struct table_set *);
+/* Makes the set the one that is kept, if there is one and readers have none. Takes it over either way. */
+void locator_set_keep(struct locator *, struct table_set *);
 void locator_forget_set(struct locator *);
 /* The thread's: waits for reads that may have it. */
 void locator_free_disposed(struct locator *);
-const struct table_set *locator_current(struct locator *); /* only the thread frees sets: it stays */
+/* Only the thread frees sets: they stay. */
+const struct table_set *locator_current(struct locator *);
+const struct table_set *locator_kept(struct locator *);
 
 static inline uint32_t index_slot(const struct table_index *t, uint64_t hash)
 {
@@ -134,6 +139,7 @@ void locator_index_free(struct locator *, struct table_index *);
 
 /* locator_set.c; the thread's */
 void locator_set_free(struct locator *, struct table_set *); /* no reader has it any more */
+void locator_let_go(struct locator *);			     /* in the set that is kept, of tables that are gone */
 uint64_t locator_tables_version(const struct locator *);     /* changes whenever the tables do */
 uint64_t locator_table_number(const char *file_name);
 

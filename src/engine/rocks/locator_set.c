@@ -154,6 +154,8 @@ static bool build(struct locator *l, struct table_set *s, uint64_t flushes)
 			return false;
 		if (locator_index_make(l, t->number, &t->index) == ERR_OK)
 			t->index->uses = 1;
+		else
+			atomic_store(&t->asked, 0); /* again, if it is asked for as often again */
 		built++;
 	}
 	return true;
@@ -192,10 +194,32 @@ bool locator_refresh(struct locator *l)
 		return true;
 	}
 	const struct table_set *old = locator_current(l);
+	if (!old)
+		old = locator_kept(l);
 	if (old)
 		inherit(old, s);
 	bool all = build(l, s, flushes);
 	(void)locator_set_install(l, s);
 	locator_free_disposed(l);
 	return all;
+}
+
+/* While flushes do not pause: tables that are gone would keep their space as long as they are open here. */
+void locator_let_go(struct locator *l)
+{
+	const struct table_set *old = locator_kept(l);
+	uint64_t version = locator_tables_version(l);
+	if (!old || old->version == version)
+		return;
+	struct table_set *s = set_new();
+	if (!s)
+		return;
+	s->version = version;
+	if (list_tables(l, s)) {
+		inherit(old, s);
+		locator_set_keep(l, s);
+	} else {
+		locator_set_free(l, s);
+	}
+	locator_free_disposed(l);
 }

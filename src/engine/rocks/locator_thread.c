@@ -63,6 +63,8 @@ static bool bring_up_to_date(struct locator *l)
 	locator_free_disposed(l);
 	while (!all && paused(l))
 		all = locator_refresh(l);
+	if (!all)
+		locator_let_go(l);
 	return all && at_rest(l);
 }
 

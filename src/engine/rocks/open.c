@@ -4,6 +4,7 @@
 #include "engine/rocks/segment.h"
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -41,9 +42,10 @@ enum { FORMAT_VERSION = 3, FORMAT_BOOKS_AMONG_ROWS = 2, EXTENT_ID_SHIFT = 40, PI
 #define TABLE_SYNC_BYTES    (256 * KIB)
 #define OPEN_TABLES_MAX	    4096
 #define OPEN_TABLES_MIN	    64
-#define OPEN_TABLES_PART    8	       /* of the descriptors the process may have: they belong to connections first */
-#define LOCATED_TABLES_PART 2	       /* of those: how many the locator may have open besides */
-#define RESERVE_BYTES	    (64 * MIB) /* all journal files in tables; a compaction comes on top (group.c) */
+#define OPEN_TABLES_PART    8		/* of the descriptors the process may have: they belong to connections first */
+#define LOCATED_TABLES_PART 2		/* of those: how many the locator may have open besides */
+#define START_BYTES	    (128 * KIB) /* what RocksDB writes before anything else */
+#define RESERVE_BYTES	    (64 * MIB)	/* all journal files in tables; a compaction comes on top (group.c) */
 /* On a small disk journal and reserve are these parts of it. */
 #define DISK_PER_JOURNAL 16
 #define DISK_PER_RESERVE 8
@@ -79,6 +81,32 @@ static enum err refuse_errno(struct opening *o, const char *what)
 	default:
 		return ERR_IO;
 	}
+}
+
+/* What RocksDB, a file or the process's limits refused. */
+static enum err refuse_err(struct opening *o, const char *what, enum err err)
+{
+	const char *told = rocks_last_error();
+	if (err == ERR_NO_MEMORY) {
+		buf_printf(o->message,
+			   "cannot %s in '%s': no memory or thread; raise the limits of this process (ulimit -v, -u)",
+			   what, o->options->dir);
+		return err;
+	}
+	if (!told[0]) {
+		refuse_errno(o, what);
+		return err;
+	}
+	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, told);
+	if (err == ERR_NO_SPACE)
+		BUF_PUT(o->message, "; free some space and start again");
+	else if (err == ERR_CORRUPT)
+		BUF_PUT(o->message, "; files are damaged or missing, restore the directory from a backup");
+	else if (strstr(told, "Too many open files"))
+		BUF_PUT(o->message, "; raise the limit of open files (ulimit -n)");
+	else
+		BUF_PUT(o->message, "; check the permissions of the files there and the disk");
+	return err;
 }
 
 static enum err open_dir(struct opening *o)
@@ -165,7 +193,11 @@ static enum err check_format(struct opening *o)
 	if (fd < 0)
 		return refuse_errno(o, "read FORMAT");
 	ssize_t n = read(fd, text, sizeof text - 1);
+	int error = errno;
 	close(fd);
+	errno = error;
+	if (n < 0)
+		return refuse_errno(o, "read FORMAT");
 	struct slice rest =
 		slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
 	uint64_t version;
@@ -190,6 +222,21 @@ static enum err check_format(struct opening *o)
 	}
 	o->fresh = slice_is_set(rest) && slice_eq(rest, SLICE("new"));
 	return ERR_OK;
+}
+
+/* RocksDB begins with a log of its own, and where that finds no room Debian's build stops by an assertion. */
+static enum err check_room(struct opening *o)
+{
+	int dir = o->r->dir_fd;
+	int fd = openat(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return refuse_errno(o, "write");
+	bool full = fallocate(fd, 0, 0, START_BYTES) != 0 && (errno == ENOSPC || errno == EDQUOT);
+	int error = errno;
+	close(fd);
+	unlinkat(dir, "FORMAT.new", 0);
+	errno = error;
+	return full ? refuse_errno(o, "start the database") : ERR_OK;
 }
 
 static int open_tables(void)
@@ -312,22 +359,18 @@ static enum err open_db(struct opening *o)
 	}
 	pthread_join(thread, NULL);
 	free(path);
-	char *error = d.error;
-	if (!error)
+	if (!d.error)
 		return ERR_OK;
-	buf_printf(o->message, "cannot open the database in '%s': %s", o->options->dir, error);
-	/* A file that RocksDB's own lists name is missing, or those lists are damaged and name another. */
-	bool missing = strstr(error, "No such file") || strstr(error, "does not exist");
-	enum err err = rocks_error(error);
+	/* A file that RocksDB's own lists name is missing, or those lists are damaged and name another. One that only
+	 * cannot be looked at is corrupt to RocksDB, too; a backup need not be fetched for it. */
+	bool missing = strstr(d.error, "No such file") || strstr(d.error, "does not exist"),
+	     unreadable = strstr(d.error, "IO error");
+	enum err err = rocks_error(d.error);
 	if (missing)
 		err = ERR_CORRUPT;
-	if (err == ERR_NO_SPACE)
-		BUF_PUT(o->message, "; free some space and start again");
-	else if (err == ERR_CORRUPT)
-		BUF_PUT(o->message, "; files are damaged or missing, restore the directory from a backup");
-	else
-		BUF_PUT(o->message, "; check the permissions of the files there and the disk");
-	return err;
+	else if (err == ERR_CORRUPT && unreadable)
+		err = ERR_IO;
+	return refuse_err(o, "open the database", err);
 }
 
 static void fit_disk(struct opening *o)
@@ -358,18 +401,17 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
 	enum err err = rocks_get(r, FAMILY_BOOKS, r->read, key, &arena, &value);
-	if (err == ERR_OK) {
-		struct cursor c = cursor_make(value);
+	struct cursor c = cursor_make(value);
+	if (err == ERR_OK)
 		opens = cursor_u64(&c);
-		err = cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
-	} else if (err == ERR_NOT_FOUND) {
-		err = ERR_OK;
-	}
+	bool damaged = err == ERR_OK && !cursor_done(&c);
 	arena_fini(&arena);
-	if (err != ERR_OK) {
+	if (damaged) {
 		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
-		return err;
+		return ERR_CORRUPT;
 	}
+	if (err != ERR_OK && err != ERR_NOT_FOUND)
+		return refuse_err(o, "read the database", err);
 	char number[8];
 	opens++;
 	bytes_store(number, opens, 8);
@@ -379,7 +421,8 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
 		atomic_store(&r->failed, true); /* see rocks_close */
-		buf_printf(o->message, "cannot write to the journal in '%s'; check the disk", o->options->dir);
+		buf_printf(o->message, "cannot write to the journal in '%s'; %s", o->options->dir,
+			   err == ERR_NO_SPACE ? "free some space and start again" : "check the disk");
 		return err;
 	}
 	*ret = opens;
@@ -415,10 +458,11 @@ static enum err restore_bitmaps(struct opening *o)
 	}
 	char *error = NULL;
 	rocksdb_iter_get_error(it, &error);
-	if (error)
-		err = rocks_error(error);
+	enum err unread = rocks_error(error);
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
+	if (unread != ERR_OK)
+		return refuse_err(o, "read the database", unread);
 	if (err != ERR_OK)
 		buf_printf(o->message,
 			   "segment files in '%s' are missing or shorter than they were; restore the directory from a "
@@ -444,7 +488,8 @@ static enum err open_segments(struct opening *o)
 	}
 	TRY(restore_bitmaps(o));
 	segments_restored(o->r->segments);
-	return rocks_reclaim_open(o->r);
+	err = rocks_reclaim_open(o->r);
+	return err == ERR_OK ? ERR_OK : refuse_err(o, "read the database", err);
 }
 
 /* See tail.c. Before anything is written. */
@@ -480,7 +525,7 @@ static enum err open_journal(struct opening *o)
 			   "directory from a backup",
 			   o->options->dir);
 	else if (err != ERR_OK)
-		return refuse_errno(o, "read the journal");
+		return refuse_err(o, "read the journal", err);
 	TRY(err);
 	TRY(check_tail(o, last));
 	err = rocks_journal_replay(r);
@@ -490,7 +535,7 @@ static enum err open_journal(struct opening *o)
 		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again",
 			   o->options->dir);
 	else if (err != ERR_OK)
-		refuse_errno(o, "bring the journal into the database");
+		refuse_err(o, "bring the journal into the database", err);
 	return err;
 }
 
@@ -528,6 +573,7 @@ static enum err open_all(struct opening *o)
 	TRY(open_dir(o));
 	TRY(take_lock(o));
 	TRY(check_format(o));
+	TRY(check_room(o));
 	fit_disk(o);
 	set_options(o);
 	TRY(open_db(o));
@@ -583,8 +629,15 @@ void rocks_close(struct engine *e)
 		return;
 	}
 	/* Flushed, so that the next start has no journal to replay; if that fails, the journal is there. */
-	if (r->db && r->segments && rocks_flush(r) == ERR_OK)
-		journal_clear(r->journal);
+	if (r->db && r->segments) {
+		if (rocks_flush(r) == ERR_OK)
+			journal_clear(r->journal);
+		else
+			log_warn("bringing the journal into the database failed: %s. Nothing is lost, the next start "
+				 "tries "
+				 "again; check the disk.",
+				 rocks_last_error());
+	}
 	journal_free(r->journal);
 	for (int i = 0; i < FAMILIES; i++)
 		if (r->family[i])

@@ -10,8 +10,11 @@ enum {
 	SCAN_FIRST_ROWS = 32,
 	SCAN_LONG_ROWS = 256, /* a page of a list: 12 reads of the file instead of 639 for 5,000 blobs */
 	SCAN_AHEAD_BYTES = 256 * 1024,
-	DROP_SMALL_ROWS = 256
+	DROP_SMALL_ROWS = 256,
+	ERROR_TEXT_BYTES = 1024,
 };
+
+static _Thread_local char last_error[ERROR_TEXT_BYTES];
 
 void full_key_make(struct full_key *k, struct slice partition, struct slice key)
 {
@@ -25,8 +28,10 @@ void full_key_make(struct full_key *k, struct slice partition, struct slice key)
 
 enum err rocks_error(char *text)
 {
+	last_error[0] = 0;
 	if (!text)
 		return ERR_OK;
+	snprintf(last_error, sizeof last_error, "%s", text);
 	enum err err = ERR_IO;
 	if (strncmp(text, "Corruption", 10) == 0)
 		err = ERR_CORRUPT;
@@ -34,6 +39,11 @@ enum err rocks_error(char *text)
 		err = ERR_NO_SPACE;
 	rocksdb_free(text);
 	return err;
+}
+
+const char *rocks_last_error(void)
+{
+	return last_error;
 }
 
 /* The engine's rows begin with 0, the store's partition with 1, those of accounts with a letter or digit. */

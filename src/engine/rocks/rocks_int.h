@@ -126,6 +126,8 @@ enum err rocks_flush(struct rocks *);
 void rocks_count_nothing(void);
 /* What a RocksDB error text means; frees it. ERR_OK for NULL. */
 enum err rocks_error(char *text);
+/* What rocks_error was given last in this thread; empty if that was NULL. */
+const char *rocks_last_error(void);
 enum family rocks_family(struct slice partition, struct slice key);
 bool rocks_is_book(struct slice full_key);
 enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct slice full_key, struct arena *,

@@ -54,17 +54,18 @@ static bool place_of(struct slice value, struct place *ret)
 	return take_place(&at, at + value.len, ret);
 }
 
-static bool read_all(int fd, uint64_t at, char *dst, size_t bytes)
+/* ERR_IO may pass; a file that ends before is ERR_CORRUPT. */
+static enum err read_all(int fd, uint64_t at, char *dst, size_t bytes)
 {
 	while (bytes) {
 		ssize_t n = pread(fd, dst, bytes, (off_t)at);
 		if (n <= 0)
-			return false;
+			return n < 0 ? ERR_IO : ERR_CORRUPT;
 		dst += n;
 		at += (uint64_t)n;
 		bytes -= (size_t)n;
 	}
-	return true;
+	return ERR_OK;
 }
 
 /* `bytes` with what is behind the block. RocksDB mixes the kind of compression into the checksum in a way that leaves it
@@ -79,8 +80,7 @@ static bool verified(const char *block, size_t bytes)
 enum err table_block_read(int fd, const struct table_map *m, uint32_t block, char *dst)
 {
 	uint32_t bytes = table_block_bytes(m, block);
-	if (!read_all(fd, m->block_at[block], dst, bytes))
-		return ERR_IO;
+	TRY(read_all(fd, m->block_at[block], dst, bytes));
 	return verified(dst, bytes) ? ERR_OK : ERR_CORRUPT;
 }
 
@@ -208,9 +208,12 @@ static enum err read_other(int fd, struct place p, struct slice *ret)
 	char *block = malloc(bytes);
 	if (!block)
 		return ERR_NO_MEMORY;
-	if (!read_all(fd, p.at, block, bytes) || !verified(block, bytes)) {
+	enum err err = read_all(fd, p.at, block, bytes);
+	if (err == ERR_OK && !verified(block, bytes))
+		err = ERR_CORRUPT;
+	if (err != ERR_OK) {
 		free(block);
-		return ERR_CORRUPT;
+		return err;
 	}
 	*ret = slice_make(block, p.bytes);
 	return ERR_OK;
@@ -247,9 +250,11 @@ static enum err map_properties(int fd, struct place p, struct table_map *m)
 
 static enum err add_range(struct table_map *m, struct slice from, struct slice until)
 {
-	char *copy = m->range_count < TABLE_RANGES_MAX ? malloc(from.len + until.len + 1) : NULL;
-	if (!copy)
+	if (m->range_count == TABLE_RANGES_MAX)
 		return ERR_LIMIT;
+	char *copy = malloc(from.len + until.len + 1);
+	if (!copy)
+		return ERR_NO_MEMORY;
 	memcpy(copy, from.ptr, from.len);
 	memcpy(copy + from.len, until.ptr, until.len);
 	m->range[m->range_count++] =
@@ -333,9 +338,11 @@ static enum err map_all(int fd, struct table_map *m)
 	char footer[FOOTER_BYTES];
 	struct place names, index;
 	struct slice block;
-	if (fstat(fd, &st) != 0 || st.st_size < FOOTER_BYTES || st.st_size > UINT32_MAX ||
-	    !read_all(fd, (uint64_t)st.st_size - FOOTER_BYTES, footer, sizeof footer))
+	if (fstat(fd, &st) != 0)
+		return ERR_IO;
+	if (st.st_size < FOOTER_BYTES || st.st_size > UINT32_MAX)
 		return ERR_CORRUPT;
+	TRY(read_all(fd, (uint64_t)st.st_size - FOOTER_BYTES, footer, sizeof footer));
 	const unsigned char *at = (const unsigned char *)footer + 1, *end = at + FOOTER_PLACES_BYTES;
 	if (bytes_load(footer + FOOTER_BYTES - 8, 8) != FOOTER_MAGIC ||
 	    bytes_load(footer + FOOTER_BYTES - 12, 4) != FORMAT || footer[0] != CHECKSUM_XXH3 ||

@@ -42,7 +42,7 @@ struct table_cursor {
 	char key[FULL_KEY_BYTES + TABLE_ENTRY_TAIL_BYTES];
 };
 
-/* ERR_CORRUPT: not a table as we have them written, or damaged. */
+/* ERR_CORRUPT: not a table as we have them written, or damaged; ERR_IO, ERR_NO_MEMORY: another time perhaps. */
 enum err table_map_read(int fd, struct table_map *ret) MUST_CHECK;
 void table_map_free(struct table_map *);
 

@@ -22,8 +22,8 @@ enum err rocks_tail_open(struct rocks *r, uint64_t *ret_remembered)
 		return ERR_IO;
 	off_t size = lseek(fd, 0, SEEK_END);
 	/* Its block exists from the start: a store to a mapped hole on a full disk would be a signal, not an error. */
-	if (size != TAIL_BYTES &&
-	    (ftruncate(fd, 0) != 0 || pwrite(fd, zeros, TAIL_BYTES, 0) != TAIL_BYTES || fsync(fd) != 0)) {
+	if (size < 0 || (size != TAIL_BYTES &&
+			 (ftruncate(fd, 0) != 0 || pwrite(fd, zeros, TAIL_BYTES, 0) != TAIL_BYTES || fsync(fd) != 0))) {
 		close(fd);
 		return ERR_IO;
 	}

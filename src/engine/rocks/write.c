@@ -85,5 +85,8 @@ enum err rocks_journal_replay(struct rocks *r)
 
 bool rocks_journal_flush(void *rocks)
 {
-	return rocks_flush(rocks) == ERR_OK;
+	if (rocks_flush(rocks) == ERR_OK)
+		return true;
+	log_error("bringing the journal into the database failed: %s", rocks_last_error());
+	return false;
 }

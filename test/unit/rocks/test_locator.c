@@ -304,6 +304,88 @@ static void test_too_many_flushes(void **state)
 	expect_row("b", "1");
 }
 
+/* The table of contents, which nothing but the test touches, is out of reach: what is known of it must be kept. */
+static void hide_table(uint64_t number, bool hide)
+{
+	char there[128], away[128];
+	snprintf(there, sizeof there, "%s/db/%06llu.sst", dir, (unsigned long long)number);
+	snprintf(away, sizeof away, "%s/db/away", dir);
+	assert_int_equal(hide ? rename(there, away) : rename(away, there), 0);
+}
+
+static void many_flushes(void)
+{
+	for (int i = 0; i < PAGES_MAX + 2; i++) {
+		put("b", "1");
+		flush();
+	}
+}
+
+static void test_too_many_flushes_cost_no_index(void **state)
+{
+	char key[] = { KEY_TAG_CONTENT, 'x' };
+	struct slice got;
+	write_one(P, slice_make(key, 2), SLICE("bytes"));
+	flush_and_refresh();
+	uint64_t number = locator_current(locator())->level[FAMILY_CONTENTS][0].table[0].number;
+	hide_table(number, true);
+	for (int round = 0; round < 3; round++) {
+		many_flushes();
+		locator_free_disposed(locator());
+		assert_int_equal(find(P, slice_make(key, 2), &got), LOCATED_UNKNOWN);
+		if (round)
+			locator_let_go(locator());
+		if (round == 2)
+			many_flushes();
+	}
+	refresh();
+	assert_int_equal(find(P, slice_make(key, 2), &got), LOCATED_ROW);
+	assert_null(locator_kept(locator()));
+	hide_table(number, false);
+}
+
+/* Or their space would be as long as somebody writes. */
+static void test_tables_that_are_gone_are_not_kept(void **state)
+{
+	put("a", "1");
+	put("c", "1"); /* reaches over what comes, so that the table is not moved as it is */
+	flush_and_refresh();
+	assert_int_equal(locator()->index_count, 1);
+	many_flushes();
+	compact();
+	assert_int_equal(locator()->index_count, 1);
+	locator_let_go(locator());
+	assert_int_equal(locator()->index_count, 0);
+	refresh();
+	expect_row("a", "1");
+}
+
+/* A table that cannot be read now is asked for again and again. */
+static void test_a_table_that_could_not_be_read_is_tried_again(void **state)
+{
+	put("a", "1");
+	flush();
+	uint64_t number = locator()->first_own;
+	while (number < locator()->first_own + 100) {
+		char path[128];
+		snprintf(path, sizeof path, "%s/db/%06llu.sst", dir, (unsigned long long)number);
+		if (access(path, F_OK) == 0)
+			break;
+		number++;
+	}
+	hide_table(number, true);
+	for (int round = 0; round < 3; round++) {
+		refresh();
+		locator()->look = false;
+		for (int i = 0; i < ASKED_OFTEN; i++)
+			expect_unknown("a");
+		assert_true(locator()->look);
+	}
+	hide_table(number, false);
+	refresh();
+	expect_row("a", "1");
+}
+
 static void test_a_set_that_is_too_old_is_not_taken(void **state)
 {
 	put("a", "1");
@@ -696,6 +778,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_an_old_set_answers_after_a_compaction, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_old_versions_for_a_snapshot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_flushes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_flushes_cost_no_index, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tables_that_are_gone_are_not_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_table_that_could_not_be_read_is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_set_that_is_too_old_is_not_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_small_partition_is_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_large_partition_is_dropped, setup, teardown),

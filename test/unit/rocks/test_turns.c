@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Committer and writer relieve each other at every group, while groups overlap, do not happen, or end everything: no
+ * job is lost or done twice, and the end comes whoever is at work then (store/duty.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "engine/rocks/rocks_int.h"
+#include "folder.h"
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define P                                                                                                              \
+	SLICE("account\x01"                                                                                            \
+	      "a")
+enum { THREADS = 6, KEYS = 3, WRITES = 250, ROUNDS = 12, QUEUED = 400, PATIENCE_S = 120 };
+
+/* ---- a store whose pace changes all the time, on an engine that does not always do as it is told ---- */
+
+static struct engine_ops ops;
+static struct store *store;
+static struct clock wall;
+static atomic_uint turns, commits;
+static unsigned undone_every, failed_from; /* commits; 0: none */
+
+static void change_pace(void)
+{
+	unsigned n = atomic_fetch_add(&turns, 1);
+	if (store && n % 5 != 4) /* sometimes twice in a row as it is */
+		atomic_store(&store->pace, n % 2 ? DUTY_STEPS_BACK : DUTY_ORDINARY);
+}
+
+static enum outcome commit(struct engine_group *g)
+{
+	unsigned n = atomic_fetch_add(&commits, 1) + 1;
+	change_pace();
+	enum outcome o = failed_from && n >= failed_from	 ? OUTCOME_FAILED
+			 : undone_every && n % undone_every == 0 ? OUTCOME_NO_SPACE
+								 : OUTCOME_DONE;
+	if (o == OUTCOME_DONE)
+		return rocks_ops.group_commit(g);
+	rocks_ops.group_abort(g);
+	return o;
+}
+
+static void open_it(void)
+{
+	struct engine *e = folder_open();
+	ops = *e->ops;
+	ops.group_commit = commit;
+	e->ops = &ops;
+	atomic_store(&commits, 0);
+	assert_int_equal(store_open(e, &(struct store_options){ .clock = &wall }, &store), ERR_OK);
+}
+
+static void close_it(void)
+{
+	struct store *s = store;
+	store_close(s);
+	store = NULL;
+}
+
+static int setup(void **state)
+{
+	clock_init_wall(&wall, NULL);
+	undone_every = failed_from = 0;
+	return folder_make("turns");
+}
+
+static int teardown(void **state)
+{
+	return folder_remove();
+}
+
+/* ---- jobs that count ---- */
+
+struct counting {
+	struct store_job job;
+	struct arena arena;
+	char key[8];
+	sem_t *done;
+	enum err result;
+	unsigned answers;
+};
+
+/* Reads and writes again: one that is lost or done twice is seen in the sum. */
+static enum err count_up(struct txn *t, void *call)
+{
+	struct counting *c = call;
+	struct slice value;
+	char bytes[8];
+	enum err err = txn_get(t, slice_str(c->key), &value);
+	if (err != ERR_OK && err != ERR_NOT_FOUND)
+		return err;
+	bytes_store(bytes, err == ERR_OK ? bytes_load(value.ptr, 8) + 1 : 1, 8);
+	change_pace();
+	return txn_put(t, slice_str(c->key), slice_make(bytes, sizeof bytes));
+}
+
+static void counted(struct store_job *job, enum err result)
+{
+	struct counting *c = job->owner;
+	c->result = result;
+	c->answers++;
+	change_pace();
+	sem_post(c->done);
+}
+
+static void push(struct counting *c, unsigned key, sem_t *done)
+{
+	*c = (struct counting){ .done = done };
+	snprintf(c->key, sizeof c->key, "k%u", key);
+	arena_init(&c->arena, MIB);
+	c->job = (struct store_job){
+		.partition = P, .apply = count_up, .call = c, .arena = &c->arena, .done = counted, .owner = c
+	};
+	store_write(store, &c->job);
+}
+
+/* False: it was forgotten. */
+static bool wait_for(sem_t *done)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	while (sem_timedwait(done, &until) != 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+static uint64_t sum_of_all(void)
+{
+	struct arena arena;
+	uint64_t sum = 0;
+	arena_init(&arena, MIB);
+	for (unsigned i = 0; i < KEYS; i++) {
+		struct slice value;
+		char key[8];
+		snprintf(key, sizeof key, "k%u", i);
+		enum err err = store_get(store, P, slice_str(key), &arena, &value);
+		if (err == ERR_OK)
+			sum += bytes_load(value.ptr, 8);
+		else
+			assert_int_equal(err, ERR_NOT_FOUND);
+	}
+	arena_fini(&arena);
+	return sum;
+}
+
+struct writer {
+	unsigned number;
+	uint64_t kept;
+	const char *wrong;
+};
+
+/* Each waits for its answer: the queue is empty again and again, and all sleep. */
+static void *write_one_by_one(void *arg)
+{
+	struct writer *w = arg;
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (unsigned i = 0; i < WRITES && !w->wrong; i++) {
+		struct counting c;
+		push(&c, (w->number + i) % KEYS, &done);
+		if (!wait_for(&done)) {
+			w->wrong = "a job was never answered";
+			return NULL; /* it may be yet, into what is here */
+		}
+		w->kept += c.result == ERR_OK;
+		if (c.result != ERR_OK && c.result != ERR_NO_SPACE && c.result != ERR_STOPPED)
+			w->wrong = "an answer that nobody could give";
+		arena_fini(&c.arena);
+	}
+	sem_destroy(&done);
+	return NULL;
+}
+
+static uint64_t race(void)
+{
+	pthread_t thread[THREADS];
+	static struct writer writer[THREADS];
+	uint64_t kept = 0;
+	for (unsigned i = 0; i < THREADS; i++) {
+		writer[i] = (struct writer){ .number = i };
+		assert_int_equal(pthread_create(&thread[i], NULL, write_one_by_one, &writer[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		if (writer[i].wrong)
+			fail_msg("%s", writer[i].wrong);
+		kept += writer[i].kept;
+	}
+	return kept;
+}
+
+static void test_no_job_is_lost_between_two(void **state)
+{
+	open_it();
+	assert_int_equal(race(), THREADS * WRITES);
+	assert_int_equal(sum_of_all(), THREADS * WRITES);
+	close_it();
+}
+
+static void test_what_did_not_happen_runs_again(void **state)
+{
+	undone_every = 3;
+	open_it();
+	uint64_t kept = race();
+	assert_true(kept > 0 && kept < THREADS * WRITES);
+	assert_int_equal(sum_of_all(), kept);
+	close_it();
+	undone_every = 0;
+	open_it();
+	assert_int_equal(sum_of_all(), kept);
+	close_it();
+}
+
+static void test_everybody_is_told_of_the_end(void **state)
+{
+	failed_from = 40;
+	open_it();
+	uint64_t kept = race();
+	close_it();
+	failed_from = 0;
+	open_it();
+	assert_int_equal(sum_of_all(), kept);
+	close_it();
+}
+
+/* Whatever is queued is answered before the store is closed, whoever has the duties then. */
+static void close_with_queue(unsigned round, uint64_t *kept)
+{
+	static struct counting queued[QUEUED];
+	unsigned count = round % 3 ? QUEUED / (round % 3) : round; /* none at all, too */
+	sem_t done;
+	sem_init(&done, 0, 0);
+	open_it();
+	for (unsigned i = 0; i < count; i++)
+		push(&queued[i], i % KEYS, &done);
+	close_it();
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(queued[i].answers, 1);
+		*kept += queued[i].result == ERR_OK;
+		arena_fini(&queued[i].arena);
+	}
+	sem_destroy(&done);
+}
+
+static void test_the_end_in_the_middle_of_a_change(void **state)
+{
+	uint64_t kept = 0;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		undone_every = round % 2 ? 4 : 0;
+		close_with_queue(round, &kept);
+	}
+	undone_every = 0;
+	open_it();
+	assert_int_equal(sum_of_all(), kept);
+	close_it();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_no_job_is_lost_between_two, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_did_not_happen_runs_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_everybody_is_told_of_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_end_in_the_middle_of_a_change, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
