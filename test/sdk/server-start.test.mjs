@@ -46,6 +46,20 @@ describe('words', () => {
 		}
 		assert.ok(named > 20, `${named}`);
 	});
+	test('the systemd unit allows what the program asks of the kernel', () => {
+		const unit = fs.readFileSync(path.join(root, 'dist/zaffre.service'), 'utf8');
+		const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map((m) => m[1]);
+		// Calls of the group @resources; setrlimit is not made where both limits are the same.
+		const group = ['setpriority', 'nice', 'ioprio_set', 'sched_setscheduler', 'sched_setattr', 'sched_setaffinity'];
+		if (!/^LimitNOFILE=\d+$/m.test(unit)) group.push('setrlimit');
+		const refused = filters.findIndex((f) => /^~.*@resources/.test(f));
+		const allowed = new Set(filters.slice(refused + 1).filter((f) => !f.startsWith('~')).flatMap((f) => f.split(' ')));
+		const sources = fs.readdirSync(path.join(root, 'src'), { recursive: true }).filter((f) => f.endsWith('.c'));
+		const text = sources.map((f) => fs.readFileSync(path.join(root, 'src', f), 'utf8')).join('\n');
+		const asked = group.filter((name) => new RegExp(`\\b${name}\\(`).test(text));
+		assert.ok(asked.length, 'the program no longer asks: neither need the unit');
+		assert.deepEqual(asked.filter((name) => refused >= 0 && !allowed.has(name)), []);
+	});
 	for (const [name, args, words] of [
 		['an unknown option', ['serve', '--nonsense'], 'unknown option --nonsense'],
 		['an unknown command', ['dance'], 'unknown command dance'],
