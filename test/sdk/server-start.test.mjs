@@ -326,6 +326,26 @@ describe('a start that must fail, and loses nothing', () => {
 		refused(r2, /cannot write to the data directory .*Permission denied/);
 		assert.deepEqual(fs.readdirSync(d), []);
 	});
+	test('scrub by root leaves the files to whom the directory belongs', { skip: process.getuid() !== 0 && 'needs root to become another user' }, async () => {
+		const nobody = 65534, d = path.join(dir(), 'data'), program = path.join(dir(), 'zaffre');
+		fs.copyFileSync(bin, program);
+		fs.chmodSync(program, 0o755);
+		fs.mkdirSync(d);
+		fs.chownSync(d, nobody, nobody);
+		for (const above of [d, program]) fs.chmodSync(path.dirname(above), 0o755);
+		const wrapper = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
+		const server = await startServer({ wrapper, program, dataDir: d, flags: ['--mode', 'production', '--create', 'mine'] });
+		await server.stop();
+		// Above what systemd gives a service of its own nobody but root may look in: root reads it all the same.
+		fs.chmodSync(path.dirname(d), 0o700);
+		const r = await runProgram(['-c', 'umask 077; exec "$0" scrub --location "$1"', bin, d], { program: 'sh' });
+		assert.equal(r.code, 0, r.stderr);
+		fs.chmodSync(path.dirname(d), 0o755);
+		const strange = fs.readdirSync(d, { recursive: true }).filter((name) => fs.statSync(path.join(d, name)).uid !== nobody);
+		assert.deepEqual(strange, []);
+		await server.start();
+		await server.remove();
+	});
 	test('a data directory of a newer format', async () => {
 		const { server, client } = await withData();
 		await server.stop();
