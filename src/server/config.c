@@ -68,7 +68,7 @@ static const char *text_keep(struct config *c, struct slice s)
 
 static bool bool_parse(struct slice text, bool *ret)
 {
-	static const char *const yes[] = { "", "1", "true", "yes", "on" }, *const no[] = { "0", "false", "no", "off" };
+	static const char *const yes[] = { "1", "true", "yes", "on" }, *const no[] = { "0", "false", "no", "off" };
 	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
 		if (slice_eq_nocase(text, slice_str(yes[i]))) {
 			*ret = true;
@@ -164,7 +164,7 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 			value = slice_str(argv[++i]);
 		} else if (!slice_is_set(value)) {
 			/* --debug FILE and --debug are both customary. */
-			value = SLICE("");
+			value = SLICE("true");
 			if (s->kind == OPTIONAL) {
 				value = SLICE("-");
 				if (i + 1 < argc && argv[i + 1][0] != '-')

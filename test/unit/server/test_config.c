@@ -128,6 +128,7 @@ static void test_refused(void **state)
 		{ { "--oauth", "basic" }, "over HTTPS only" },
 		{ { "--config", "/nonexistent" }, "cannot read the configuration file" },
 		{ { "--silent=maybe" }, "true or false" },
+		{ { "--allowPlainHttp=" }, "true or false" },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		attempt_with(&a, NULL, rows[i].flags);
@@ -156,6 +157,30 @@ static void test_keys_are_not_repeated(void **state)
 		assert_false(says(&a, "c2VjcmV0"));
 		attempt_fini(&a);
 		unlink(path);
+	}
+}
+
+static void attempt_with_file(struct attempt *a, char **environment, const char *text)
+{
+	char path[] = "/tmp/zaffre-config-XXXXXX";
+	int fd = mkstemp(path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	attempt_with(a, environment, (const char *const[]){ "--config", path, NULL });
+	unlink(path);
+}
+
+/* A line that somebody began and did not finish switches nothing on. */
+static void test_empty_is_not_yes(void **state)
+{
+	static const char *const switches[] = { "allowPlainHttp =\n", "iKnowThisKeyIsPublic = \n",
+						"inMemoryPersistence = \"\"\n", "silent=" };
+	for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+		struct attempt a;
+		attempt_with_file(&a, NULL, switches[i]);
+		assert_true(says(&a, "line 1: "));
+		assert_true(says(&a, "is true or false, not \"\""));
+		attempt_fini(&a);
 	}
 }
 
@@ -329,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_keys_are_not_repeated),
+		cmocka_unit_test(test_empty_is_not_yes),
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_accounts),
 		cmocka_unit_test(test_production_keys),
