@@ -184,6 +184,36 @@ static void test_empty_is_not_yes(void **state)
 	}
 }
 
+/* Who is told of a mistake in the accounts is told where they stand; and Azurite's variable is environment, too. */
+static void test_accounts_source(void **state)
+{
+	static struct accounts accounts;
+	char azurite[] = "AZURITE_ACCOUNTS=azurites", ours[] = "ZAFFRE_ACCOUNTS=ours", empty[] = "ZAFFRE_ACCOUNTS=";
+	static const char file[] = "threads = 1\naccounts = filed\n";
+	const struct {
+		char *environment[3];
+		const char *text, *name, *source;
+	} rows[] = {
+		{ { NULL }, file, "account filed", "line 2: " },
+		{ { ours }, file, "account ours", "ZAFFRE_ACCOUNTS: " },
+		{ { azurite }, file, "account azurites", "AZURITE_ACCOUNTS: " },
+		{ { azurite, ours }, file, "account ours", "ZAFFRE_ACCOUNTS: " },
+		{ { empty, azurite }, "", "account azurites", "AZURITE_ACCOUNTS: " },
+		{ { empty }, file, "account filed", "line 2: " },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct attempt a;
+		attempt_with_file(&a, (char **)(uintptr_t)rows[i].environment, rows[i].text);
+		assert_true(a.ok);
+		assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+		a.ok = false;
+		if (!says(&a, rows[i].name) || !says(&a, rows[i].source))
+			fail_msg("row %zu: %.*s", i, SLICE_FMT(buf_slice(&a.error)));
+		accounts_fini(&accounts);
+		attempt_fini(&a);
+	}
+}
+
 static void test_loopback(void **state)
 {
 	assert_true(config_host_is_loopback("127.0.0.1"));
@@ -355,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_keys_are_not_repeated),
 		cmocka_unit_test(test_empty_is_not_yes),
+		cmocka_unit_test(test_accounts_source),
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_accounts),
 		cmocka_unit_test(test_production_keys),
