@@ -203,12 +203,9 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 {
 	memset(a, 0, sizeof *a);
 	arena_init(&a->arena, 4 * MIB);
-	const char *azurite = getenv("AZURITE_ACCOUNTS");
 	bool ok;
 	if (c->accounts[0]) {
-		ok = accounts_parse(a, slice_str(c->accounts), "ZAFFRE_ACCOUNTS", error);
-	} else if (azurite && azurite[0]) {
-		ok = accounts_parse(a, slice_str(azurite), "AZURITE_ACCOUNTS", error);
+		ok = accounts_parse(a, slice_str(c->accounts), c->accounts_source, error);
 	} else if (!c->production) {
 		ok = accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY), "well-known account",
 				    error);

@@ -68,7 +68,7 @@ static const char *text_keep(struct config *c, struct slice s)
 
 static bool bool_parse(struct slice text, bool *ret)
 {
-	static const char *const yes[] = { "", "1", "true", "yes", "on" }, *const no[] = { "0", "false", "no", "off" };
+	static const char *const yes[] = { "1", "true", "yes", "on" }, *const no[] = { "0", "false", "no", "off" };
 	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
 		if (slice_eq_nocase(text, slice_str(yes[i]))) {
 			*ret = true;
@@ -117,6 +117,8 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 		/* fall through */
 	default: {
 		const char *text = text_keep(c, value);
+		if (s->kind == SECRET) /* for who finds fault with it later, and may not repeat it */
+			c->accounts_source = text_keep(c, slice_str(source));
 		memcpy(place, &text, sizeof text);
 		return true;
 	}
@@ -164,7 +166,7 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 			value = slice_str(argv[++i]);
 		} else if (!slice_is_set(value)) {
 			/* --debug FILE and --debug are both customary. */
-			value = SLICE("");
+			value = SLICE("true");
 			if (s->kind == OPTIONAL) {
 				value = SLICE("-");
 				if (i + 1 < argc && argv[i + 1][0] != '-')
@@ -178,22 +180,34 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 	return true;
 }
 
+/* Absent and empty are the same here: that is how a variable is taken back. */
+static struct slice environment_find(char **environment, const char *name)
+{
+	for (char **e = environment; e && *e; e++) {
+		struct slice rest = slice_str(*e);
+		if (slice_eq(slice_cut(&rest, '='), slice_str(name)) && rest.len)
+			return rest;
+	}
+	return SLICE_NONE;
+}
+
 static bool environment_parse(struct config *c, bool *seen, char **environment, struct buf *error)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *s = &settings[i];
-		if (seen[i] || !s->environment[0])
+		const char *name = s->environment;
+		if (seen[i] || !name[0])
 			continue;
-		struct slice name = slice_str(s->environment);
-		for (char **e = environment; e && *e; e++) {
-			struct slice rest = slice_str(*e);
-			struct slice key = slice_cut(&rest, '=');
-			if (!slice_eq(key, name) || !slice_is_set(rest) || rest.len == 0)
-				continue;
-			if (!setting_store(c, s, rest, s->environment, error))
-				return false;
-			seen[i] = true;
+		struct slice value = environment_find(environment, name);
+		if (!slice_is_set(value) && s->kind == SECRET) {
+			name = "AZURITE_ACCOUNTS";
+			value = environment_find(environment, name);
 		}
+		if (!slice_is_set(value))
+			continue;
+		if (!setting_store(c, s, value, name, error))
+			return false;
+		seen[i] = true;
 	}
 	return true;
 }

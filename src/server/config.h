@@ -20,6 +20,7 @@ struct config {
 	int64_t blobPort, queuePort, tablePort, filePort;
 	const char *cert, *key;
 	const char *accounts, *accountName;
+	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug;

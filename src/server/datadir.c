@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/securebits.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +62,17 @@ static bool directory_is_ours(const char *path, bool *ret_ours)
 	return !error;
 }
 
+/* Root may look into a service's directory (scrub does, and opening a database makes files): what is made there belongs
+ * to its owner, who could not open it otherwise. Root keeps its rights, because the owner may not be allowed to come from
+ * above. This thread, and those it will start. */
+static void files_belong_to(const struct stat *owner)
+{
+	if (geteuid() != 0 || owner->st_uid == 0 || prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
+		return;
+	setfsgid(owner->st_gid);
+	setfsuid(owner->st_uid);
+}
+
 bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *error)
 {
 	struct stat st;
@@ -93,6 +107,8 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	d->path = realpath(path, NULL);
 	if (!d->path)
 		buf_printf(error, "no data directory %s: %s", path, strerror(errno));
+	else
+		files_belong_to(&st);
 	return d->path != NULL;
 }
 

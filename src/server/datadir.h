@@ -12,7 +12,8 @@ struct datadir {
 	bool temporary; /* removed by datadir_close */
 };
 
-/* create: makes it if absent. On failure *error has the line to print, and nothing in the directory changed. */
+/* create: makes it if absent. On failure *error has the line to print, and nothing in the directory changed. From here on
+ * root makes files that belong to the directory's owner. */
 bool datadir_open(struct datadir *, const char *path, bool create, struct buf *error);
 /* A fresh one under TMPDIR that datadir_close removes. */
 bool datadir_open_temporary(struct datadir *, struct buf *error);

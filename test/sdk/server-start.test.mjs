@@ -46,6 +46,20 @@ describe('words', () => {
 		}
 		assert.ok(named > 20, `${named}`);
 	});
+	test('the systemd unit allows what the program asks of the kernel', () => {
+		const unit = fs.readFileSync(path.join(root, 'dist/zaffre.service'), 'utf8');
+		const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map((m) => m[1]);
+		// Calls of the group @resources; setrlimit is not made where both limits are the same.
+		const group = ['setpriority', 'nice', 'ioprio_set', 'sched_setscheduler', 'sched_setattr', 'sched_setaffinity'];
+		if (!/^LimitNOFILE=\d+$/m.test(unit)) group.push('setrlimit');
+		const refused = filters.findIndex((f) => /^~.*@resources/.test(f));
+		const allowed = new Set(filters.slice(refused + 1).filter((f) => !f.startsWith('~')).flatMap((f) => f.split(' ')));
+		const sources = fs.readdirSync(path.join(root, 'src'), { recursive: true }).filter((f) => f.endsWith('.c'));
+		const text = sources.map((f) => fs.readFileSync(path.join(root, 'src', f), 'utf8')).join('\n');
+		const asked = group.filter((name) => new RegExp(`\\b${name}\\(`).test(text));
+		assert.ok(asked.length, 'the program no longer asks: neither need the unit');
+		assert.deepEqual(asked.filter((name) => refused >= 0 && !allowed.has(name)), []);
+	});
 	for (const [name, args, words] of [
 		['an unknown option', ['serve', '--nonsense'], 'unknown option --nonsense'],
 		['an unknown command', ['dance'], 'unknown command dance'],
@@ -311,6 +325,26 @@ describe('a start that must fail, and loses nothing', () => {
 		const r2 = await runProgram(['serve', '--location', d, ...anyPort], { program, uid: 65534, gid: 65534 });
 		refused(r2, /cannot write to the data directory .*Permission denied/);
 		assert.deepEqual(fs.readdirSync(d), []);
+	});
+	test('scrub by root leaves the files to whom the directory belongs', { skip: process.getuid() !== 0 && 'needs root to become another user' }, async () => {
+		const nobody = 65534, d = path.join(dir(), 'data'), program = path.join(dir(), 'zaffre');
+		fs.copyFileSync(bin, program);
+		fs.chmodSync(program, 0o755);
+		fs.mkdirSync(d);
+		fs.chownSync(d, nobody, nobody);
+		for (const above of [d, program]) fs.chmodSync(path.dirname(above), 0o755);
+		const wrapper = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
+		const server = await startServer({ wrapper, program, dataDir: d, flags: ['--mode', 'production', '--create', 'mine'] });
+		await server.stop();
+		// Above what systemd gives a service of its own nobody but root may look in: root reads it all the same.
+		fs.chmodSync(path.dirname(d), 0o700);
+		const r = await runProgram(['-c', 'umask 077; exec "$0" scrub --location "$1"', bin, d], { program: 'sh' });
+		assert.equal(r.code, 0, r.stderr);
+		fs.chmodSync(path.dirname(d), 0o755);
+		const strange = fs.readdirSync(d, { recursive: true }).filter((name) => fs.statSync(path.join(d, name)).uid !== nobody);
+		assert.deepEqual(strange, []);
+		await server.start();
+		await server.remove();
 	});
 	test('a data directory of a newer format', async () => {
 		const { server, client } = await withData();

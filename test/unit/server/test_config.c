@@ -128,6 +128,7 @@ static void test_refused(void **state)
 		{ { "--oauth", "basic" }, "over HTTPS only" },
 		{ { "--config", "/nonexistent" }, "cannot read the configuration file" },
 		{ { "--silent=maybe" }, "true or false" },
+		{ { "--allowPlainHttp=" }, "true or false" },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		attempt_with(&a, NULL, rows[i].flags);
@@ -156,6 +157,60 @@ static void test_keys_are_not_repeated(void **state)
 		assert_false(says(&a, "c2VjcmV0"));
 		attempt_fini(&a);
 		unlink(path);
+	}
+}
+
+static void attempt_with_file(struct attempt *a, char **environment, const char *text)
+{
+	char path[] = "/tmp/zaffre-config-XXXXXX";
+	int fd = mkstemp(path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	attempt_with(a, environment, (const char *const[]){ "--config", path, NULL });
+	unlink(path);
+}
+
+/* A line that somebody began and did not finish switches nothing on. */
+static void test_empty_is_not_yes(void **state)
+{
+	static const char *const switches[] = { "allowPlainHttp =\n", "iKnowThisKeyIsPublic = \n",
+						"inMemoryPersistence = \"\"\n", "silent=" };
+	for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+		struct attempt a;
+		attempt_with_file(&a, NULL, switches[i]);
+		assert_true(says(&a, "line 1: "));
+		assert_true(says(&a, "is true or false, not \"\""));
+		attempt_fini(&a);
+	}
+}
+
+/* Who is told of a mistake in the accounts is told where they stand; and Azurite's variable is environment, too. */
+static void test_accounts_source(void **state)
+{
+	static struct accounts accounts;
+	char azurite[] = "AZURITE_ACCOUNTS=azurites", ours[] = "ZAFFRE_ACCOUNTS=ours", empty[] = "ZAFFRE_ACCOUNTS=";
+	static const char file[] = "threads = 1\naccounts = filed\n";
+	const struct {
+		char *environment[3];
+		const char *text, *name, *source;
+	} rows[] = {
+		{ { NULL }, file, "account filed", "line 2: " },
+		{ { ours }, file, "account ours", "ZAFFRE_ACCOUNTS: " },
+		{ { azurite }, file, "account azurites", "AZURITE_ACCOUNTS: " },
+		{ { azurite, ours }, file, "account ours", "ZAFFRE_ACCOUNTS: " },
+		{ { empty, azurite }, "", "account azurites", "AZURITE_ACCOUNTS: " },
+		{ { empty }, file, "account filed", "line 2: " },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct attempt a;
+		attempt_with_file(&a, (char **)(uintptr_t)rows[i].environment, rows[i].text);
+		assert_true(a.ok);
+		assert_false(accounts_load(&accounts, &a.config, "/nonexistent", &a.error));
+		a.ok = false;
+		if (!says(&a, rows[i].name) || !says(&a, rows[i].source))
+			fail_msg("row %zu: %.*s", i, SLICE_FMT(buf_slice(&a.error)));
+		accounts_fini(&accounts);
+		attempt_fini(&a);
 	}
 }
 
@@ -329,6 +384,8 @@ int main(void)
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_keys_are_not_repeated),
+		cmocka_unit_test(test_empty_is_not_yes),
+		cmocka_unit_test(test_accounts_source),
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_accounts),
 		cmocka_unit_test(test_production_keys),
