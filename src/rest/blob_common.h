@@ -4,6 +4,7 @@
 #ifndef REST_BLOB_COMMON_H
 #define REST_BLOB_COMMON_H
 
+#include "rest/body_checks.h"
 #include "rest/op.h"
 #include "svc/account/resource.h"
 #include "svc/blob/blob.h"
@@ -27,22 +28,6 @@ enum err blob_target_plain_any(struct request *, struct blob_target *ret) MUST_C
 
 /* The x-ms-blob-content-* headers; with standard_too Content-Type counts where x-ms-blob-content-type is missing. */
 enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;
-/* Content-MD5 and x-ms-content-crc64 of the request: what the body must hash to. */
-struct body_checks {
-	bool has_md5, has_crc64;
-	unsigned char md5[16];
-	uint64_t crc64;
-	struct slice md5_text, crc64_text;
-};
-enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK;
-/* x-ms-structured-body frames a body and carries its checksums within: that is not built, and no frame is content. */
-enum err body_refuse_structured(struct request *) MUST_CHECK;
-/* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
-enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
-/* A body in memory, of whatever operation: it is what its Content-MD5 says, if it has one. */
-enum err body_check_memory(struct request *) MUST_CHECK;
-/* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */
-void body_checks_put_headers(struct request *, bool md5, bool crc64);
 
 struct blob_put_page_call;
 struct blob_append_call;
@@ -65,8 +50,8 @@ const char *blob_tier_word(enum blob_tier);
 enum err blob_rehydrate_priority_parse(struct request *, bool *ret_high) MUST_CHECK;
 const char *blob_rehydrate_priority_word(const struct blob *);
 /* x-ms-immutability-policy-until-date, which must be there, and -mode. */
-enum err blob_immutability_parse(struct request *, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
-	MUST_CHECK;
+enum err blob_immutability_parse(struct request *, enum immutability_mode *ret_mode,
+				 uint64_t *ret_until_ticks) MUST_CHECK;
 /* Rejects headers of what is not built: customer keys, encryption scopes. */
 enum err blob_refuse_encryption(struct request *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */

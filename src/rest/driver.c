@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "rest/blob_common.h"
+#include "rest/body_checks.h"
 #include "rest/cors.h"
 #include "rest/exchange_int.h"
 
