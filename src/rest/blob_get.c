@@ -33,7 +33,11 @@ enum err blob_read(struct request *r, struct slice partition, struct blob_get_ca
 static enum err read_blob(struct request *r)
 {
 	struct get_call *c = r->call;
-	return blob_read(r, c->partition, &c->get);
+	enum err e = blob_read(r, c->partition, &c->get);
+	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = c->get.blob.length_bytes;
+	return e;
 }
 
 /* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */

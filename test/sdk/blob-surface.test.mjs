@@ -214,3 +214,14 @@ test('a blob keeps its type as long as it lives', async () => {
 			expectStatus(await again(path), 201);
 		}
 });
+
+test('a range beyond the end is answered with the length there is', async () => {
+	const empty = await fresh((path) => b.put(path, '')), short = await block();
+	for (const name of ['Range', 'x-ms-range'])
+		for (const [path, range, length] of [[empty, 'bytes=0-4194303', 0], [empty, 'bytes=0-', 0], [short, 'bytes=3-', 3], [short, 'bytes=100-200', 3]])
+			assert.equal(expectError(await b.get(path, { [name]: range }), 416, 'InvalidRange').headers['content-range'], `bytes */${length}`);
+	const held = await b.get(short, { Range: 'bytes=3-', 'If-Match': '"0x8D0000000000000"' });
+	assert.equal(expectError(held, 412, 'ConditionNotMet').headers['content-range'], undefined);
+	const staged = await b.comp(short, 'block', { 'x-ms-copy-source': b.url(short), 'x-ms-source-range': 'bytes=3-' }, undefined, { blockid: base64('id') });
+	assert.equal(expectError(staged, 416, 'InvalidRange').headers['content-range'], undefined); // its own length is not what was asked for
+});
