@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
-import { element, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
+import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
 import { Blobs, base64 } from '../lib/blob.mjs';
 
 const home = uniqueName('surface');
@@ -224,4 +224,33 @@ test('a range beyond the end is answered with the length there is', async () => 
 	assert.equal(expectError(held, 412, 'ConditionNotMet').headers['content-range'], undefined);
 	const staged = await b.comp(short, 'block', { 'x-ms-copy-source': b.url(short), 'x-ms-source-range': 'bytes=3-' }, undefined, { blockid: base64('id') });
 	assert.equal(expectError(staged, 416, 'InvalidRange').headers['content-range'], undefined); // its own length is not what was asked for
+});
+
+test('a list begins with startFrom and ends before endBefore', async () => {
+	const where = uniqueName('span');
+	expectStatus(await b.container(where), 201);
+	for (const name of ['a', 'b', 'b/1', 'b/2', 'c', 'd']) expectStatus(await b.put(`/${where}/${name}`, 'x'), 201);
+	await b.snapshot(`/${where}/c`);
+	expectStatus(await b.block(`/${where}/e`, 'id', 'x'), 201);
+	const list = async (query) => {
+		const seen = [];
+		for (let marker; marker !== ''; ) {
+			const { text } = expectStatus(await b.list(where, { maxresults: 2, marker, ...query }), 200);
+			seen.push(...elements(text, 'Name'));
+			marker = element(text, 'NextMarker') ?? '';
+		}
+		return seen.join(' ');
+	};
+	assert.equal(await list({ endBefore: 'c' }), 'a b b/1 b/2');
+	assert.equal(await list({ startFrom: 'b/1', endBefore: 'd' }), 'b/1 b/2 c');
+	assert.equal(await list({ prefix: 'b', endBefore: 'b/2' }), 'b b/1');
+	assert.equal(await list({ prefix: 'b', endBefore: 'z' }), 'b b/1 b/2');
+	assert.equal(await list({ prefix: 'b', endBefore: 'a' }), '');
+	assert.equal(await list({ startFrom: 'c', endBefore: 'b' }), '');
+	assert.equal(await list({ delimiter: '/', endBefore: 'b/2' }), 'a b b/');
+	assert.equal(await list({ include: 'snapshots', endBefore: 'd' }), 'a b b/1 b/2 c c');
+	assert.equal(await list({ include: 'snapshots', endBefore: 'c' }), 'a b b/1 b/2');
+	assert.equal(await list({ include: 'uncommittedblobs', endBefore: 'e' }), 'a b b/1 b/2 c d');
+	assert.equal(await list({ include: 'uncommittedblobs', endBefore: '' }), 'a b b/1 b/2 c d e');
+	assert.equal(await list({ endBefore: 'z'.repeat(2000) }), 'a b b/1 b/2 c d');
 });
