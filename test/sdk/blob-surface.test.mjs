@@ -254,3 +254,27 @@ test('a list begins with startFrom and ends before endBefore', async () => {
 	assert.equal(await list({ include: 'uncommittedblobs', endBefore: '' }), 'a b b/1 b/2 c d e');
 	assert.equal(await list({ endBefore: 'z'.repeat(2000) }), 'a b b/1 b/2 c d');
 });
+
+test('a blob tells of the copy it is until its properties are set, or it is replaced', async () => {
+	const told = async (path) => {
+		const { headers } = expectStatus(await b.head(path), 200);
+		const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'copy' }), 200);
+		const shown = Object.keys(headers).filter((name) => name.startsWith('x-ms-copy-'));
+		assert.equal(element(text, 'CopyId'), headers['x-ms-copy-id']);
+		return shown.length;
+	};
+	const changes = {
+		'Set Blob Properties': [0, (path) => b.comp(path, 'properties', { 'x-ms-blob-content-type': 'a/b' })],
+		'Put Blob': [0, (path) => b.put(path, 'x')],
+		'Put Block List': [0, (path) => b.blockList(path, [])],
+		'Set Blob Metadata': [5, (path) => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' })],
+		'Set Blob Tier': [5, (path) => b.comp(path, 'tier', { 'x-ms-access-tier': 'Cool' })],
+	};
+	for (const [name, [count, change]] of Object.entries(changes)) {
+		const path = `/${home}/${uniqueName('b')}`;
+		expectStatus(await b.copy(path, source()), 202);
+		assert.equal(await told(path), 5, name);
+		assert.ok((await change(path)).status < 300, name);
+		assert.equal(await told(path), count, name);
+	}
+});
