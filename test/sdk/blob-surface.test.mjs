@@ -278,3 +278,10 @@ test('a blob tells of the copy it is until its properties are set, or it is repl
 		assert.equal(await told(path), count, name);
 	}
 });
+
+test('a sequence number without an action is refused, and nothing is cleared', async () => {
+	const path = await fresh((to) => b.pageBlob(to, 512, { 'x-ms-blob-content-type': 'a/b', 'x-ms-blob-sequence-number': 3 }));
+	expectHeaderError(await b.comp(path, 'properties', { 'x-ms-blob-sequence-number': 5 }), 'MissingRequiredHeader', 'x-ms-sequence-number-action');
+	const { headers } = await b.head(path);
+	assert.deepEqual([headers['x-ms-blob-sequence-number'], headers['content-type']], ['3', 'a/b']);
+});
