@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
-import { Blobs, base64 } from '../lib/blob.mjs';
+import { Blobs, base64, crc64 } from '../lib/blob.mjs';
 
 const home = uniqueName('surface');
 let server, client, b;
@@ -284,4 +284,12 @@ test('a sequence number without an action is refused, and nothing is cleared', a
 	expectHeaderError(await b.comp(path, 'properties', { 'x-ms-blob-sequence-number': 5 }), 'MissingRequiredHeader', 'x-ms-sequence-number-action');
 	const { headers } = await b.head(path);
 	assert.deepEqual([headers['x-ms-blob-sequence-number'], headers['content-type']], ['3', 'a/b']);
+});
+
+test('Copy Blob From URL tells the MD5 if it was asked to compare it', async () => {
+	const copy = (headers) => b.copy(`/${home}/${uniqueName('b')}`, source(), { 'x-ms-requires-sync': 'true', ...headers });
+	const asked = expectStatus(await copy({ 'x-ms-source-content-md5': md5('y'.repeat(512)) }), 202);
+	assert.equal(asked.headers['content-md5'], md5('y'.repeat(512)));
+	const plain = expectStatus(await copy({}), 202);
+	assert.deepEqual([plain.headers['content-md5'], plain.headers['x-ms-content-crc64']], [undefined, crc64('y'.repeat(512))]);
 });
