@@ -396,7 +396,7 @@ static enum err format_copy(struct request *r)
 	blob_put_etag(r, b->etag, b->modified_ticks);
 	blob_put_version(r, b);
 	if (c->form == FORM_PUT || (c->form == FORM_SYNC && (c->copy.put.payload || c->copy.built.content_id)))
-		body_checks_put_headers(r, true, true);
+		body_checks_put_headers(r, c->form == FORM_PUT || c->source.has_md5, true);
 	if (c->form == FORM_PUT) {
 		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 		return ERR_OK;

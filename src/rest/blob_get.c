@@ -33,7 +33,18 @@ enum err blob_read(struct request *r, struct slice partition, struct blob_get_ca
 static enum err read_blob(struct request *r)
 {
 	struct get_call *c = r->call;
-	return blob_read(r, c->partition, &c->get);
+	enum err e = blob_read(r, c->partition, &c->get);
+	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = c->get.blob.length_bytes;
+	return e;
+}
+
+/* Not the range is wrong, which may be any, but to ask for the hash of it. */
+static enum err too_long_to_hash(struct request *r, const struct get_call *c)
+{
+	const char *header = c->hash_md5 ? "x-ms-range-get-content-md5" : "x-ms-range-get-content-crc64";
+	return fault_header(r, ERR_INVALID_HEADER_VALUE, header, request_header(r, header));
 }
 
 /* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */
@@ -47,9 +58,8 @@ static enum err parse_range_hash(struct request *r, struct get_call *c)
 		return ERR_BOTH_CRC64_AND_MD5_RANGE_HEADER_PRESENT;
 	if (!c->get.has_range)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
-	if (c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES && c->get.range_last != UINT64_MAX)
-		return fault_header(r, ERR_OUT_OF_RANGE_INPUT, "Range", request_header(r, "Range"));
-	return ERR_OK;
+	bool too_long = c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES;
+	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r, c) : ERR_OK;
 }
 
 static enum err parse_range(struct request *r, struct get_call *c)
@@ -139,7 +149,7 @@ static enum err put_range_hash(struct request *r, const struct get_call *c)
 {
 	struct slice bytes;
 	if (c->get.length > RANGE_HASH_MAX_BYTES)
-		return fault_header(r, ERR_OUT_OF_RANGE_INPUT, "Range", request_header(r, "Range"));
+		return too_long_to_hash(r, c);
 	TRY(gather(r, &c->get, &bytes));
 	if (c->hash_md5) {
 		unsigned char md5[16];

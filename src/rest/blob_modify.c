@@ -24,7 +24,9 @@ static enum err parse_sequence(struct request *r, struct blob_modify_call *c)
 	struct slice action = request_header(r, "x-ms-sequence-number-action");
 	struct slice number = request_header(r, "x-ms-blob-sequence-number");
 	if (!slice_is_set(action))
-		return ERR_OK;
+		return slice_is_set(number)
+			       ? fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-sequence-number-action", SLICE_NONE)
+			       : ERR_OK;
 	if (slice_eq_nocase(action, SLICE("increment"))) {
 		c->sequence_action = SEQUENCE_INCREMENT;
 		return slice_is_set(number)

@@ -230,6 +230,7 @@ static enum err parse_blobs(struct request *r)
 	struct slice start = request_param(r, "startFrom");
 	if (slice_is_set(start) && start.len)
 		l->from = start;
+	l->before = request_param(r, "endBefore");
 	if (slice_is_set(c->paging.marker))
 		TRY(marker_decode(r, c->paging.marker, &l->from, &l->from_ticks));
 	TRY(blob_find_container(r, &container, &partition));

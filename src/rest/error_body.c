@@ -103,6 +103,9 @@ void error_format(struct exchange *ex)
 	if (!odata || access)
 		response_header(r, "x-ms-error-code", slice_str(info->code));
 	put_challenge(r, ex->error);
+	if (r->fault.has_length)
+		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
+			   (unsigned long long)r->fault.length_bytes);
 	if (info->http_status == 304 || r->head->method == HTTP_HEAD)
 		return;
 	if (!odata) {

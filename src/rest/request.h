@@ -67,6 +67,8 @@ struct fault {
 	struct fault_detail detail[FAULT_DETAILS_MAX];
 	size_t count;
 	struct slice message; /* replaces the text of errors.def if set */
+	bool has_length;      /* InvalidRange of a read: how long the resource is, for Content-Range */
+	uint64_t length_bytes;
 };
 void fault_add(struct request *, const char *element, struct slice value);
 /* The common ones; each returns the error so that a handler can `return` it. */

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startServer } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
-import { element, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
-import { Blobs, base64 } from '../lib/blob.mjs';
+import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
+import { Blobs, base64, crc64 } from '../lib/blob.mjs';
 
 const home = uniqueName('surface');
 let server, client, b;
@@ -213,4 +213,83 @@ test('a blob keeps its type as long as it lives', async () => {
 			expectStatus(await b.delete(path), 202);
 			expectStatus(await again(path), 201);
 		}
+});
+
+test('a range beyond the end is answered with the length there is', async () => {
+	const empty = await fresh((path) => b.put(path, '')), short = await block();
+	for (const name of ['Range', 'x-ms-range'])
+		for (const [path, range, length] of [[empty, 'bytes=0-4194303', 0], [empty, 'bytes=0-', 0], [short, 'bytes=3-', 3], [short, 'bytes=100-200', 3]])
+			assert.equal(expectError(await b.get(path, { [name]: range }), 416, 'InvalidRange').headers['content-range'], `bytes */${length}`);
+	const held = await b.get(short, { Range: 'bytes=3-', 'If-Match': '"0x8D0000000000000"' });
+	assert.equal(expectError(held, 412, 'ConditionNotMet').headers['content-range'], undefined);
+	const staged = await b.comp(short, 'block', { 'x-ms-copy-source': b.url(short), 'x-ms-source-range': 'bytes=3-' }, undefined, { blockid: base64('id') });
+	assert.equal(expectError(staged, 416, 'InvalidRange').headers['content-range'], undefined); // its own length is not what was asked for
+});
+
+test('a list begins with startFrom and ends before endBefore', async () => {
+	const where = uniqueName('span');
+	expectStatus(await b.container(where), 201);
+	for (const name of ['a', 'b', 'b/1', 'b/2', 'c', 'd']) expectStatus(await b.put(`/${where}/${name}`, 'x'), 201);
+	await b.snapshot(`/${where}/c`);
+	expectStatus(await b.block(`/${where}/e`, 'id', 'x'), 201);
+	const list = async (query) => {
+		const seen = [];
+		for (let marker; marker !== ''; ) {
+			const { text } = expectStatus(await b.list(where, { maxresults: 2, marker, ...query }), 200);
+			seen.push(...elements(text, 'Name'));
+			marker = element(text, 'NextMarker') ?? '';
+		}
+		return seen.join(' ');
+	};
+	assert.equal(await list({ endBefore: 'c' }), 'a b b/1 b/2');
+	assert.equal(await list({ startFrom: 'b/1', endBefore: 'd' }), 'b/1 b/2 c');
+	assert.equal(await list({ prefix: 'b', endBefore: 'b/2' }), 'b b/1');
+	assert.equal(await list({ prefix: 'b', endBefore: 'z' }), 'b b/1 b/2');
+	assert.equal(await list({ prefix: 'b', endBefore: 'a' }), '');
+	assert.equal(await list({ startFrom: 'c', endBefore: 'b' }), '');
+	assert.equal(await list({ delimiter: '/', endBefore: 'b/2' }), 'a b b/');
+	assert.equal(await list({ include: 'snapshots', endBefore: 'd' }), 'a b b/1 b/2 c c');
+	assert.equal(await list({ include: 'snapshots', endBefore: 'c' }), 'a b b/1 b/2');
+	assert.equal(await list({ include: 'uncommittedblobs', endBefore: 'e' }), 'a b b/1 b/2 c d');
+	assert.equal(await list({ include: 'uncommittedblobs', endBefore: '' }), 'a b b/1 b/2 c d e');
+	assert.equal(await list({ endBefore: 'z'.repeat(2000) }), 'a b b/1 b/2 c d');
+});
+
+test('a blob tells of the copy it is until its properties are set, or it is replaced', async () => {
+	const told = async (path) => {
+		const { headers } = expectStatus(await b.head(path), 200);
+		const { text } = expectStatus(await b.list(home, { prefix: path.split('/')[2], include: 'copy' }), 200);
+		const shown = Object.keys(headers).filter((name) => name.startsWith('x-ms-copy-'));
+		assert.equal(element(text, 'CopyId'), headers['x-ms-copy-id']);
+		return shown.length;
+	};
+	const changes = {
+		'Set Blob Properties': [0, (path) => b.comp(path, 'properties', { 'x-ms-blob-content-type': 'a/b' })],
+		'Put Blob': [0, (path) => b.put(path, 'x')],
+		'Put Block List': [0, (path) => b.blockList(path, [])],
+		'Set Blob Metadata': [5, (path) => b.comp(path, 'metadata', { 'x-ms-meta-a': 'b' })],
+		'Set Blob Tier': [5, (path) => b.comp(path, 'tier', { 'x-ms-access-tier': 'Cool' })],
+	};
+	for (const [name, [count, change]] of Object.entries(changes)) {
+		const path = `/${home}/${uniqueName('b')}`;
+		expectStatus(await b.copy(path, source()), 202);
+		assert.equal(await told(path), 5, name);
+		assert.ok((await change(path)).status < 300, name);
+		assert.equal(await told(path), count, name);
+	}
+});
+
+test('a sequence number without an action is refused, and nothing is cleared', async () => {
+	const path = await fresh((to) => b.pageBlob(to, 512, { 'x-ms-blob-content-type': 'a/b', 'x-ms-blob-sequence-number': 3 }));
+	expectHeaderError(await b.comp(path, 'properties', { 'x-ms-blob-sequence-number': 5 }), 'MissingRequiredHeader', 'x-ms-sequence-number-action');
+	const { headers } = await b.head(path);
+	assert.deepEqual([headers['x-ms-blob-sequence-number'], headers['content-type']], ['3', 'a/b']);
+});
+
+test('Copy Blob From URL tells the MD5 if it was asked to compare it', async () => {
+	const copy = (headers) => b.copy(`/${home}/${uniqueName('b')}`, source(), { 'x-ms-requires-sync': 'true', ...headers });
+	const asked = expectStatus(await copy({ 'x-ms-source-content-md5': md5('y'.repeat(512)) }), 202);
+	assert.equal(asked.headers['content-md5'], md5('y'.repeat(512)));
+	const plain = expectStatus(await copy({}), 202);
+	assert.deepEqual([plain.headers['content-md5'], plain.headers['x-ms-content-crc64']], [undefined, crc64('y'.repeat(512))]);
 });

@@ -183,6 +183,7 @@ enum err blob_apply_delete(struct txn *, void *call);
 struct blob_list_call {
 	struct slice prefix, delimiter;
 	struct slice from;   /* a name: blobs at or after it; absent = beginning */
+	struct slice before; /* a name: blobs before it; absent or empty = to the end */
 	uint64_t from_ticks; /* with history: at this name, history from this time on (0 = all, UINT64_MAX = none) */
 	size_t limit;
 	bool snapshots, versions, deleted, uncommitted;

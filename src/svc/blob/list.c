@@ -155,6 +155,16 @@ static enum err find_root(struct merge *m, struct slice name)
 	return ERR_OK;
 }
 
+static void stream_end_before(struct stream *s, struct slice name)
+{
+	struct key end;
+	key_init(&end);
+	key_tag(&end, s->tag);
+	key_str(&end, name);
+	if (slice_cmp(key_slice(&end), key_slice(&s->until)) < 0)
+		s->until = end;
+}
+
 static enum err merge_begin(struct merge *m)
 {
 	struct blob_list_call *c = m->call;
@@ -172,6 +182,8 @@ static enum err merge_begin(struct merge *m)
 		key_str_open(&s->until, c->prefix);
 		struct key from = s->until;
 		key_prefix_end(&s->until);
+		if (c->before.len)
+			stream_end_before(s, c->before);
 		/* A name may be all of the prefix: then its own history tells how far the list is. */
 		bool behind = slice_is_set(c->from) && slice_cmp(c->from, c->prefix) >= 0;
 		if (behind) {

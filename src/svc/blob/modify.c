@@ -42,6 +42,7 @@ enum err blob_apply_set_properties(struct txn *txn, void *call)
 	if ((c->resize || c->sequence_action != SEQUENCE_NONE) && b->type != BLOB_PAGE)
 		return ERR_INVALID_BLOB_TYPE;
 	TRY(apply_sequence(b, c));
+	b->copy = (struct blob_copy){ .status = COPY_NONE }; /* what it tells of is not what the blob is now */
 	if (c->resize && c->length_bytes < b->length_bytes)
 		TRY(page_truncate(txn, &c->target, b, c->length_bytes));
 	if (c->resize)
