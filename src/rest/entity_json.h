@@ -10,6 +10,7 @@
 
 struct entity_body {
 	struct slice partition_key, row_key; /* absent if the object has none, or null */
+	bool key_typed;			     /* one of them is said to be no string */
 	struct slice properties;	     /* the run */
 };
 /* Reads, types and checks an entity; keys and total size are not judged here. */

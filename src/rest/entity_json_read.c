@@ -149,8 +149,10 @@ static bool is_metadata(struct slice name)
 	return slice_has_prefix(name, SLICE("odata.")) || slice_has_prefix(annotation, SLICE("@odata."));
 }
 
-static enum err read_key(const struct json_member *m, struct slice *ret)
+static enum err read_key(const struct members *o, size_t i, struct entity_body *b, struct slice *ret)
 {
+	const struct json_member *m = &o->member[i], *t = find_type(o, i);
+	b->key_typed |= t && !slice_eq(t->text, edm_type_name(EDM_STRING));
 	if (m->kind == JSON_NULL)
 		return ERR_OK;
 	if (m->kind != JSON_STRING)
@@ -173,7 +175,11 @@ static enum err read_property(const struct members *o, size_t i, struct arena *a
 	if (m->kind == JSON_NULL)
 		return ERR_OK;
 	struct edm_value v;
-	TRY(value_of(m, type, arena, &v));
+	enum err e = value_of(m, type, arena, &v);
+	/* A number said to be of a type it does not fit: here the service's reader gives up, before the service looks. */
+	if (e == ERR_INVALID_VALUE_TYPE && t && (type == EDM_INT32 || type == EDM_INT64))
+		return ERR_UNREADABLE_INPUT;
+	TRY(e);
 	property_encode(run, m->name, &v);
 	return ERR_OK;
 }
@@ -181,7 +187,7 @@ static enum err read_property(const struct members *o, size_t i, struct arena *a
 enum err entity_body_parse(struct slice text, struct arena *arena, struct entity_body *ret)
 {
 	struct members o;
-	struct entity_body b = { SLICE_NONE, SLICE_NONE, SLICE_NONE };
+	struct entity_body b = { .key_typed = false };
 	enum err e = json_parse_flat(text, arena, &o.member, &o.count);
 	if (e)
 		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
@@ -199,9 +205,9 @@ enum err entity_body_parse(struct slice text, struct arena *arena, struct entity
 		if (!name.len)
 			return ERR_PROPERTY_NAME_INVALID;
 		if (slice_eq(name, SLICE("PartitionKey")))
-			TRY(read_key(&o.member[i], &b.partition_key));
+			TRY(read_key(&o, i, &b, &b.partition_key));
 		else if (slice_eq(name, SLICE("RowKey")))
-			TRY(read_key(&o.member[i], &b.row_key));
+			TRY(read_key(&o, i, &b, &b.row_key));
 		else if (!slice_eq(name, SLICE("Timestamp")) && !is_metadata(name))
 			TRY(read_property(&o, i, arena, &run));
 	}

@@ -45,6 +45,8 @@ static enum err parse_properties(struct request *req, const struct entity_change
 	if (w->action == ENTITY_INSERT) {
 		if (!slice_is_set(body.partition_key) || !slice_is_set(body.row_key))
 			return ERR_PROPERTIES_NEED_VALUE;
+		if (body.key_typed) /* where the address has the keys, those of the body are not asked for their type */
+			return ERR_INVALID_INPUT;
 		w->partition_key = body.partition_key;
 		w->row_key = body.row_key;
 	} else if ((slice_is_set(body.partition_key) && !slice_eq(body.partition_key, w->partition_key)) ||

@@ -194,9 +194,9 @@ enum err table_filter(struct request *req, struct filter **ret)
 		return ERR_OK;
 	enum err e = filter_parse(text, req->arena, ret, &position);
 	if (e == ERR_SYNTAX)
-		return table_fault(
-			req, ERR_INVALID_INPUT,
-			arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.", position, SLICE_FMT(text)));
+		return table_fault(req, ERR_INVALID_INPUT,
+				   arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.",
+						edm_utf16_units(slice_first(text, position)), SLICE_FMT(text)));
 	if (e == ERR_OUT_OF_RANGE_INPUT) {
 		size_t start = position;
 		while (start > 0 && (unsigned char)(text.ptr[start - 1] - '0') < 10)

@@ -112,6 +112,11 @@ describe('filters', () => {
 	test('syntax errors and bounds', async () => {
 		const r = expectError(await t.query({ $filter: 'aaa bbb ccc' }), 400, 'InvalidInput');
 		assert.match(r.json['odata.error'].message.value, /^Syntax error at position 7 in 'aaa bbb ccc'\./);
+		// Characters are counted, as the service has them, not bytes.
+		for (const [text, position] of [['\u00e9a \u00e9b c', 5], ["a eq '\u{1f600}' x", 11]]) {
+			const wide = expectError(await t.query({ $filter: text }), 400, 'InvalidInput');
+			assert.ok(wide.json['odata.error'].message.value.startsWith(`Syntax error at position ${position} in '${text}'.`), wide.text);
+		}
 		const clause = (n) => Array.from({ length: n }, (_, i) => `p${i} eq ${i}`).join(' or ');
 		const wide = expectError(await t.query({ $filter: 'i eq 5454161346626' }), 400, 'InvalidInput');
 		assert.match(wide.json['odata.error'].message.value, /^Unrecognized 'Edm.Int32' literal '5454161346626'/);
