@@ -151,6 +151,8 @@ void store_close(struct store *s)
 		pthread_mutex_lock(&s->reclaim_lock);
 		pthread_cond_signal(&s->reclaim_wake);
 		pthread_mutex_unlock(&s->reclaim_lock);
+		if (s->engine->ops->reclaim_hurry)
+			s->engine->ops->reclaim_hurry(s->engine);
 		pthread_join(s->reclaimer, NULL);
 	}
 	store_free(s);

@@ -188,9 +188,9 @@ static void compact_deleted(struct rocks *r)
 	uint64_t deleted = atomic_load(&r->deletes_when_short), now = base_monotonic_ns();
 	if (!atomic_load(&r->short_of_space) || now - r->compacted_ns < (deleted ? COMPACT_SOON_NS : COMPACT_AGAIN_NS))
 		return;
-	if (rocks_flush(r) != ERR_OK)
+	if (atomic_load(&r->hurries) || rocks_flush(r) != ERR_OK)
 		return;
-	for (int i = 0; i < FAMILIES; i++)
+	for (int i = 0; i < FAMILIES && !atomic_load(&r->hurries); i++)
 		rocksdb_compact_range_cf(r->db, r->family[i], NULL, 0, NULL, 0);
 	locator_look(r->locator); /* it keeps tables open that are gone, and with them their space */
 	atomic_fetch_sub(&r->deletes_when_short, deleted);
@@ -218,6 +218,15 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 	}
 	*ret_more = more;
 	return ERR_OK;
+}
+
+/* All rows of a large store are minutes of compaction: a stop would wait for them. */
+void rocks_reclaim_hurry(struct engine *e)
+{
+	struct rocks *r = rocks_of(e);
+	atomic_store(&r->hurries, true);
+	if (!atomic_load(&r->failed))
+		rocksdb_disable_manual_compaction(r->db);
 }
 
 enum err rocks_reclaim_open(struct rocks *r)
