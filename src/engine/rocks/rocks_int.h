@@ -109,8 +109,13 @@ struct rocks {
 	atomic_uint_fast64_t deletes_when_short;
 	uint64_t
 		*tail; /* mapped, under write_lock: the number of the last commit that was synced, and its complement */
-	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
-	atomic_bool hurries;   /* the store is about to end */
+	/* The reclaimer's: when it last compacted all rows, and how far it is if it has not done so yet. */
+	uint64_t compacted_ns;
+	bool compacting;
+	int compact_family;
+	struct full_key compact_from; /* empty: from the beginning */
+	uint64_t compact_deletes;     /* of deletes_when_short, when it began */
+	atomic_bool hurries;	      /* the store is about to end */
 };
 
 static inline struct rocks *rocks_of(struct engine *e)
