@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <linux/securebits.h>
@@ -10,6 +11,29 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A directory that was just made stays: everything acknowledged in it would go with it. Who may not read the one above
+ * leaves that to the file system. */
+static bool entry_sync(const char *path)
+{
+	char above[PATH_MAX] = ".";
+	const char *name = strrchr(path, '/');
+	if (name) {
+		size_t len = name == path ? 1 : (size_t)(name - path);
+		memcpy(above, path, len);
+		above[len] = 0;
+	}
+	int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	bool synced = fsync(fd) == 0 || errno == EINVAL; /* some file systems have nothing to sync there */
+	int error = errno;
+	close(fd);
+	if (!synced)
+		rmdir(path); /* the next start makes it again */
+	errno = error;
+	return synced;
+}
 
 static bool directory_make(const char *path, struct buf *error)
 {
@@ -25,7 +49,9 @@ static bool directory_make(const char *path, struct buf *error)
 			continue;
 		char keep = part[i];
 		part[i] = 0;
-		if (mkdir(part, 0700) != 0 && errno != EEXIST && (keep == 0 || access(part, F_OK) != 0)) {
+		bool made = mkdir(part, 0700) == 0;
+		bool there = made ? entry_sync(part) : errno == EEXIST || (keep != 0 && access(part, F_OK) == 0);
+		if (!there) {
 			buf_printf(error,
 				   "cannot make the data directory %s: %s. Give another --location or make it writable",
 				   part, strerror(errno));

@@ -3,7 +3,6 @@
  * for a lookup and a copy, never over an engine call. Invariant: a key in the shard's flux list has no entry. */
 #include "store/cache.h"
 
-
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

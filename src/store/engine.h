@@ -135,6 +135,9 @@ struct engine_ops {
 	/* One bounded round of reclaim; *ret_more says whether another would find work. Called from one background
 	 * thread. */
 	enum err (*reclaim)(struct engine *, bool *ret_more);
+	/* From another thread, before the end: the round under way ends soon, and those to come do nothing that takes
+	 * long. NULL: they never do. */
+	void (*reclaim_hurry)(struct engine *);
 	void (*stats)(struct engine *, struct engine_stats *ret);
 };
 

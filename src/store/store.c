@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening and closing a store, reads in the caller's thread, and the thread that reclaims retired extents. */
+#include "base/log.h"
 #include "base/rng.h"
 #include "store/store_int.h"
 
@@ -46,9 +47,21 @@ static bool reclaim_wait(struct store *s, bool waiting)
 	return !closing;
 }
 
+/* Once, until it works again. What is deleted meanwhile keeps its space, and nobody else would say so. */
+static void reclaim_tell(enum err err, bool *failing)
+{
+	bool fails = err != ERR_OK && err != ERR_STOPPED && err != ERR_NO_SPACE;
+	if (fails && !*failing)
+		log_warn("giving back the space of what was deleted failed (%s); it is tried again. Check the disk, "
+			 "and with the server stopped run `zaffre scrub`.",
+			 err_name(err));
+	*failing = fails;
+}
+
 static void *reclaim_main(void *arg)
 {
 	struct store *s = arg;
+	bool failing = false;
 	struct engine_stats stats = { 0 };
 	pthread_setname_np(pthread_self(), "reclaim");
 	s->engine->ops->stats(s->engine, &stats);
@@ -60,6 +73,7 @@ static void *reclaim_main(void *arg)
 		/* No commit need come that would find out: large bodies are refused before theirs. */
 		if (err == ERR_STOPPED)
 			store_stop(s);
+		reclaim_tell(err, &failing);
 		s->engine->ops->stats(s->engine, &stats);
 	}
 	return NULL;
@@ -151,6 +165,8 @@ void store_close(struct store *s)
 		pthread_mutex_lock(&s->reclaim_lock);
 		pthread_cond_signal(&s->reclaim_wake);
 		pthread_mutex_unlock(&s->reclaim_lock);
+		if (s->engine->ops->reclaim_hurry)
+			s->engine->ops->reclaim_hurry(s->engine);
 		pthread_join(s->reclaimer, NULL);
 	}
 	store_free(s);

@@ -74,6 +74,11 @@ ssize_t write(int fd, const void *p, size_t n)
 	REAL(write);
 	return fails_fd("write", fd) ? -1 : real(fd, p, n);
 }
+int fsync(int fd)
+{
+	REAL(fsync);
+	return fails_fd("fsync", fd) ? -1 : real(fd);
+}
 int fdatasync(int fd)
 {
 	REAL(fdatasync);

@@ -74,6 +74,20 @@ describe('one call fails', { skip: !library && 'a sanitizer wants to be the firs
 			await everythingIsThere();
 		});
 
+	test('a directory that is made is made durable, or it is not there', async () => {
+		const fresh = path.join(base, 'a', 'b');
+		const args = flags.map((flag) => (flag === dir ? fresh : flag));
+		for (const [n, made] of [
+			[1, path.join(base, 'a')],
+			[2, fresh],
+		]) {
+			const r = await runProgram(args, { env: failing('fsync', base, n, EIO) });
+			assert.equal(r.code, 1, r.stdout + r.stderr);
+			assert.ok(r.stderr.includes(`cannot make the data directory ${made}: Input/output error`), r.stderr);
+			assert.ok(!fs.existsSync(made));
+		}
+	});
+
 	// Every call of a kind in turn, until a start has none left to fail.
 	for (const [call, text, from, errno, says] of [
 		['pread', '.sst', stopped, EIO, /Input\/output error/],

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 enum { RECLAIM_ROWS = 256, DEAD_KEY_BYTES = 10, DEAD_VALUE_BYTES = 20, COUNT_ROWS_MAX = 100000 };
+enum { COMPACT_TABLES = 8 };				      /* of the largest levels, 32 MiB each, in one round */
 #define COMPACT_SOON_NS	 (UINT64_C(500) * 1000 * 1000)	      /* something was deleted since */
 #define COMPACT_AGAIN_NS (UINT64_C(600) * 1000 * 1000 * 1000) /* nothing that is known of */
 
@@ -181,21 +182,97 @@ static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
 	return ERR_OK;
 }
 
-/* Short of space, deleted rows are compacted away now and not some day. Its errors are RocksDB's own to deal with: a
- * compaction that finds no room is undone and tried again. */
-static void compact_deleted(struct rocks *r)
+/* ---- compaction ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* Where the tables of a family begin behind `from`, in order; the caller frees them. NULL: none, or no memory. */
+static struct slice *tables_behind(const rocksdb_livefiles_t *files, const char *family, struct slice from,
+				   size_t *ret_count)
+{
+	int all = rocksdb_livefiles_count(files);
+	struct slice *begin = malloc(((size_t)all + 1) * sizeof *begin);
+	size_t count = 0;
+	for (int i = 0; begin && i < all; i++) {
+		size_t len;
+		const char *key = rocksdb_livefiles_smallestkey(files, i, &len);
+		/* Those of level 0 begin anywhere. */
+		if (rocksdb_livefiles_level(files, i) > 0 && slice_cmp(slice_make(key, len), from) > 0 &&
+		    strcmp(rocksdb_livefiles_column_family_name(files, i), family) == 0)
+			begin[count++] = slice_make(key, len);
+	}
+	if (count)
+		qsort(begin, count, sizeof *begin, by_key);
+	*ret_count = count;
+	return begin;
+}
+
+/* The end of the next piece. False: it has none, the piece reaches to the end of the family. */
+static bool piece_end(struct rocks *r, struct full_key *ret)
+{
+	static const char *const names[FAMILIES] = { ROCKS_NAME_ROWS, ROCKS_NAME_CONTENTS, ROCKS_NAME_BOOKS };
+	struct slice from = slice_make(r->compact_from.bytes, r->compact_from.len);
+	size_t count;
+	const rocksdb_livefiles_t *files = rocksdb_livefiles(r->db);
+	struct slice *begin = tables_behind(files, names[r->compact_family], from, &count);
+	bool found = begin && count > COMPACT_TABLES && begin[COMPACT_TABLES].len <= sizeof ret->bytes;
+	if (found) {
+		ret->len = begin[COMPACT_TABLES].len;
+		memcpy(ret->bytes, begin[COMPACT_TABLES].ptr, ret->len);
+	}
+	free(begin);
+	rocksdb_livefiles_destroy(files);
+	return found;
+}
+
+static void compact_piece(struct rocks *r)
+{
+	struct full_key *from = &r->compact_from, until;
+	bool ends = piece_end(r, &until);
+	rocksdb_compact_range_cf(r->db, r->family[r->compact_family], from->len ? from->bytes : NULL, from->len,
+				 ends ? until.bytes : NULL, ends ? until.len : 0);
+	if (ends) {
+		memcpy(from->bytes, until.bytes, until.len);
+		from->len = until.len;
+	} else {
+		from->len = 0;
+		r->compact_family++;
+	}
+}
+
+static bool compaction_begins(struct rocks *r)
 {
 	uint64_t deleted = atomic_load(&r->deletes_when_short), now = base_monotonic_ns();
 	if (!atomic_load(&r->short_of_space) || now - r->compacted_ns < (deleted ? COMPACT_SOON_NS : COMPACT_AGAIN_NS))
-		return;
-	if (rocks_flush(r) != ERR_OK)
-		return;
-	for (int i = 0; i < FAMILIES; i++)
-		rocksdb_compact_range_cf(r->db, r->family[i], NULL, 0, NULL, 0);
+		return false;
+	if (atomic_load(&r->hurries) || rocks_flush(r) != ERR_OK)
+		return false;
+	r->compact_family = 0;
+	r->compact_from.len = 0;
+	r->compact_deletes = deleted;
+	return true;
+}
+
+/* Short of space, deleted rows are compacted away now and not some day. A piece at a time: the space of extents is
+ * given back in between. Its errors are RocksDB's own to deal with: a compaction that finds no room is undone and tried
+ * again. True: there is more to do. */
+static bool compact_deleted(struct rocks *r)
+{
+	r->compacting = r->compacting || compaction_begins(r);
+	if (!r->compacting || atomic_load(&r->hurries))
+		return false;
+	compact_piece(r);
+	if (r->compact_family < FAMILIES)
+		return true;
+	r->compacting = false;
 	locator_look(r->locator); /* it keeps tables open that are gone, and with them their space */
-	atomic_fetch_sub(&r->deletes_when_short, deleted);
+	atomic_fetch_sub(&r->deletes_when_short, r->compact_deletes);
 	r->compacted_ns = base_monotonic_ns();
 	atomic_store(&r->compaction_looked_ns, 0);
+	return false;
 }
 
 enum err rocks_reclaim(struct engine *e, bool *ret_more)
@@ -214,10 +291,19 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 	}
 	if (!more) {
 		segments_give_back(r->segments);
-		compact_deleted(r);
+		more = compact_deleted(r);
 	}
 	*ret_more = more;
 	return ERR_OK;
+}
+
+/* A piece may take seconds on a slow disk: a stop would wait for it. */
+void rocks_reclaim_hurry(struct engine *e)
+{
+	struct rocks *r = rocks_of(e);
+	atomic_store(&r->hurries, true);
+	if (!atomic_load(&r->failed))
+		rocksdb_disable_manual_compaction(r->db);
 }
 
 enum err rocks_reclaim_open(struct rocks *r)

@@ -482,5 +482,6 @@ const struct engine_ops rocks_ops = {
 	.drop_partition = op_drop_partition,
 	.list_partitions = op_list_partitions,
 	.reclaim = rocks_reclaim,
+	.reclaim_hurry = rocks_reclaim_hurry,
 	.stats = op_stats,
 };

@@ -109,7 +109,13 @@ struct rocks {
 	atomic_uint_fast64_t deletes_when_short;
 	uint64_t
 		*tail; /* mapped, under write_lock: the number of the last commit that was synced, and its complement */
-	uint64_t compacted_ns; /* the reclaimer's: when it last did so */
+	/* The reclaimer's: when it last compacted all rows, and how far it is if it has not done so yet. */
+	uint64_t compacted_ns;
+	bool compacting;
+	int compact_family;
+	struct full_key compact_from; /* empty: from the beginning */
+	uint64_t compact_deletes;     /* of deletes_when_short, when it began */
+	atomic_bool hurries;	      /* the store is about to end */
 };
 
 static inline struct rocks *rocks_of(struct engine *e)
@@ -170,6 +176,7 @@ void rocks_put_bitmap(struct rocks *, rocksdb_writebatch_t *, uint32_t region);
 uint64_t rocks_pin(struct engine *);
 void rocks_unpin(struct engine *, uint64_t pin);
 enum err rocks_reclaim(struct engine *, bool *ret_more);
+void rocks_reclaim_hurry(struct engine *);
 void rocks_put_dead(struct rocks *, rocksdb_writebatch_t *, uint64_t sequence, const struct extent_ref *);
 /* Finds the sequence to go on from and counts what waits. */
 enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
