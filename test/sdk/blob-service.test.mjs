@@ -365,6 +365,29 @@ describe('not built, and says so', () => {
 		assert.ok(rename.status >= 400 && rename.code, `${rename.status}`);
 		expectError(await b.comp(path, 'expiry', { 'x-ms-expiry-option': 'NeverExpire' }), 400, 'HierarchicalNamespaceNotEnabled');
 	});
+	test('what Data Lake clients ask is refused, never taken for something else', async () => {
+		const dir = fresh(), inside = `${dir}/file`;
+		for (const path of [dir, inside]) expectStatus(await b.put(path, 'x'), 201);
+		for (const [method, path, query, named] of [
+			['DELETE', dir, { recursive: 'true' }, 'recursive'],
+			['DELETE', dir, { recursive: 'false' }, 'recursive'],
+			['HEAD', dir, { action: 'getAccessControl' }, 'action'],
+			['HEAD', dir, { action: 'getStatus' }, 'action'],
+			['PUT', fresh(), { resource: 'file' }, 'resource'],
+			['PUT', fresh(), { resource: 'directory' }, 'resource'],
+			['PUT', `/${uniqueName('fs')}`, { resource: 'filesystem' }, 'resource'],
+			['GET', `/${home}`, { resource: 'filesystem', recursive: 'true' }, 'resource'],
+			['HEAD', `/${home}`, { resource: 'filesystem' }, 'resource'],
+			['DELETE', `/${home}`, { resource: 'filesystem' }, 'resource'],
+		]) {
+			const r = expectStatus(await client.request(method, path, { query }), 400);
+			assert.equal(r.headers['x-ms-error-code'], 'UnsupportedQueryParameter', `${method} ${JSON.stringify(query)}`);
+			if (method !== 'HEAD') assert.equal(element(r.text, 'QueryParameterName'), named);
+		}
+		for (const path of [dir, inside]) assert.equal((await b.get(path)).text, 'x');
+		// A parameter of somebody's own does not keep a blob from being read.
+		for (const query of [{ action: 'download' }, { resource: 'logo' }, { recursive: 'true' }]) expectStatus(await client.get(dir, { query }), 200);
+	});
 	test('structured bodies', async () => {
 		const framed = { 'x-ms-structured-body': 'XSM/1.0; properties=crc64', 'x-ms-structured-content-length': 1 };
 		const block = fresh(), page = fresh(), append = fresh();
