@@ -93,16 +93,16 @@ static void find_client_request_id(struct request *r)
 }
 
 /* The name without "-secondary", if an account has that. */
-static const struct auth_account *find_account(struct request *r, struct slice name)
+const struct auth_account *address_account(const struct rest_server *server, struct slice name, bool *ret_secondary)
 {
 	static const char suffix[] = "-secondary";
 	size_t suffix_len = sizeof suffix - 1;
-	const struct auth_account *a = rest_server_account(r->server, name);
+	const struct auth_account *a = rest_server_account(server, name);
 	if (a || name.len <= suffix_len || memcmp(name.ptr + name.len - suffix_len, suffix, suffix_len) != 0)
 		return a;
-	a = rest_server_account(r->server, slice_first(name, name.len - suffix_len));
+	a = rest_server_account(server, slice_first(name, name.len - suffix_len));
 	if (a)
-		r->secondary = true;
+		*ret_secondary = true;
 	return a;
 }
 
@@ -125,7 +125,7 @@ static const struct auth_account *find_account_of_host(struct request *r)
 		return NULL;
 	for (size_t i = 0; i < label.len; i++)
 		lower[i] = (char)tolower((unsigned char)label.ptr[i]);
-	return find_account(r, slice_make(lower, label.len));
+	return address_account(r->server, slice_make(lower, label.len), &r->secondary);
 }
 
 /* Sets account, path_style and raw_resource_path. */
@@ -141,7 +141,12 @@ static enum err find_resource_path(struct request *r)
 	}
 	struct slice rest = slice_from(path, 1);
 	struct slice first = slice_first(rest, slice_find_byte(rest, '/'));
-	a = find_account(r, first);
+	a = address_account(r->server, first, &r->secondary);
+	if (!a && r->account_implied) {
+		r->account = r->parent->account;
+		r->raw_resource_path = path;
+		return ERR_OK;
+	}
 	if (!a)
 		return ERR_RESOURCE_NOT_FOUND;
 	r->account = a->name;

@@ -3,6 +3,7 @@
  * answered by itself, in no order and not atomic together. */
 #include "rest/blob_common.h"
 #include "rest/driver.h"
+#include "rest/exchange_int.h"
 #include "wire/multipart.h"
 
 struct batch_call {
@@ -26,6 +27,7 @@ static enum err run_parts(struct request *r)
 					   .headers = q->headers,
 					   .header_count = q->header_count,
 					   .body = q->body,
+					   .account_implied = true,
 					   .allowed = is_allowed };
 		c->part[i] = request_run_child(r, &part);
 		if (!c->part[i])
@@ -64,8 +66,10 @@ static bool in_container(const struct request *r, struct slice url)
 		path = slice_from(path, slice_find_byte(path, '/'));
 	}
 	path = slice_from(path, 1);
-	if (r->path_style)
-		slice_cut(&path, '/');
+	struct slice behind = path, first = slice_cut(&behind, '/');
+	bool unused;
+	if (r->path_style && address_account(r->server, first, &unused))
+		path = behind;
 	return slice_is_set(path) && slice_eq(slice_cut(&path, '/'), r->container);
 }
 

@@ -88,6 +88,7 @@ struct request *request_run_child(struct request *parent, const struct child_par
 	child_head(&ex->head, parent->head, part);
 	ex->req.parent = parent;
 	ex->req.trusted = part->trusted;
+	ex->req.account_implied = part->account_implied;
 	ex->req.service = parent->service;
 	ex->req.secure = parent->secure;
 	ex->req.client_ip = parent->client_ip;

@@ -46,7 +46,25 @@ static bool is_own_port(const struct request *r, struct slice authority)
 	return false;
 }
 
-/* The name the client uses for us, a loopback name with our port, or an account's own host with our port. */
+/* Names of hosts have no case. */
+static bool is_account_host(const struct request *r, struct slice authority)
+{
+	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
+	for (size_t i = 0; label.len < authority.len && i < r->server->account_count; i++)
+		if (slice_eq_nocase(r->server->accounts[i].name, label))
+			return true;
+	return false;
+}
+
+/* The host that the client uses, but for the account's name: whatever port a proxy in front of us has. */
+static bool is_beside_host(const struct request *r, struct slice authority)
+{
+	struct slice host = r->head->host;
+	return !r->path_style && slice_eq_nocase(slice_from(host, slice_find_byte(host, '.')),
+						 slice_from(authority, slice_find_byte(authority, '.')));
+}
+
+/* The name the client uses for us, a loopback name with our port, or an account's own host. */
 static bool is_own(const struct request *r, struct slice authority)
 {
 	if (slice_eq_nocase(authority, r->head->host))
@@ -54,12 +72,14 @@ static bool is_own(const struct request *r, struct slice authority)
 	/* az writes it so, whatever endpoint it was given. Azure has no such account. */
 	if (slice_eq_nocase(authority, SLICE("devstoreaccount1.blob.core.windows.net")))
 		return rest_server_account(r->server, SLICE("devstoreaccount1")) != NULL;
+	if (is_beside_host(r, authority) && is_account_host(r, authority))
+		return true;
 	if (!is_own_port(r, authority))
 		return false;
 	if (slice_has_prefix_nocase(authority, SLICE("127.0.0.1:")) ||
 	    slice_has_prefix_nocase(authority, SLICE("localhost:")) || slice_has_prefix(authority, SLICE("[::1]:")))
 		return true;
-	return rest_server_account(r->server, slice_first(authority, slice_find_byte(authority, '.'))) != NULL;
+	return is_account_host(r, authority);
 }
 
 static bool has_signature(struct slice url)
@@ -106,8 +126,7 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	if (!is_own(r, authority)) {
-		r->fault.message =
-			SLICE("The copy source is not on this server, and copying from other servers is switched off.");
+		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
 	}
 	struct slice range = request_header(r, "x-ms-source-range");

@@ -269,6 +269,8 @@ static enum err driver_prepare(struct exchange *ex)
 	TRY(access_check(r));
 	if (!r->op->handler)
 		return not_built(r);
+	if (r->service == SERVICE_BLOB)
+		TRY(op_refuse_dfs(r));
 	r->body_limit_bytes = r->op->body == BODY_STREAM ? LIMIT_STREAM_BODY_BYTES : LIMIT_SMALL_BODY_BYTES;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */

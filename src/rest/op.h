@@ -61,5 +61,7 @@ size_t op_count(void);
 const struct op *op_at(size_t i);
 /* What a row without a handler answers: the nearest error the service documents for what it does not support. */
 enum err op_not_built_error(const struct op *);
+/* A request of a Data Lake client that came to the Blob service. */
+enum err op_refuse_dfs(struct request *) MUST_CHECK;
 
 #endif

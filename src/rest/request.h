@@ -148,6 +148,7 @@ struct request {
 	struct copy_job *job;		     /* prepared and not begun: given up at the end */
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
 	struct request *parent;		     /* of a part of a batch, else NULL */
+	bool account_implied;		     /* of a part: a path without an account is in its parent's */
 	unsigned children_pending;	     /* parts started and not yet done: the next step waits for them */
 };
 

@@ -117,6 +117,33 @@ static enum err verb_error(const struct request *r, struct slice comp)
 	return r->service == SERVICE_TABLE && !comp.len ? ERR_METHOD_NOT_ALLOWED : ERR_UNSUPPORTED_HTTP_VERB;
 }
 
+/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove one
+ * blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
+static const struct {
+	unsigned methods;
+	const char *name, *values;
+} dfs_marks[] = {
+	{ M_READ | M_PUT | M_DELETE, "resource", "filesystem,file,directory" },
+	{ M_READ, "action", "getAccessControl,getStatus,checkAccess" },
+	{ M_DELETE, "recursive", "true,false" },
+};
+
+enum err op_refuse_dfs(struct request *r)
+{
+	if (r->query.count == 0)
+		return ERR_OK;
+	for (size_t i = 0; i < sizeof dfs_marks / sizeof *dfs_marks; i++) {
+		struct slice value = query_get(&r->query, slice_str(dfs_marks[i].name));
+		if (!slice_is_set(value) || !(dfs_marks[i].methods & 1u << r->head->method))
+			continue;
+		/* Others mean nothing to us, and unknown parameters are no reason to refuse a read. */
+		for (struct slice rest = slice_str(dfs_marks[i].values); slice_is_set(rest);)
+			if (slice_eq_nocase(slice_cut(&rest, ','), value))
+				return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, dfs_marks[i].name, value, NULL);
+	}
+	return ERR_OK;
+}
+
 /* No row fits: the verb, if another one would; else the parameter that names no operation. */
 enum err route_error(struct request *r)
 {

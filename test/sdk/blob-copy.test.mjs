@@ -6,7 +6,7 @@ import crypto from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { scaled, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { Client } from '../lib/http.mjs';
+import { Client, send } from '../lib/http.mjs';
 import { blobSas } from '../lib/sign.mjs';
 import { element, elements, expectError, expectStatus, md5, uniqueName } from '../lib/assert.mjs';
 import { Blobs, base64, crc64, random, range, uuid } from '../lib/blob.mjs';
@@ -335,6 +335,26 @@ describe('who may read the source', () => {
 			const to = fresh();
 			expectStatus(await b.copy(to, `https://devstoreaccount1.blob.core.windows.net${from}`, FORMS[form]), success(form));
 			assert.equal((await b.get(to)).text, 'by az');
+		}
+	});
+	test('another account beside the one that is asked, without a port: as behind a proxy', async () => {
+		const from = fresh(), name = from.split('/')[2];
+		expectStatus(await ob.put(from, 'from the other'), 201);
+		const sas = blobSas(OTHER, OTHER_KEY, home, name, { sp: 'r' });
+		const ask = (host, source, form) => {
+			const to = fresh(), url = new URL(`http://127.0.0.1:${server.ports.blob}${to}`);
+			url.search = blobSas(server.account, server.key, home, to.split('/')[2], { sp: 'cw' });
+			const headers = { ...FORMS[form], host, 'x-ms-version': '2021-12-02', 'x-ms-copy-source': `${source}${from}?${sas}`, 'content-length': 0 };
+			return send('PUT', url, headers).then((r) => ({ r, to }));
+		};
+		for (const form of Object.keys(FORMS)) {
+			for (const source of [`https://${OTHER}.blob.storage.example`, `http://${OTHER.toUpperCase()}.Blob.Storage.Example`]) {
+				const { r, to } = await ask(`${server.account}.blob.storage.example`, source, form);
+				expectStatus(r, success(form));
+				assert.equal((await b.get(to)).text, 'from the other');
+			}
+			for (const source of [`https://${OTHER}.blob.elsewhere.example`, 'https://third.blob.storage.example', `https://${OTHER}.blob.storage.example:81`, 'https://blob.storage.example'])
+				expectError((await ask(`${server.account}.blob.storage.example`, source, form)).r, 403, 'CannotVerifyCopySource');
 		}
 	});
 	test('foreign hosts are never asked', async () => {

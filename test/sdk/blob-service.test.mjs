@@ -147,6 +147,27 @@ describe('batches', () => {
 		for (const path of paths.slice(0, 2)) expectStatus(await b.head(path), 404);
 		for (const path of paths.slice(2)) expectStatus(await b.head(path), 200);
 	});
+	// So does azure-storage-blob for Python: it writes /container/blob, and signs that, whatever the endpoint.
+	test('parts that leave out the account are of the one that is asked', async () => {
+		const bare = (method, path, { query = {}, headers = {}, sas } = {}) => {
+			const url = new URL(`${path}?${sas ?? new URLSearchParams(query)}`, server.endpoints.blob);
+			const all = { 'x-ms-date': new Date(server.now()).toUTCString(), 'content-length': '0', ...headers };
+			if (!sas) all.authorization = sharedKey(method, url, all, server.account, server.key);
+			return `${method} ${path}?${url.search.slice(1)} HTTP/1.1\r\n${Object.entries(all).map(([n, v]) => `${n}: ${v}`).join('\r\n')}\r\n\r\n`;
+		};
+		for (const at of ['/', `/${home}`]) {
+			const paths = [fresh(), `${fresh()}/deep%20%25`, fresh()];
+			for (const path of paths) expectStatus(await b.put(path, 'x'), 201);
+			const cool = bare('PUT', paths[0], { query: { comp: 'tier' }, headers: { 'x-ms-access-tier': 'Cool' } });
+			assert.deepEqual(answers(expectStatus(await submit([cool], { at }), 202)).map((x) => x.status), [200]);
+			assert.equal((await b.head(paths[0])).headers['x-ms-access-tier'], 'Cool');
+			const sas = blobSas(server.account, server.key, home, paths[2].split('/')[2], { sp: 'd' });
+			const r = expectStatus(await submit([bare('DELETE', paths[0]), bare('DELETE', paths[1]), bare('DELETE', paths[2], { sas }), bare('DELETE', fresh()), bare('DELETE', fresh(), { sas })], { at }), 202);
+			assert.deepEqual(answers(r).map((x) => x.status), [202, 202, 202, 404, 403], r.text);
+			for (const path of paths) expectStatus(await b.head(path), 404);
+		}
+		expectStatus(await submit([bare('DELETE', `/${uniqueName('elsewhere')}/x`)], { at: `/${home}` }), 400);
+	});
 	test('256 and no more; none is none', async () => {
 		const parts = Array.from({ length: 256 }, () => part('DELETE', fresh()));
 		const r = expectStatus(await submit(parts), 202);
@@ -364,6 +385,29 @@ describe('not built, and says so', () => {
 		const rename = await client.put(`/${uniqueName('n')}`, { query: { restype: 'container', comp: 'rename' }, headers: { 'x-ms-source-container-name': home } });
 		assert.ok(rename.status >= 400 && rename.code, `${rename.status}`);
 		expectError(await b.comp(path, 'expiry', { 'x-ms-expiry-option': 'NeverExpire' }), 400, 'HierarchicalNamespaceNotEnabled');
+	});
+	test('what Data Lake clients ask is refused, never taken for something else', async () => {
+		const dir = fresh(), inside = `${dir}/file`;
+		for (const path of [dir, inside]) expectStatus(await b.put(path, 'x'), 201);
+		for (const [method, path, query, named] of [
+			['DELETE', dir, { recursive: 'true' }, 'recursive'],
+			['DELETE', dir, { recursive: 'false' }, 'recursive'],
+			['HEAD', dir, { action: 'getAccessControl' }, 'action'],
+			['HEAD', dir, { action: 'getStatus' }, 'action'],
+			['PUT', fresh(), { resource: 'file' }, 'resource'],
+			['PUT', fresh(), { resource: 'directory' }, 'resource'],
+			['PUT', `/${uniqueName('fs')}`, { resource: 'filesystem' }, 'resource'],
+			['GET', `/${home}`, { resource: 'filesystem', recursive: 'true' }, 'resource'],
+			['HEAD', `/${home}`, { resource: 'filesystem' }, 'resource'],
+			['DELETE', `/${home}`, { resource: 'filesystem' }, 'resource'],
+		]) {
+			const r = expectStatus(await client.request(method, path, { query }), 400);
+			assert.equal(r.headers['x-ms-error-code'], 'UnsupportedQueryParameter', `${method} ${JSON.stringify(query)}`);
+			if (method !== 'HEAD') assert.equal(element(r.text, 'QueryParameterName'), named);
+		}
+		for (const path of [dir, inside]) assert.equal((await b.get(path)).text, 'x');
+		// A parameter of somebody's own does not keep a blob from being read.
+		for (const query of [{ action: 'download' }, { resource: 'logo' }, { recursive: 'true' }]) expectStatus(await client.get(dir, { query }), 200);
 	});
 	test('structured bodies', async () => {
 		const framed = { 'x-ms-structured-body': 'XSM/1.0; properties=crc64', 'x-ms-structured-content-length': 1 };
