@@ -355,7 +355,7 @@ static enum err open_db(struct opening *o)
 	struct database_opening d = { .r = o->r, .path = path };
 	if (pthread_create(&thread, NULL, database_open, &d) != 0) {
 		free(path);
-		return ERR_NO_MEMORY;
+		return refuse_err(o, "open the database", ERR_NO_MEMORY);
 	}
 	pthread_join(thread, NULL);
 	free(path);
