@@ -147,7 +147,10 @@ static bool house_build(struct house *h, struct buf *error)
 	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
 	enum err err = store_open(engine, &options, &h->store);
 	if (err != ERR_OK) {
-		buf_printf(error, "cannot open the store in %s: %s", h->data.path, err_name(err));
+		buf_printf(error, "cannot open the store in %s: %s", h->data.path,
+			   err == ERR_NO_MEMORY
+				   ? "no memory or thread; raise the limits of this process (ulimit -v, -u)"
+				   : err_name(err));
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -102,6 +103,14 @@ int open(const char *path, int flags, ...)
 	int mode = va_arg(args, int);
 	va_end(args);
 	return fails("open", path) ? -1 : real(path, flags, mode);
+}
+/* Its path is that of the program or library that calls. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *), void *arg)
+{
+	REAL(pthread_create);
+	Dl_info caller;
+	bool known = dladdr(__builtin_return_address(0), &caller) != 0;
+	return known && fails("pthread_create", caller.dli_fname) ? wanted.error : real(thread, attributes, begin, arg);
 }
 DIR *opendir(const char *path)
 {

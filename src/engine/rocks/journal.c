@@ -60,12 +60,11 @@ static bool mark_free(struct journal_file *f, uint64_t flushed)
 	return write_header(f, &(struct journal_header){ .free = true, .flushed = flushed }) && fdatasync(f->fd) == 0;
 }
 
-/* One more file. Its space is taken now: an append must not meet a full disk. */
-static enum err add_file(struct journal *j)
+/* File i. Its space is taken now: an append must not meet a full disk. */
+static enum err make_file(struct journal *j, size_t i)
 {
-	size_t i = j->file_count;
 	uint64_t bytes = j->options.file_bytes;
-	if (i == JOURNAL_FILES_MAX || !j->options.may_grow(j->options.arg, bytes))
+	if (!j->options.may_grow(j->options.arg, bytes))
 		return ERR_NO_SPACE;
 	int fd = journal_file_open(j, i, O_CREAT);
 	if (fd < 0)
@@ -82,7 +81,15 @@ static enum err add_file(struct journal *j)
 		return ERR_IO;
 	}
 	j->file[i] = (struct journal_file){ .state = JOURNAL_FREE, .fd = fd };
-	j->file_count = i + 1;
+	return ERR_OK;
+}
+
+static enum err add_file(struct journal *j)
+{
+	if (j->file_count == JOURNAL_FILES_MAX)
+		return ERR_NO_SPACE;
+	TRY(make_file(j, j->file_count));
+	j->file_count++;
 	return ERR_OK;
 }
 
@@ -270,7 +277,9 @@ enum err journal_start(struct journal *j)
 	for (size_t i = 0; i < j->file_count; i++) {
 		struct journal_file *f = &j->file[i];
 		f->fd = journal_file_open(j, i, 0);
-		if (f->fd < 0)
+		if (f->fd < 0 && errno == ENOENT)
+			TRY(make_file(j, i));
+		else if (f->fd < 0)
 			return ERR_IO;
 	}
 	j->flushed = j->last;

@@ -190,14 +190,15 @@ static enum err look(struct journal *j)
 {
 	struct journal_file *run[JOURNAL_FILES_MAX];
 	char name[JOURNAL_NAME_BYTES];
-	for (j->file_count = 0; j->file_count < JOURNAL_FILES_MAX; j->file_count++) {
-		journal_file_name(name, j->file_count);
-		if (faccessat(j->dir_fd, name, F_OK, 0) != 0) {
-			if (errno != ENOENT)
-				return ERR_IO; /* there may be commits in it that are nowhere else */
-			break;
+	for (size_t i = 0; i < JOURNAL_FILES_MAX; i++) {
+		journal_file_name(name, i);
+		j->file[i] = (struct journal_file){ .state = JOURNAL_FREE, .fd = -1 };
+		if (faccessat(j->dir_fd, name, F_OK, 0) == 0) {
+			TRY(file_look(j, i));
+			j->file_count = i + 1; /* one that is missing hides none behind it */
+		} else if (errno != ENOENT) {
+			return ERR_IO; /* there may be commits in it that are nowhere else */
 		}
-		TRY(file_look(j, j->file_count));
 	}
 	size_t count = newest_run(j, run);
 	j->last = j->flushed;

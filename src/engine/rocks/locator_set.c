@@ -123,7 +123,7 @@ static bool list_by_number(struct table_set *s)
 /* What the set before knew of the tables. */
 static void inherit(const struct table_set *old, struct table_set *s)
 {
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; old->count && i < s->count; i++) {
 		struct placed_table *t = s->by_number[i];
 		struct placed_table **before = bsearch(&t, old->by_number, old->count, sizeof t, by_number);
 		if (!before)

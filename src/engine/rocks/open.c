@@ -355,7 +355,7 @@ static enum err open_db(struct opening *o)
 	struct database_opening d = { .r = o->r, .path = path };
 	if (pthread_create(&thread, NULL, database_open, &d) != 0) {
 		free(path);
-		return ERR_NO_MEMORY;
+		return refuse_err(o, "open the database", ERR_NO_MEMORY);
 	}
 	pthread_join(thread, NULL);
 	free(path);
@@ -401,10 +401,12 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
 	enum err err = rocks_get(r, FAMILY_BOOKS, r->read, key, &arena, &value);
-	struct cursor c = cursor_make(value);
-	if (err == ERR_OK)
+	bool damaged = false;
+	if (err == ERR_OK) {
+		struct cursor c = cursor_make(value);
 		opens = cursor_u64(&c);
-	bool damaged = err == ERR_OK && !cursor_done(&c);
+		damaged = !cursor_done(&c);
+	}
 	arena_fini(&arena);
 	if (damaged) {
 		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);

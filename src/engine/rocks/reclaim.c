@@ -2,8 +2,7 @@
  * Retired extents. A commit that retires one writes a row under the next sequence number; a reader's pin remembers the
  * newest number that was committed when it was taken. Everything retired at or before the oldest pin can be seen by
  * nobody: reclaim deletes its row and clears its published bits in one batch, and then gives the blocks back. That
- * batch is not synced: if a crash loses it, the row is still there and is worked again; blocks reused meanwhile are
- * published by a later batch of the same log, so never without it. */
+ * batch is in the journal before, as every other: if a crash loses it, the row is still there and is worked again. */
 #include "engine/rocks/locator.h"
 #include "engine/rocks/segment.h"
 

@@ -291,6 +291,47 @@ static void a_full_disk_makes_it_wait(void **state)
 	journal_free(j);
 }
 
+static void remove_file(const char *file)
+{
+	char path[128];
+	snprintf(path, sizeof path, "%s/journal/%s", dir, file);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void a_missing_file_hides_none_behind_it(void **state)
+{
+	struct journal *j = begin();
+	uint64_t last;
+	for (uint64_t i = 1; i <= 12; i++) /* nine fill the first file */
+		append(j, i, 'x');
+	journal_free(j);
+	remove_file("0");
+	assert_int_equal(open_it(&j, &last), ERR_CORRUPT);
+}
+
+static void a_missing_file_that_held_nothing_is_made_again(void **state)
+{
+	struct journal *j = begin();
+	uint64_t last;
+	append(j, 1, 'x');
+	append(j, 2, 'x');
+	journal_stop(j);
+	journal_clear(j);
+	journal_free(j);
+	remove_file("1");
+	j = begin();
+	remove_file("1");
+	assert_int_equal(append(j, 3, 'y'), 3);
+	journal_free(j);
+	struct seen s = replay(&last);
+	assert_int_equal(s.count, 1);
+	assert_int_equal(last, 3);
+	remove_file("0");
+	assert_int_equal(open_it(&j, &last), ERR_OK);
+	assert_int_equal(last, 0); /* nothing is left that could tell: TAIL knows */
+	journal_free(j);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -303,6 +344,8 @@ int main(void)
 		T(a_gap_is_not_the_end),
 		T(a_flush_that_fails_stops_it),
 		T(a_full_disk_makes_it_wait),
+		T(a_missing_file_hides_none_behind_it),
+		T(a_missing_file_that_held_nothing_is_made_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
