@@ -124,6 +124,12 @@ enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 	return ERR_OK;
 }
 
+void blob_put_content_range(struct request *r, const struct blob_get_call *g)
+{
+	buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)g->offset,
+		   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
+}
+
 /* The bytes of a short range, in one piece of memory, for hashing. */
 static enum err gather(struct request *r, const struct blob_get_call *g, struct slice *ret)
 {
@@ -181,9 +187,7 @@ static enum err format_get(struct request *r)
 	r->response.status = partial ? 206 : 200;
 	blob_put_properties(r, &g->blob, g->now_ticks, !partial);
 	if (partial)
-		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
-			   (unsigned long long)g->offset, (unsigned long long)(g->offset + g->length - 1),
-			   (unsigned long long)g->blob.length_bytes);
+		blob_put_content_range(r, g);
 	if (c->hash_md5 || c->hash_crc64)
 		return put_range_hash(r, c);
 	return blob_put_body(r, g);

@@ -8,12 +8,14 @@
 #include "rest/metadata.h"
 #include "rest/server.h"
 #include "rest/service_properties.h"
+#include "wire/range.h"
 
 struct web_call {
 	struct blob_get_call get; /* first: the apply gets this */
 	struct slice partition;
 	struct static_website site;
 	struct conditions conditions;
+	struct range range; /* of the page itself, never of an error document */
 	int status;
 };
 
@@ -22,10 +24,15 @@ static enum err read_name(struct request *r, struct web_call *c, struct slice na
 	c->get.target = (struct blob_target){ .name = name };
 	if (c->status == 200)
 		c->get.target.conditions = c->conditions;
+	c->get.has_range = c->status == 200 && (c->range.kind == RANGE_OPEN || c->range.kind == RANGE_CLOSED);
+	c->get.range_first = c->range.first;
+	c->get.range_last = c->range.last;
 	c->get.want_bytes = true;
 	enum err e = blob_read(r, c->partition, &c->get);
 	if (e == ERR_NOT_MODIFIED)
 		blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = c->get.blob.length_bytes;
 	return e;
 }
 
@@ -64,6 +71,9 @@ static enum err parse(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(conditional_parse_read(r, &c->conditions));
+	/* A part for who has the rest of this very state; we do not compare, so they get all of it. */
+	bool parts = r->head->method == HTTP_GET && !slice_is_set(request_header(r, "If-Range"));
+	c->range = range_parse(parts ? request_header(r, "Range") : SLICE_NONE);
 	TRY(service_properties_load(r, &p));
 	c->site = p.website;
 	enum err e = p.website.enabled ? blob_find_container(r, &container, &c->partition) : ERR_CONTAINER_NOT_FOUND;
@@ -78,18 +88,27 @@ static enum err parse(struct request *r)
 	return ERR_OK;
 }
 
+static void put_if_set(struct request *r, const char *name, struct slice value)
+{
+	if (slice_is_set(value))
+		response_header(r, name, value);
+}
+
 static enum err format(struct request *r)
 {
 	struct web_call *c = r->call;
 	const struct blob *b = &c->get.blob;
-	r->response.status = c->status;
+	r->response.status = c->get.has_range ? 206 : c->status;
 	blob_put_etag(r, b->etag, b->modified_ticks);
 	response_header(r, "Content-Type",
 			slice_is_set(b->http.content_type) ? b->http.content_type : SLICE("application/octet-stream"));
-	if (slice_is_set(b->http.content_encoding))
-		response_header(r, "Content-Encoding", b->http.content_encoding);
-	if (slice_is_set(b->http.cache_control))
-		response_header(r, "Cache-Control", b->http.cache_control);
+	put_if_set(r, "Content-Encoding", b->http.content_encoding);
+	put_if_set(r, "Content-Language", b->http.content_language);
+	put_if_set(r, "Content-Disposition", b->http.content_disposition);
+	put_if_set(r, "Cache-Control", b->http.cache_control);
+	response_header(r, "Accept-Ranges", SLICE("bytes"));
+	if (c->get.has_range)
+		blob_put_content_range(r, &c->get);
 	return blob_put_body(r, &c->get);
 }
 

@@ -349,6 +349,26 @@ describe('special containers', () => {
 		await service.setProperties({ staticWebsite: { enabled: false } });
 		expectStatus(await get('/'), 404);
 	});
+	test('$web: parts of a page, and what was said about its content', async () => {
+		await service.setProperties({ staticWebsite: { enabled: true, errorDocument404Path: 'lost.html' } });
+		await service.getContainerClient('$web').createIfNotExists();
+		const said = { 'content-language': 'de', 'content-disposition': 'inline', 'cache-control': 'no-store', 'content-encoding': 'br', 'content-type': 'video/mp4' };
+		const headers = Object.fromEntries(Object.entries(said).map(([name, value]) => [`x-ms-blob-${name}`, value]));
+		expectStatus(await b.put('/$web/film.mp4', '0123456789', headers), 201);
+		expectStatus(await b.put('/$web/lost.html', 'nothing here'), 201);
+		const get = (path, headers = {}, method = 'GET') => send(method, new URL(`http://127.0.0.1:${webPort}${path}`), headers);
+		const whole = expectStatus(await get('/film.mp4'), 200);
+		for (const [name, value] of Object.entries({ ...said, 'accept-ranges': 'bytes' })) assert.equal(whole.headers[name], value, name);
+		for (const [range, text, shown] of [['bytes=0-', '0123456789', '0-9/10'], ['bytes=2-4', '234', '2-4/10'], ['bytes=8-99', '89', '8-9/10']]) {
+			const part = expectStatus(await get('/film.mp4', { range }), 206);
+			assert.deepEqual([part.text, part.headers['content-range'], part.headers['content-length']], [text, `bytes ${shown}`, String(text.length)]);
+			assert.equal(expectStatus(await get('/film.mp4', { range, 'if-range': '"another"' }), 200).text, '0123456789');
+			assert.equal(expectStatus(await get('/film.mp4', { range }, 'HEAD'), 200).headers['content-length'], '10');
+			assert.equal(expectStatus(await get('/gone.mp4', { range }), 404).text, 'nothing here');
+		}
+		assert.equal(expectStatus(await get('/film.mp4', { range: 'bytes=10-' }), 416).headers['content-range'], 'bytes */10');
+		expectStatus(await get('/film.mp4', { range: 'bytes=10-', 'if-none-match': whole.etag }), 304);
+	});
 	test('health is an account’s name as good as any other', async () => {
 		const at = (port, path, host) => send('GET', new URL(`http://127.0.0.1:${port}${path}`), { host });
 		const port = new URL(server.endpoints.blob).port, ours = `${server.account}.localhost`;
