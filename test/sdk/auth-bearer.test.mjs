@@ -85,6 +85,14 @@ describe('refused', () => {
 	});
 	test('what a token may not do', async () => {
 		expectError(await clients.blob.get(`/${container}`, { query: { restype: 'container', comp: 'acl' }, ...bearer(token()) }), 403, 'AuthorizationFailure');
+		const queue = `/${uniqueName('q')}`, acl = { query: { comp: 'acl' } };
+		expectStatus(await clients.queue.put(queue), 201);
+		for (const version of ['2017-11-09', '2025-05-05']) {
+			expectError(await clients.queue.get(queue, { ...acl, version, ...bearer(token()) }), 403, 'AuthorizationFailure');
+			expectError(await clients.queue.put(queue, { ...acl, version, ...bearer(token()) }), 403, 'AuthorizationFailure');
+		}
+		expectStatus(await clients.queue.get(queue, { ...acl, version: '2025-07-05', ...bearer(token()) }), 200);
+		expectStatus(await clients.queue.put(queue, { ...acl, version: '2025-07-05', ...bearer(token()) }), 204);
 	});
 	test('an old version, a server that takes none', async () => {
 		expectError(await clients.blob.get('/', { ...list, ...bearer(token()), version: '2017-04-17' }), 403, 'AuthenticationFailed');

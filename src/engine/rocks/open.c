@@ -396,7 +396,7 @@ static void fit_disk(struct opening *o)
 static enum err count_opening(struct opening *o, uint64_t *ret)
 {
 	struct rocks *r = o->r;
-	struct slice key = slice_make("\0o", 2), value = SLICE("");
+	struct slice key = slice_make("\0o", 2), value = SLICE_NONE;
 	struct arena arena;
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
