@@ -299,6 +299,24 @@ int64_t config_port(const struct config *c, int i)
 	return i == 0 ? c->blobPort : i == 1 ? c->queuePort : c->tablePort;
 }
 
+/* The website listens beside Blob. */
+static bool web_port_check(const struct config *c, struct buf *error)
+{
+	int64_t web = 0;
+	if (c->webPort[0] && (!slice_to_i64(slice_str(c->webPort), &web) || web < 0 || web > UINT16_MAX)) {
+		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+		return false;
+	}
+	for (int i = 0; i < CONFIG_SERVICES; i++) {
+		static const char *const flags[] = { "--blobPort", "--queuePort", "--tablePort" };
+		if (!web || web != config_port(c, i) || strcmp(config_host(c, i), config_host(c, 0)) != 0)
+			continue;
+		buf_printf(error, "--webPort and %s are both %lld: give each its own", flags[i], (long long)web);
+		return false;
+	}
+	return true;
+}
+
 static bool config_check(struct config *c, struct buf *error)
 {
 	if (strcmp(c->mode, "production") == 0) {
@@ -325,15 +343,8 @@ static bool config_check(struct config *c, struct buf *error)
 					   (long long)config_port(c, i), config_host(c, i));
 				return false;
 			}
-	int64_t web = 0;
-	if (c->webPort[0] && (!slice_to_i64(slice_str(c->webPort), &web) || web < 0 || web > UINT16_MAX)) {
-		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+	if (!web_port_check(c, error))
 		return false;
-	}
-	if (web && web == c->blobPort) {
-		buf_printf(error, "--webPort and --blobPort are both %lld: give each its own", (long long)web);
-		return false;
-	}
 	if (c->threads > LIMIT_LOOPS) {
 		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
 		return false;

@@ -122,6 +122,9 @@ static void test_refused(void **state)
 		{ { "--cert", "x" }, "--key is missing" },
 		{ { "--key", "x" }, "--cert is missing" },
 		{ { "--blobPort", "5", "--queuePort", "5" }, "two services want port 5" },
+		{ { "--webPort", "10000" }, "--webPort and --blobPort are both 10000" },
+		{ { "--webPort", "10001" }, "--webPort and --queuePort are both 10001" },
+		{ { "--webPort", "5", "--tablePort", "5" }, "--webPort and --tablePort are both 5" },
 		{ { "--mode", "production", "--blobHost", "0.0.0.0" }, "--allowPlainHttp" },
 		{ { "--mode", "production", "--clockShiftFile", "x" }, "development mode only" },
 		{ { "--mode", "production", "--inMemoryPersistence" }, "development mode only" },
@@ -137,6 +140,9 @@ static void test_refused(void **state)
 				 SLICE_FMT(buf_slice(&a.error)));
 		attempt_fini(&a);
 	}
+	TRY_FLAGS(&a, "--webPort", "5", "--queuePort", "5", "--queueHost", "127.0.0.2");
+	assert_true(a.ok);
+	attempt_fini(&a);
 	TRY_FLAGS(&a, "--mode", "production", "--blobHost", "0.0.0.0", "--allowPlainHttp");
 	assert_true(a.ok);
 	attempt_fini(&a);
