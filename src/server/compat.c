@@ -93,5 +93,7 @@ void compat_print(struct buf *out)
 		"- List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
 		"the blob was deleted is not kept.\n"
 		"- Find Blobs by Tags finds current blobs; include=versions is refused (UnsupportedQueryParameter).\n"
-		"- A valid bearer token may do whatever its service allows: there are no roles.\n");
+		"- Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. A "
+		"valid "
+		"one may do whatever its service allows: there are no roles.\n");
 }
