@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short forms of the blob operations for tests that make many of them, and the service's CRC64, written apart from the server's.
 import crypto from 'node:crypto';
-import { expectStatus } from './assert.mjs';
+import { expectStatus, uniqueName } from './assert.mjs';
 
 // CRC-64/NVME (reflected, all ones in and out), as eight bytes little-endian in Base64.
 const POLYNOMIAL = 0x9a6c9329ac4bc9b5n;
@@ -63,6 +63,20 @@ export class Blobs {
 			return [...inner.matchAll(/<Name>([^<]*)<\/Name><Size>(\d+)<\/Size>/g)].map((m) => [Buffer.from(m[1], 'base64').toString(), Number(m[2])]);
 		};
 		return { committed: part('CommittedBlocks'), uncommitted: part('UncommittedBlocks'), answer: r };
+	}
+	// A blob of each type under a name of its own in container `home`: its path.
+	fresh(home) {
+		const made = async (make) => {
+			const path = `/${home}/${uniqueName('b')}`;
+			expectStatus(await make(path), 201);
+			return path;
+		};
+		return {
+			made,
+			block: () => made((path) => this.put(path, 'old')),
+			page: () => made((path) => this.pageBlob(path, 1024)),
+			append: () => made((path) => this.appendBlob(path)),
+		};
 	}
 	pageBlob(path, length, headers = {}) {
 		return this.put(path, '', { 'x-ms-blob-type': 'PageBlob', 'x-ms-blob-content-length': length, ...headers });

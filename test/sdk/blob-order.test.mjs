@@ -20,16 +20,7 @@ before(async () => {
 });
 after(() => server?.remove());
 
-async function fresh(make) {
-	const path = `/${home}/${uniqueName('b')}`;
-	expectStatus(await make(path), 201);
-	return path;
-}
-const make = {
-	block: () => fresh((path) => b.put(path, 'old')),
-	page: () => fresh((path) => b.pageBlob(path, 1024)),
-	append: () => fresh((path) => b.appendBlob(path)),
-};
+const make = { block: () => b.fresh(home).block(), page: () => b.fresh(home).page(), append: () => b.fresh(home).append() };
 const url = () => ({ 'x-ms-copy-source': b.url(`/${home}/source`) });
 const PAGE = { 'x-ms-page-write': 'update', 'x-ms-range': 'bytes=0-511' };
 const SEQUENCE = { 'x-ms-if-sequence-number-eq': 9 }, POSITION = { 'x-ms-blob-condition-appendpos': 9 }, MAX = { 'x-ms-blob-condition-maxsize': 1 };

@@ -20,14 +20,7 @@ before(async () => {
 after(() => server?.remove());
 
 const source = () => b.url(`/${home}/source`);
-async function fresh(make) {
-	const path = `/${home}/${uniqueName('b')}`;
-	expectStatus(await make(path), 201);
-	return path;
-}
-const block = () => fresh((path) => b.put(path, 'old'));
-const page = () => fresh((path) => b.pageBlob(path, 1024));
-const append = () => fresh((path) => b.appendBlob(path));
+const block = () => b.fresh(home).block(), page = () => b.fresh(home).page(), append = () => b.fresh(home).append();
 
 // Refused, and the body says which header it was.
 function expectHeaderError(r, code, name) {
@@ -133,10 +126,10 @@ test('x-ms-blob-content-md5 is what the blob says of its content, however it is 
 		(path) => b.copy(path, source(), { 'x-ms-blob-type': 'BlockBlob', ...headers }),
 	];
 	for (const make of forms) {
-		const path = await fresh(make);
+		const path = await b.fresh(home).made(make);
 		assert.equal((await b.head(path)).headers['content-md5'], given);
 	}
-	const path = await fresh((to) => b.copy(to, source(), { 'x-ms-blob-type': 'BlockBlob' }));
+	const path = await b.fresh(home).made((to) => b.copy(to, source(), { 'x-ms-blob-type': 'BlockBlob' }));
 	assert.equal((await b.head(path)).headers['content-md5'], md5('y'.repeat(512)));
 });
 
@@ -227,7 +220,7 @@ test('a blob keeps its type as long as it lives', async () => {
 });
 
 test('a range beyond the end is answered with the length there is', async () => {
-	const empty = await fresh((path) => b.put(path, '')), short = await block();
+	const empty = await b.fresh(home).made((path) => b.put(path, '')), short = await block();
 	for (const name of ['Range', 'x-ms-range'])
 		for (const [path, range, length] of [[empty, 'bytes=0-4194303', 0], [empty, 'bytes=0-', 0], [short, 'bytes=3-', 3], [short, 'bytes=100-200', 3]])
 			assert.equal(expectError(await b.get(path, { [name]: range }), 416, 'InvalidRange').headers['content-range'], `bytes */${length}`);
@@ -291,7 +284,7 @@ test('a blob tells of the copy it is until its properties are set, or it is repl
 });
 
 test('a sequence number without an action is refused, and nothing is cleared', async () => {
-	const path = await fresh((to) => b.pageBlob(to, 512, { 'x-ms-blob-content-type': 'a/b', 'x-ms-blob-sequence-number': 3 }));
+	const path = await b.fresh(home).made((to) => b.pageBlob(to, 512, { 'x-ms-blob-content-type': 'a/b', 'x-ms-blob-sequence-number': 3 }));
 	expectHeaderError(await b.comp(path, 'properties', { 'x-ms-blob-sequence-number': 5 }), 'MissingRequiredHeader', 'x-ms-sequence-number-action');
 	const { headers } = await b.head(path);
 	assert.deepEqual([headers['x-ms-blob-sequence-number'], headers['content-type']], ['3', 'a/b']);

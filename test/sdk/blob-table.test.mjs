@@ -92,14 +92,7 @@ async function freshContainer() {
 	expectStatus(await b.container(name), 201);
 	return `/${name}`;
 }
-async function fresh(make) {
-	const path = `/${home}/${uniqueName('b')}`;
-	expectStatus(await make(path), 201);
-	return path;
-}
-const block = () => fresh((path) => b.put(path, 'old'));
-const page = () => fresh((path) => b.pageBlob(path, 1024));
-const append = () => fresh((path) => b.appendBlob(path));
+const block = () => b.fresh(home).block(), page = () => b.fresh(home).page(), append = () => b.fresh(home).append();
 const container = (method, comp, body) => (path, headers) => client.request(method, path, { query: { restype: 'container', comp }, headers, body });
 const url = (headers = {}) => ({ 'x-ms-copy-source': source(), ...headers });
 
