@@ -32,6 +32,16 @@ static void listen_explain(struct buf *message, const char *host, uint16_t port,
 	}
 }
 
+/* A name may stand for addresses of both kinds. Who connects by that name tries them all, who writes 127.0.0.1 only one:
+ * so that one it is. */
+static const struct addrinfo *address_choose(const struct addrinfo *list)
+{
+	for (const struct addrinfo *a = list; a; a = a->ai_next)
+		if (a->ai_family == AF_INET)
+			return a;
+	return list;
+}
+
 enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct buf *ret_message)
 {
 	char service[8];
@@ -43,12 +53,13 @@ enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_p
 		buf_printf(ret_message, "cannot find the address %s: %s", host, gai_strerror(rc));
 		return ERR_IO;
 	}
+	const struct addrinfo *address = address_choose(list);
 	int one = 1, error = 0;
-	int fd = socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct sockaddr_in6 bound = { 0 }; /* its port stands where an IPv4 address has it */
 	socklen_t bound_len = sizeof bound;
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
-	    bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0 ||
+	    bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&bound, &bound_len) != 0)
 		error = errno;
 	freeaddrinfo(list);

@@ -51,6 +51,15 @@ static int connect_to(uint16_t port)
 	return fd;
 }
 
+static void a_name_is_reached_by_number(void **state)
+{
+	int fd;
+	uint16_t port;
+	assert_int_equal(io_listen("localhost", 0, &fd, &port, &message), ERR_OK);
+	close(connect_to(port));
+	close(fd);
+}
+
 static enum io_accept accept_soon(int listener, size_t taken, int *reserve, int *ret_fd, char *address)
 {
 	struct pollfd p = { listener, POLLIN, 0 };
@@ -145,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_say_what_to_do),
+		cmocka_unit_test(a_name_is_reached_by_number),
 		cmocka_unit_test(accepts_and_tells_who),
 		cmocka_unit_test(without_descriptors_the_backlog_still_drains),
 		cmocka_unit_test(files_come_before_connections),
