@@ -27,17 +27,16 @@ enum err blob_read(struct request *r, struct slice partition, struct blob_get_ca
 		g->on_snapshot = true;
 		e = store_read(store, partition, blob_apply_get, g, r->arena);
 	}
+	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = g->blob.length_bytes;
 	return e == ERR_CONFLICT ? ERR_CORRUPT : e;
 }
 
 static enum err read_blob(struct request *r)
 {
 	struct get_call *c = r->call;
-	enum err e = blob_read(r, c->partition, &c->get);
-	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
-	r->fault.has_length = e == ERR_INVALID_RANGE;
-	r->fault.length_bytes = c->get.blob.length_bytes;
-	return e;
+	return blob_read(r, c->partition, &c->get);
 }
 
 /* Not the range is wrong, which may be any, but to ask for the hash of it. */

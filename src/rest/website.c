@@ -31,8 +31,6 @@ static enum err read_name(struct request *r, struct web_call *c, struct slice na
 	enum err e = blob_read(r, c->partition, &c->get);
 	if (e == ERR_NOT_MODIFIED)
 		blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
-	r->fault.has_length = e == ERR_INVALID_RANGE;
-	r->fault.length_bytes = c->get.blob.length_bytes;
 	return e;
 }
 
