@@ -39,4 +39,14 @@ static inline struct engine *folder_open(void)
 	return e;
 }
 
+/* One commit that does nothing else. */
+static inline void folder_change_extent(struct engine *e, enum write_kind kind, struct extent_ref extent)
+{
+	struct engine_group *g;
+	struct write w = { .kind = kind, .extent = extent };
+	assert_int_equal(e->ops->group_begin(e, &g), ERR_OK);
+	assert_int_equal(e->ops->group_accept(g, SLICE("p"), &w, 1), ERR_OK);
+	assert_int_equal(e->ops->group_commit(g), OUTCOME_DONE);
+}
+
 #endif

@@ -8,36 +8,23 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "engine/rocks/rocks.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "folder.h"
 
-static char dir[64];
 static struct engine *engine;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	return remove(path);
-}
 
 static int setup(void **state)
 {
-	struct buf message;
-	snprintf(dir, sizeof dir, "/tmp/zaffre-inspect-XXXXXX");
-	if (!mkdtemp(dir))
+	if (folder_make("inspect"))
 		return -1;
-	buf_init(&message, 4096);
-	enum err err = engine_rocks_open(&(struct rocks_options){ .dir = dir, .create = true }, &engine, &message);
-	buf_fini(&message);
-	return err == ERR_OK ? 0 : -1;
+	engine = folder_open();
+	return 0;
 }
 
 static int teardown(void **state)
 {
 	engine->ops->close(engine);
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove();
 }
 
 static struct extent_ref seal(size_t bytes)
@@ -53,11 +40,7 @@ static struct extent_ref seal(size_t bytes)
 
 static void commit(enum write_kind kind, struct extent_ref ref)
 {
-	struct engine_group *g;
-	struct write w = { .kind = kind, .extent = ref };
-	assert_int_equal(engine->ops->group_begin(engine, &g), ERR_OK);
-	assert_int_equal(engine->ops->group_accept(g, SLICE("p"), &w, 1), ERR_OK);
-	assert_int_equal(engine->ops->group_commit(g), OUTCOME_DONE);
+	folder_change_extent(engine, kind, ref);
 }
 
 struct seen {

@@ -121,15 +121,6 @@ static void fill_tables(void)
 	rocksdb_compact_range_cf(r->db, r->family[FAMILY_ROWS], NULL, 0, NULL, 0);
 }
 
-static void change_extent(enum write_kind kind, struct extent_ref extent)
-{
-	struct engine_group *g;
-	struct write w = { .kind = kind, .extent = extent };
-	assert_int_equal(engine->ops->group_begin(engine, &g), ERR_OK);
-	assert_int_equal(engine->ops->group_accept(g, SLICE("p"), &w, 1), ERR_OK);
-	assert_int_equal(engine->ops->group_commit(g), OUTCOME_DONE);
-}
-
 static struct extent_ref publish(void)
 {
 	static char bytes[100000];
@@ -138,7 +129,7 @@ static struct extent_ref publish(void)
 	assert_int_equal(engine->ops->extent_begin(engine, sizeof bytes, &w), ERR_OK);
 	assert_int_equal(engine->ops->extent_append(w, slice_make(bytes, sizeof bytes)), ERR_OK);
 	assert_int_equal(engine->ops->extent_seal(w, &extent), ERR_OK);
-	change_extent(WRITE_PUBLISH, extent);
+	folder_change_extent(engine, WRITE_PUBLISH, extent);
 	return extent;
 }
 
@@ -152,7 +143,7 @@ static void test_extents_are_reclaimed_between_pieces(void **state)
 	put_and_flush();
 	be_short_of_space();
 	assert_true(reclaim());
-	change_extent(WRITE_RETIRE, extent);
+	folder_change_extent(engine, WRITE_RETIRE, extent);
 	engine->ops->stats(engine, &stats);
 	assert_int_equal(stats.retired_waiting, 1);
 	assert_true(reclaim());
