@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# zaffre_room(NAME PATH USES...) makes room NAME out of src/PATH/*.c. Its headers are reached as "PATH/x.h" through a
+# zaffre_room(NAME PATH USES...) makes room NAME out of src/PATH/*.c and the folders below it. Its headers are reached as "PATH/x.h" through a
 # directory that shows that room alone; a room that is not listed (or reached through one that is) cannot be included.
 function(zaffre_room name path)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.c ${CMAKE_SOURCE_DIR}/src/${path}/*/*.c)
   set(view ${CMAKE_BINARY_DIR}/include/${name})
   get_filename_component(parent ${view}/${path} DIRECTORY)
   file(MAKE_DIRECTORY ${parent})

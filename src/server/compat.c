@@ -2,7 +2,7 @@
  * docs/compat.md, from the table of operations: what is answered, and what is refused with the documented error. */
 #include "server/compat.h"
 
-#include "rest/op.h"
+#include "rest/core/op.h"
 
 static void row_put(struct buf *out, const struct op *op)
 {

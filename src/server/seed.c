@@ -3,8 +3,8 @@
 
 #include "base/limits.h"
 #include "base/rng.h"
-#include "rest/names.h"
-#include "rest/table_common.h"
+#include "rest/common/names.h"
+#include "rest/table/common.h"
 #include "svc/account/resource.h"
 #include "svc/common/background.h"
 

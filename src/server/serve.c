@@ -19,7 +19,7 @@
 #include "engine/rocks/rocks.h"
 #include "io/loop.h"
 #include "io/tls.h"
-#include "rest/server.h"
+#include "rest/core/server.h"
 #include "store/mutant.h"
 
 #include <errno.h>

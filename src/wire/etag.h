@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ETags of blobs, containers, files: "0x" and the ticks as 15 upper-case hex digits, in quotes. etag_parse_list reads
  * If-Match and If-None-Match: an entry that cannot be one of ours (another form, weak) is legal and matches nothing.
- * Table entities have ETags of another form (rest/entity_json.h). */
+ * Table entities have ETags of another form (rest/table/entity_json.h). */
 #ifndef WIRE_ETAG_H
 #define WIRE_ETAG_H
 

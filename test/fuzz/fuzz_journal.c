@@ -3,7 +3,7 @@
  * with right checksums and any numbers, torn or damaged ones, and plain bytes. Whatever it is, it is refused, or the
  * records that are given out are those that were written, each once, in order and without a gap up to the one that is
  * said to be the last. */
-#include "engine/rocks/journal_int.h"
+#include "engine/rocks/journal/journal_int.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The body of Put Message: the short way and the XML reader agree on every input. */
-#include "rest/message_text.h"
+#include "rest/queue/message_text.h"
 
 #include "base/limits.h"
 #include "fuzz.h"

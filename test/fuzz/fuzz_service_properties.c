@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The record of service properties: what is read and written again reads the same. Bits that mean nothing may go. */
-#include "rest/service_properties.h"
+#include "rest/common/service_properties.h"
 
 #include "fuzz.h"
-#include "rest/cors.h"
+#include "rest/common/cors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

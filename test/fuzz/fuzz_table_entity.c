@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entities in JSON: what was read is written at each level of metadata, and with types in it reads back as the same
  * record; the bytes themselves are also taken for a record. */
-#include "rest/entity_json.h"
+#include "rest/table/entity_json.h"
 
 #include "fuzz.h"
 

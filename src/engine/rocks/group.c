@@ -7,7 +7,7 @@
  * FAILED. The reserve holds the write buffers on their way to table files, and the tables a compaction may have to
  * write before it can remove what it read: without it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
-#include "engine/rocks/segment.h"
+#include "engine/rocks/segment/segment.h"
 
 #include "base/clock.h"
 #include "base/log.h"

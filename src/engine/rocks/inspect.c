@@ -2,7 +2,7 @@
  * What a scrub asks besides reading: is the space of an extent marked as used, which extents wait to be reclaimed, how
  * much is there to do. Only while nobody writes. */
 #include "engine/rocks/rocks_int.h"
-#include "engine/rocks/segment_int.h"
+#include "engine/rocks/segment/segment_int.h"
 
 #include "base/bytes.h"
 

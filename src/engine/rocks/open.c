@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening a store: directory, lock, format, database, segments. Every refusal says what to do. */
-#include "engine/rocks/locator.h"
-#include "engine/rocks/segment.h"
+#include "engine/rocks/locator/locator.h"
+#include "engine/rocks/segment/segment.h"
 
 #include "base/bytes.h"
 #include "base/log.h"

@@ -3,8 +3,8 @@
  * newest number that was committed when it was taken. Everything retired at or before the oldest pin can be seen by
  * nobody: reclaim deletes its row and clears its published bits in one batch, and then gives the blocks back. That
  * batch is in the journal before, as every other: if a crash loses it, the row is still there and is worked again. */
-#include "engine/rocks/locator.h"
-#include "engine/rocks/segment.h"
+#include "engine/rocks/locator/locator.h"
+#include "engine/rocks/segment/segment.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

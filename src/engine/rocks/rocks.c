@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows in RocksDB: reads, scans, snapshots, dropping and listing partitions. */
-#include "engine/rocks/locator.h"
-#include "engine/rocks/segment.h"
+#include "engine/rocks/locator/locator.h"
+#include "engine/rocks/segment/segment.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #define ENGINE_ROCKS_ROCKS_INT_H
 
 #include "base/limits.h"
-#include "engine/rocks/journal.h"
+#include "engine/rocks/journal/journal.h"
 #include "engine/rocks/overlay.h"
 #include "engine/rocks/rocks.h"
 #include "store/key.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a batch gets into the store: into the journal, then into RocksDB's memory. */
-#include "engine/rocks/locator.h"
+#include "engine/rocks/locator/locator.h"
 
 #include "base/log.h"
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "rest/exchange_int.h"
-#include "rest/op.h"
-#include "rest/service_properties.h"
+#include "rest/core/exchange_int.h"
+#include "rest/core/op.h"
+#include "rest/common/service_properties.h"
 
 static struct slice default_version;
 static struct auth_account accounts[] = { { .name = SLICE("acct") }, { .name = SLICE("other") } };

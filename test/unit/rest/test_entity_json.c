@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "rest/entity_json.h"
+#include "rest/table/entity_json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "rest/hasher.h"
+#include "rest/core/hasher.h"
 
 enum { BODIES = 70, BODY_BYTES_MAX = 600000 };
 

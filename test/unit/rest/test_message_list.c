@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rest/message_list.h"
+#include "rest/queue/message_list.h"
 
 #define TICKS UINT64_C(638000000000000000) /* 2022-09-28T22:13:20Z */
 #define FRONT "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><QueueMessagesList>"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "rest/message_text.h"
+#include "rest/queue/message_text.h"
 #include "svc/queue/queue.h"
 #include "wire/xml.h"
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "rest/cors.h"
-#include "rest/service_properties.h"
+#include "rest/common/cors.h"
+#include "rest/common/service_properties.h"
 
 static void assert_slice(struct slice a, struct slice b)
 {

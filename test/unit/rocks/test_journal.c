@@ -2,7 +2,7 @@
  * The journal by itself: what was appended comes back after a crash, to the last record that is whole, and a gap is
  * never taken for the end. A crash is a journal that is not stopped: its files are as they are. */
 #include "base/slice.h"
-#include "engine/rocks/journal.h"
+#include "engine/rocks/journal/journal.h"
 
 #include <fcntl.h>
 #include <ftw.h>

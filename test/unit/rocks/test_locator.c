@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "base/rng.h"
-#include "engine/rocks/locator_int.h"
+#include "engine/rocks/locator/locator_int.h"
 #include "folder.h"
 
 #include <fcntl.h>

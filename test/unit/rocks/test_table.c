@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "engine/rocks/table.h"
+#include "engine/rocks/locator/sst.h"
 #include "folder.h"
 
 #include <fcntl.h>

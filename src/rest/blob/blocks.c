@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Put Block, Put Block List, Get Block List. */
+#include "rest/blob/common.h"
+#include "rest/common/fault_xml.h"
+#include "rest/core/server.h"
+#include "svc/blob/stage.h"
+#include "svc/blob/state.h"
+#include "wire/base64.h"
+#include "wire/hash.h"
+#include "wire/xml.h"
+
+/* ---- Put Block ---- */
+
+struct block_call {
+	struct blob_put_block_call put; /* first: the apply gets this */
+	struct body_checks checks;
+};
+
+static uint64_t block_limit(uint32_t version)
+{
+	if (version >= VERSION(2019, 12, 12))
+		return 4000 * MIB;
+	return version >= VERSION(2016, 5, 31) ? 100 * MIB : 4 * MIB;
+}
+
+enum err blob_block_id_parse(struct request *r, struct slice *ret)
+{
+	struct slice text = request_param(r, "blockid");
+	if (!slice_is_set(text))
+		return fault_query(r, ERR_MISSING_REQUIRED_QUERY_PARAMETER, "blockid", SLICE_NONE, NULL);
+	if (text.len == 0 || base64_decode(text, r->arena, ret) != ERR_OK || ret->len == 0)
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blockid", text, "Not a valid base64 string.");
+	if (ret->len > BLOCK_ID_MAX_BYTES)
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blockid", text,
+				   "The block ID is longer than 64 bytes.");
+	return ERR_OK;
+}
+
+static enum err parse_block(struct request *r)
+{
+	struct slice partition;
+	struct block_call *c = ARENA_NEW(r->arena, struct block_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(blob_block_id_parse(r, &c->put.block_id));
+	TRY(blob_target_plain(r, &c->put.target));
+	TRY(blob_refuse_encryption(r));
+	TRY(body_checks_parse(r, &c->checks));
+	TRY(blob_find(r, &partition));
+	c->put.stage_id = rng_u64(r->rng);
+	r->body_limit_bytes = block_limit(r->version);
+	r->want_md5 = c->checks.has_md5;
+	r->want_crc64 = true;
+	r->precheck = true;
+	r->payload_in_extents = true;
+	request_step_write(r, partition, blob_apply_put_block);
+	return ERR_OK;
+}
+
+static enum err check_block(struct request *r)
+{
+	struct block_call *c = r->call;
+	if (r->payload.length_bytes == 0)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", SLICE("0"));
+	TRY(body_checks_compare(r, &c->checks));
+	c->put.payload = &r->payload;
+	return ERR_OK;
+}
+
+static enum err format_block(struct request *r)
+{
+	struct block_call *c = r->call;
+	r->response.status = 201;
+	body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
+	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	return ERR_OK;
+}
+
+/* ---- Put Block List ---- */
+
+struct list_call {
+	struct blob_put_block_list_call list; /* first: the apply gets this */
+	struct body_checks checks;
+};
+
+static enum err parse_list(struct request *r)
+{
+	struct slice partition;
+	struct list_call *c = ARENA_NEW(r->arena, struct list_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(body_checks_parse(r, &c->checks));
+	TRY(blob_http_parse(r, false, &c->list.put.http));
+	TRY(blob_put_headers_parse(r, &c->list.put));
+	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
+	TRY(blob_find(r, &partition));
+	request_step_write(r, partition, blob_apply_put_block_list);
+	return ERR_OK;
+}
+
+static enum err parse_choice(struct request *r, const struct xml_node *node, struct block_choice *ret)
+{
+	if (xml_is(node, "Latest"))
+		ret->source = BLOCK_LATEST;
+	else if (xml_is(node, "Committed"))
+		ret->source = BLOCK_COMMITTED;
+	else if (xml_is(node, "Uncommitted"))
+		ret->source = BLOCK_UNCOMMITTED;
+	else
+		return fault_xml_reason(r, "Unknown element in the block list.");
+	struct slice text = slice_trim(xml_text(node));
+	if (base64_decode(text, r->arena, &ret->id) != ERR_OK || ret->id.len == 0 || ret->id.len > BLOCK_ID_MAX_BYTES)
+		return ERR_INVALID_BLOCK_ID;
+	return ERR_OK;
+}
+
+static enum err parse_list_body(struct request *r)
+{
+	struct list_call *c = r->call;
+	struct xml_node *root;
+	size_t count = 0;
+	hash_md5(r->body, r->body_md5);
+	r->body_crc64 = hash_crc64(0, r->body);
+	TRY(body_checks_compare(r, &c->checks));
+	TRY(fault_xml_parse(r, &root));
+	if (!xml_is(root, "BlockList"))
+		return fault_xml_reason(r, "The root element must be BlockList.");
+	if (xml_has_text(root)) /* taken for an empty list it would make an empty blob */
+		return fault_xml_reason(r, "BlockList holds elements, not text.");
+	for (struct xml_node *n = root->child; n; n = n->next)
+		count++;
+	if (count > BLOCKS_COMMITTED_MAX)
+		return ERR_BLOCK_LIST_TOO_LONG;
+	struct block_choice *choice = ARENA_NEW_ARRAY(r->arena, struct block_choice, count ? count : 1);
+	if (!choice)
+		return ERR_NO_MEMORY;
+	size_t i = 0;
+	for (struct xml_node *n = root->child; n; n = n->next)
+		TRY(parse_choice(r, n, &choice[i++]));
+	c->list.choice = choice;
+	c->list.choice_count = count;
+	return ERR_OK;
+}
+
+static enum err format_list(struct request *r)
+{
+	struct list_call *c = r->call;
+	r->response.status = 201;
+	blob_put_etag(r, c->list.put.blob.etag, c->list.put.blob.modified_ticks);
+	blob_put_version(r, &c->list.put.blob);
+	body_checks_put_headers(r, c->checks.has_md5, true);
+	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	return ERR_OK;
+}
+
+/* ---- Get Block List ---- */
+
+static enum err parse_get_list(struct request *r)
+{
+	struct slice partition, type = request_param(r, "blocklisttype");
+	struct blob_get_block_list_call *c = ARENA_NEW(r->arena, struct blob_get_block_list_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(blob_target_plain_any(r, &c->target));
+	bool all = slice_eq_nocase(type, SLICE("all"));
+	c->uncommitted = all || slice_eq_nocase(type, SLICE("uncommitted"));
+	c->committed = all || !c->uncommitted;
+	if (slice_is_set(type) && type.len && !all && !c->uncommitted && !slice_eq_nocase(type, SLICE("committed")))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "blocklisttype", type, NULL);
+	/* What is not committed is nobody's to see without a key. */
+	if (r->identity.kind == AUTH_ANONYMOUS && c->uncommitted)
+		return ERR_NO_AUTHENTICATION_INFORMATION;
+	TRY(blob_find(r, &partition));
+	request_step_read(r, partition, blob_apply_get_block_list);
+	return ERR_OK;
+}
+
+static void put_blocks(struct buf *b, const char *name, const struct manifest *m)
+{
+	xml_open(b, name);
+	for (size_t i = 0; i < m->count; i++) {
+		BUF_PUT(b, "<Block><Name>");
+		base64_encode(b, m->block[i].id);
+		BUF_PUT(b, "</Name>");
+		xml_put_u64(b, "Size", m->block[i].length_bytes);
+		BUF_PUT(b, "</Block>");
+	}
+	xml_close(b, name);
+}
+
+static enum err format_get_list(struct request *r)
+{
+	struct blob_get_block_list_call *c = r->call;
+	struct buf *b = &r->response.body;
+	r->response.status = 200;
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	if (c->exists)
+		blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+	response_header_u64(r, "x-ms-blob-content-length", c->exists ? c->blob.length_bytes : 0);
+	xml_begin(b);
+	xml_open(b, "BlockList");
+	if (c->committed)
+		put_blocks(b, "CommittedBlocks", &c->committed_blocks);
+	if (c->uncommitted)
+		put_blocks(b, "UncommittedBlocks", &c->uncommitted_blocks);
+	xml_close(b, "BlockList");
+	return ERR_OK;
+}
+
+const struct handler handler_blob_put_block = { .parse = parse_block,
+						.parse_body = check_block,
+						.format = format_block };
+const struct handler handler_blob_put_block_list = { .parse = parse_list,
+						     .parse_body = parse_list_body,
+						     .format = format_list };
+const struct handler handler_blob_get_block_list = { .parse = parse_get_list, .format = format_get_list };

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From the URL of a source to its pieces, and from these into a payload. */
+#include "rest/blob/copy_source.h"
+
+#include <stdlib.h>
+
+#include "rest/common/conditional.h"
+#include "rest/core/driver.h"
+#include "rest/core/exchange_int.h"
+#include "wire/base64.h"
+#include "wire/hash.h"
+#include "wire/range.h"
+
+enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
+
+/* ---- whose URL is it ---- */
+
+static struct slice authority_of(struct slice url)
+{
+	if (slice_has_prefix_nocase(url, SLICE("http://")))
+		url = slice_from(url, 7);
+	else if (slice_has_prefix_nocase(url, SLICE("https://")))
+		url = slice_from(url, 8);
+	else
+		return SLICE_NONE;
+	size_t end = slice_find_byte(url, '/'), question = slice_find_byte(url, '?');
+	return slice_first(url, end < question ? end : question);
+}
+
+static struct slice port_of(struct slice authority)
+{
+	size_t at = authority.len;
+	while (at && authority.ptr[at - 1] != ':' && authority.ptr[at - 1] != ']')
+		at--;
+	return at && authority.ptr[at - 1] == ':' ? slice_from(authority, at) : SLICE("80");
+}
+
+static bool is_own_port(const struct request *r, struct slice authority)
+{
+	uint64_t port;
+	if (!slice_to_u64(port_of(authority), &port))
+		return false;
+	for (size_t i = 0; i < r->server->listener_count; i++)
+		if (r->server->config.listeners[i].service == SERVICE_BLOB && rest_server_port(r->server, i) == port)
+			return true;
+	return false;
+}
+
+/* Names of hosts have no case. */
+static bool is_account_host(const struct request *r, struct slice authority)
+{
+	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
+	for (size_t i = 0; label.len < authority.len && i < r->server->account_count; i++)
+		if (slice_eq_nocase(r->server->accounts[i].name, label))
+			return true;
+	return false;
+}
+
+/* The host that the client uses, but for the account's name: whatever port a proxy in front of us has. */
+static bool is_beside_host(const struct request *r, struct slice authority)
+{
+	struct slice host = r->head->host;
+	return !r->path_style && slice_eq_nocase(slice_from(host, slice_find_byte(host, '.')),
+						 slice_from(authority, slice_find_byte(authority, '.')));
+}
+
+/* The name the client uses for us, a loopback name with our port, or an account's own host. */
+static bool is_own(const struct request *r, struct slice authority)
+{
+	if (slice_eq_nocase(authority, r->head->host))
+		return true;
+	/* az writes it so, whatever endpoint it was given. Azure has no such account. */
+	if (slice_eq_nocase(authority, SLICE("devstoreaccount1.blob.core.windows.net")))
+		return rest_server_account(r->server, SLICE("devstoreaccount1")) != NULL;
+	if (is_beside_host(r, authority) && is_account_host(r, authority))
+		return true;
+	if (!is_own_port(r, authority))
+		return false;
+	if (slice_has_prefix_nocase(authority, SLICE("127.0.0.1:")) ||
+	    slice_has_prefix_nocase(authority, SLICE("localhost:")) || slice_has_prefix(authority, SLICE("[::1]:")))
+		return true;
+	return is_account_host(r, authority);
+}
+
+static bool has_signature(struct slice url)
+{
+	struct slice query = slice_from(url, slice_find_byte(url, '?') + 1);
+	while (query.len)
+		if (slice_has_prefix_nocase(slice_cut(&query, '&'), SLICE("sig=")))
+			return true;
+	return false;
+}
+
+/* ---- head ---- */
+
+/* A read ignores a range that it does not know; a write must not bring the whole source instead of it. */
+static bool is_plain_range(struct slice text)
+{
+	enum range_kind kind = range_parse(text).kind;
+	return kind == RANGE_OPEN || kind == RANGE_CLOSED;
+}
+
+/* What the source will judge must be well-formed before anything is looked up. */
+static enum err check_conditions(struct request *r, struct copy_source *s)
+{
+	struct conditions c;
+	struct uuid unused_lease;
+	const struct tag_filter *unused_tags;
+	bool has_lease;
+	TRY(conditional_parse_source(r, &c));
+	TRY(lease_id_parse(r, "x-ms-source-lease-id", &has_lease, &unused_lease));
+	TRY(conditional_parse_if_tags(r, "x-ms-source-if-tags", &unused_tags));
+	/* Beside it the time alone decides: one of the two has to hold. */
+	s->none_at_all = c.none_match.any && !c.has_modified_since && r->version >= VERSION(2016, 5, 31);
+	return ERR_OK;
+}
+
+enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
+{
+	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
+	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
+		     crc = request_header(r, "x-ms-source-content-crc64");
+	struct slice authority = authority_of(s.url);
+	if (!slice_is_set(s.url))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
+	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
+	if (!is_own(r, authority)) {
+		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
+		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
+	}
+	struct slice range = request_header(r, "x-ms-source-range");
+	s.has_range = takes_range && slice_is_set(range);
+	if (s.has_range && !is_plain_range(range))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range", range);
+	s.has_md5 = slice_is_set(md5) && md5.len;
+	s.has_crc64 = slice_is_set(crc) && crc.len;
+	if (s.has_md5 && s.has_crc64)
+		return ERR_BOTH_CRC64_AND_MD5_HEADER_PRESENT;
+	if (s.has_md5 && !base64_decode_exact(md5, s.md5, sizeof s.md5))
+		return ERR_INVALID_MD5;
+	if (s.has_crc64 && !hash_crc64_parse(crc, &s.crc64))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-content-crc64", crc);
+	TRY(check_conditions(r, &s));
+	*ret = s;
+	return ERR_OK;
+}
+
+static bool only_get(const struct op *op)
+{
+	return strcmp(op->id, "BLOB_GET") == 0;
+}
+
+enum err copy_source_start(struct request *r, struct copy_source *s)
+{
+	static const struct {
+		const char *from, *to;
+	} names[] = { { "x-ms-source-if-match", "If-Match" },
+		      { "x-ms-source-if-none-match", "If-None-Match" },
+		      { "x-ms-source-if-modified-since", "If-Modified-Since" },
+		      { "x-ms-source-if-unmodified-since", "If-Unmodified-Since" },
+		      { "x-ms-source-if-tags", "x-ms-if-tags" },
+		      { "x-ms-source-lease-id", "x-ms-lease-id" },
+		      { "x-ms-copy-source-authorization", "Authorization" },
+		      { "x-ms-source-range", "x-ms-range" } };
+	struct http_header *h = ARENA_NEW_ARRAY(r->arena, struct http_header, COPY_HEADERS_MAX);
+	size_t count = 0;
+	if (!h)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct slice v = request_header(r, names[i].from);
+		bool left_out = (!s->has_range && strcmp(names[i].to, "x-ms-range") == 0) ||
+				(slice_eq(v, SLICE("*")) && strcmp(names[i].to, "If-None-Match") == 0);
+		if (slice_is_set(v) && !left_out)
+			h[count++] = (struct http_header){ slice_str(names[i].to), v };
+	}
+	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
+	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
+	struct child_part part = {
+		.method = SLICE("GET"), .target = s->url, .headers = h, .header_count = count, .allowed = only_get
+	};
+	/* Holds if the source turns out to be in the same account. */
+	if (owner && !has_signature(s->url))
+		part.trusted = &r->identity;
+	s->part = request_run_child(r, &part);
+	return s->part ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static bool is_condition_failure(enum err e)
+{
+	return e == ERR_CONDITION_NOT_MET || e == ERR_NOT_MODIFIED;
+}
+
+enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
+{
+	enum err e = exchange_of(s->part)->error;
+	if (e == ERR_OK && s->none_at_all)
+		e = ERR_NOT_MODIFIED;
+	if (e == ERR_OK) {
+		const struct blob_get_call *found = s->part->call;
+		/* Only a job goes through a source in pieces of its own. */
+		if (found->too_many && !s->asynchronous) {
+			r->fault.message = SLICE("The copy source lies in more pieces than one request brings.");
+			return ERR_COPY_SOURCE_TOO_LARGE;
+		}
+		*ret = found;
+		return ERR_OK;
+	}
+	if (s->asynchronous && is_condition_failure(e))
+		return ERR_SOURCE_CONDITION_NOT_MET;
+	if (is_condition_failure(e) && !s->into_content && conditional_match_is_foreign(r, "x-ms-source-if-match"))
+		return ERR_SOURCE_CONDITION_NOT_MET;
+	switch (err_info(e)->http_status) {
+	case 304:
+		return ERR_COPY_SOURCE_NOT_MODIFIED;
+	case 412:
+		return ERR_COPY_SOURCE_CONDITION_NOT_MET;
+	case 401:
+		return ERR_COPY_SOURCE_UNAUTHENTICATED;
+	case 403:
+		return ERR_COPY_SOURCE_FORBIDDEN;
+	case 404:
+		r->fault.message = slice_str(err_info(e)->text);
+		return ERR_COPY_SOURCE_NOT_FOUND;
+	case 400:
+		r->fault.message = slice_str(err_info(e)->text);
+		return ERR_COPY_SOURCE_INVALID;
+	case 409:
+		return e;
+	case 416:
+		return ERR_INVALID_RANGE;
+	default:
+		return ERR_CANNOT_VERIFY_COPY_SOURCE;
+	}
+}
+
+/* ---- bytes ---- */
+
+enum err piece_read(struct piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
+{
+	size_t filled = 0;
+	while (filled < room && p->index < p->count) {
+		const struct blob_piece *piece = &p->piece[p->index];
+		uint64_t left = piece->length_bytes - p->at;
+		size_t n = left < room - filled ? (size_t)left : room - filled;
+		if (slice_is_set(piece->bytes))
+			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
+		else if (piece->extent.length_bytes)
+			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
+					dst + filled));
+		else
+			memset(dst + filled, 0, n);
+		filled += n;
+		p->at += n;
+		if (p->at == piece->length_bytes) {
+			p->index++;
+			p->at = 0;
+		}
+	}
+	*ret_bytes = filled;
+	return ERR_OK;
+}
+
+static enum err fetch_into(struct request *r, struct payload_writer *w, struct piece_reader *reader, char *buffer)
+{
+	struct hash_md5 md5;
+	uint64_t crc = 0;
+	hash_md5_init(&md5);
+	for (;;) {
+		size_t n;
+		TRY(piece_read(reader, buffer, COPY_BUFFER_BYTES, &n));
+		if (n == 0)
+			break;
+		hash_md5_update(&md5, slice_make(buffer, n));
+		crc = hash_crc64(crc, slice_make(buffer, n));
+		TRY(payload_append(w, slice_make(buffer, n)));
+	}
+	hash_md5_final(&md5, r->body_md5);
+	r->body_crc64 = crc;
+	return ERR_OK;
+}
+
+enum err copy_source_check(struct request *r, const struct copy_source *s)
+{
+	if (s->has_md5 && memcmp(s->md5, r->body_md5, sizeof s->md5) != 0)
+		return ERR_MD5_MISMATCH;
+	return s->has_crc64 && s->crc64 != r->body_crc64 ? ERR_CRC64_MISMATCH : ERR_OK;
+}
+
+enum err copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
+			   bool only_extents)
+{
+	struct payload_writer *w = NULL;
+	struct piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
+	char *buffer = malloc(COPY_BUFFER_BYTES);
+	enum err e = buffer ? payload_writer_new(r->server->store, g->length, &w) : ERR_NO_MEMORY;
+	if (e == ERR_OK && only_extents)
+		payload_writer_only_extents(w);
+	if (e == ERR_OK)
+		e = fetch_into(r, w, &reader, buffer);
+	free(buffer);
+	if (e != ERR_OK) {
+		payload_writer_free(w);
+		return e;
+	}
+	TRY(payload_finish(w, &r->payload));
+	request_own_payload(r);
+	return copy_source_check(r, s);
+}

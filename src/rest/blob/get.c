@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Get Blob, Get Blob Properties, Get Blob Metadata.
+ *
+ * The record comes from the cache of hot records where it can: then record and small content are two reads, and a
+ * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
+#include "rest/blob/common.h"
+#include "rest/common/metadata.h"
+#include "rest/core/server.h"
+#include "wire/base64.h"
+#include "wire/hash.h"
+#include "wire/range.h"
+
+enum { RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024 };
+
+struct get_call {
+	struct blob_get_call get; /* first: the apply gets this */
+	struct slice partition;
+	bool hash_md5, hash_crc64;
+};
+
+enum err blob_read(struct request *r, struct slice partition, struct blob_get_call *g)
+{
+	struct store *store = r->server->store;
+	g->on_snapshot = false;
+	enum err e = store_read_points(store, partition, blob_apply_get, g, r->arena);
+	if (e == ERR_CONFLICT) {
+		g->on_snapshot = true;
+		e = store_read(store, partition, blob_apply_get, g, r->arena);
+	}
+	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = g->blob.length_bytes;
+	return e == ERR_CONFLICT ? ERR_CORRUPT : e;
+}
+
+static enum err read_blob(struct request *r)
+{
+	struct get_call *c = r->call;
+	return blob_read(r, c->partition, &c->get);
+}
+
+/* Not the range is wrong, which may be any, but to ask for the hash of it. */
+static enum err too_long_to_hash(struct request *r, const struct get_call *c)
+{
+	const char *header = c->hash_md5 ? "x-ms-range-get-content-md5" : "x-ms-range-get-content-crc64";
+	return fault_header(r, ERR_INVALID_HEADER_VALUE, header, request_header(r, header));
+}
+
+/* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */
+static enum err parse_range_hash(struct request *r, struct get_call *c)
+{
+	TRY(blob_flag_parse(r, "x-ms-range-get-content-md5", false, &c->hash_md5));
+	TRY(blob_flag_parse(r, "x-ms-range-get-content-crc64", false, &c->hash_crc64));
+	if (!c->hash_md5 && !c->hash_crc64)
+		return ERR_OK;
+	if (c->hash_md5 && c->hash_crc64)
+		return ERR_BOTH_CRC64_AND_MD5_RANGE_HEADER_PRESENT;
+	if (!c->get.has_range)
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
+	bool too_long = c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES;
+	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r, c) : ERR_OK;
+}
+
+static enum err parse_range(struct request *r, struct get_call *c)
+{
+	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
+	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
+		c->get.has_range = true;
+		c->get.range_first = range.first;
+		c->get.range_last = range.last;
+	}
+	return parse_range_hash(r, c);
+}
+
+static enum err parse_common(struct request *r, struct get_call **ret)
+{
+	struct get_call *c = ARENA_NEW(r->arena, struct get_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(blob_target_read(r, &c->get.target));
+	TRY(blob_refuse_encryption(r));
+	TRY(blob_find(r, &c->partition));
+	request_step_call(r, read_blob);
+	*ret = c;
+	return ERR_OK;
+}
+
+static enum err parse_get(struct request *r)
+{
+	struct get_call *c;
+	TRY(parse_common(r, &c));
+	if (r->head->method == HTTP_HEAD)
+		return ERR_OK;
+	TRY(body_refuse_structured(r));
+	c->get.want_bytes = true;
+	c->get.for_copy = r->parent != NULL; /* the only parts that get blobs are sources of copies */
+	request_pin(r);
+	return parse_range(r, c);
+}
+
+/* ---- the answer ---- */
+
+enum err blob_put_body(struct request *r, const struct blob_get_call *g)
+{
+	struct response *p = &r->response;
+	if (g->piece_count == 1 && slice_is_set(g->piece[0].bytes)) {
+		p->body_slice = g->piece[0].bytes;
+		return ERR_OK;
+	}
+	p->content_length = g->length;
+	p->set_length = true;
+	if (!g->piece_count)
+		return ERR_OK;
+	p->runs = ARENA_NEW_ARRAY(r->arena, struct body_run, g->piece_count);
+	if (!p->runs)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < g->piece_count; i++)
+		p->runs[p->run_count++] = (struct body_run){ .bytes = g->piece[i].bytes,
+							     .extent = g->piece[i].extent,
+							     .offset = g->piece[i].offset,
+							     .length = g->piece[i].length_bytes };
+	return ERR_OK;
+}
+
+void blob_put_content_range(struct request *r, const struct blob_get_call *g)
+{
+	buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)g->offset,
+		   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
+}
+
+/* The bytes of a short range, in one piece of memory, for hashing. */
+static enum err gather(struct request *r, const struct blob_get_call *g, struct slice *ret)
+{
+	char *all = arena_alloc(r->arena, g->length ? g->length : 1);
+	size_t at = 0;
+	if (!all)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < g->piece_count; i++) {
+		const struct blob_piece *p = &g->piece[i];
+		if (slice_is_set(p->bytes))
+			memcpy(all + at, p->bytes.ptr, p->length_bytes);
+		else if (p->extent.length_bytes)
+			TRY(extent_read(r->server->store, &p->extent, p->offset, (uint32_t)p->length_bytes, all + at));
+		else
+			memset(all + at, 0, p->length_bytes);
+		at += p->length_bytes;
+	}
+	*ret = slice_make(all, at);
+	return ERR_OK;
+}
+
+static enum err put_range_hash(struct request *r, const struct get_call *c)
+{
+	struct slice bytes;
+	if (c->get.length > RANGE_HASH_MAX_BYTES)
+		return too_long_to_hash(r, c);
+	TRY(gather(r, &c->get, &bytes));
+	if (c->hash_md5) {
+		unsigned char md5[16];
+		char text[BASE64_BYTES(16)];
+		hash_md5(bytes, md5);
+		base64_encode_to(text, slice_make(md5, sizeof md5));
+		response_header(r, "Content-MD5", slice_make(text, sizeof text));
+	} else {
+		char text[HASH_CRC64_TEXT_BYTES];
+		hash_crc64_format(hash_crc64(0, bytes), text);
+		response_header(r, "x-ms-content-crc64", slice_make(text, sizeof text));
+	}
+	r->response.body_slice = bytes;
+	return ERR_OK;
+}
+
+static enum err format_get(struct request *r)
+{
+	struct get_call *c = r->call;
+	const struct blob_get_call *g = &c->get;
+	if (r->head->method == HTTP_HEAD) {
+		r->response.status = 200;
+		r->response.content_length = g->blob.length_bytes;
+		r->response.set_length = true;
+		blob_put_properties(r, &g->blob, g->now_ticks, true);
+		return ERR_OK;
+	}
+	bool partial = g->has_range;
+	r->response.status = partial ? 206 : 200;
+	blob_put_properties(r, &g->blob, g->now_ticks, !partial);
+	if (partial)
+		blob_put_content_range(r, g);
+	if (c->hash_md5 || c->hash_crc64)
+		return put_range_hash(r, c);
+	return blob_put_body(r, g);
+}
+
+static enum err parse_metadata(struct request *r)
+{
+	struct get_call *c;
+	return parse_common(r, &c);
+}
+
+static enum err format_metadata(struct request *r)
+{
+	struct get_call *c = r->call;
+	r->response.status = 200;
+	blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
+	blob_put_version(r, &c->get.blob);
+	metadata_put_headers(r, &c->get.blob.metadata);
+	return ERR_OK;
+}
+
+const struct handler handler_blob_get = { .parse = parse_get, .format = format_get };
+const struct handler handler_blob_get_metadata = { .parse = parse_metadata, .format = format_metadata };

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * prefix, marker, maxresults, include: the parameters of every XML list. Markers of lists of blobs are
+ * 2!<len>!<base64>. */
+#ifndef REST_PAGING_H
+#define REST_PAGING_H
+
+#include "rest/core/request.h"
+
+enum { PAGE_MAX_RESULTS = 5000 };
+
+struct paging {
+	struct slice prefix;	 /* never absent */
+	struct slice marker;	 /* as sent; absent if none */
+	struct slice maxresults; /* as sent; absent if none */
+	size_t limit;		 /* 1..PAGE_MAX_RESULTS */
+};
+enum err paging_parse(struct request *, struct paging *ret) MUST_CHECK;
+
+/* Takes the next item of a comma-separated include list off *rest; false at the end. */
+bool include_next(struct slice *rest, struct slice *ret);
+
+/* Opaque markers around a text and a number. */
+enum err marker_decode(struct request *, struct slice marker, struct slice *ret_text, uint64_t *ret_number) MUST_CHECK;
+void marker_encode(struct buf *, struct slice text, uint64_t number);
+/* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */
+void paging_open_xml(struct request *, struct buf *, const struct paging *, struct slice container);
+
+#endif

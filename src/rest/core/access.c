@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
+ * from its record, read through the cache and only when they are asked for. */
+#include "base/log.h"
+#include "rest/core/exchange_int.h"
+#include "rest/core/op.h"
+#include "svc/account/resource.h"
+
+static char resource_kind_of(enum service s)
+{
+	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER,
+				      [SERVICE_QUEUE] = RESOURCE_QUEUE,
+				      [SERVICE_TABLE] = RESOURCE_TABLE,
+				      [SERVICE_FILE] = RESOURCE_SHARE,
+				      [SERVICE_WEB] = RESOURCE_CONTAINER };
+	return kinds[s];
+}
+
+static enum err find_resource(struct request *r, struct resource *ret)
+{
+	/* A batch of entities names no table; the token that lets it in does. */
+	struct slice name = r->container.len || r->service != SERVICE_TABLE ? r->container : request_param(r, "tn");
+	if (name.len == 0)
+		return ERR_NOT_FOUND;
+	return resource_find(r->server->store, r->account, resource_kind_of(r->service), name, r->arena, ret);
+}
+
+static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)
+{
+	struct resource c;
+	TRY(find_resource(arg, &c));
+	for (size_t i = 0; i < c.policy_count; i++) {
+		const struct policy *p = &c.policy[i];
+		if (slice_eq(p->id, id)) {
+			*ret = (struct auth_policy){ p->id, p->start, p->expiry, p->permission };
+			return ERR_OK;
+		}
+	}
+	return ERR_NOT_FOUND;
+}
+
+/* Nobody is told that a private container exists; who speaks a version that knows the challenge gets it. */
+static enum err refuse_anonymous(const struct request *r)
+{
+	uint32_t since = r->service == SERVICE_TABLE ? VERSION(2020, 12, 6) : VERSION(2019, 12, 12);
+	return r->version >= since ? ERR_NO_AUTHENTICATION_INFORMATION : ERR_RESOURCE_NOT_FOUND;
+}
+
+static enum err check_anonymous(struct request *r)
+{
+	const struct op *op = r->op;
+	if (op->anon == ANON_ALWAYS)
+		return ERR_OK;
+	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
+	if (op->anon == ANON_NEVER || !reads)
+		return refuse_anonymous(r);
+	struct resource c;
+	enum err e = find_resource(r, &c);
+	if (e == ERR_NOT_FOUND)
+		return refuse_anonymous(r);
+	if (e != ERR_OK)
+		return e;
+	bool allowed = c.public_access == PUBLIC_CONTAINER || (c.public_access == PUBLIC_BLOB && op->anon == ANON_BLOB);
+	return allowed ? ERR_OK : refuse_anonymous(r);
+}
+
+static struct slice account_in_path(const struct request *r)
+{
+	if (!r->path_style)
+		return SLICE("");
+	struct slice rest = slice_from(r->head->path, 1);
+	return slice_first(rest, slice_find_byte(rest, '/'));
+}
+
+static bool is(const char *a, const char *b)
+{
+	return a && strcmp(a, b) == 0;
+}
+
+/* What lets others in, though it was signed too: not even a log that tells what was signed has it. */
+static bool is_secret(struct slice name)
+{
+	static const char *const names[] = { "x-ms-copy-source-authorization", "x-ms-encryption-key",
+					     "x-ms-source-encryption-key", "sig" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (slice_eq_nocase(name, slice_str(names[i])))
+			return true;
+	return false;
+}
+
+/* A line of the string to sign; the URL of a source in it may have a signature of its own. */
+static void put_line(struct buf *b, struct slice line)
+{
+	struct slice value = line, name = slice_cut(&value, ':');
+	if (slice_is_set(value) && is_secret(name)) {
+		buf_put(b, name);
+		BUF_PUT(b, ":REDACTED");
+		return;
+	}
+	for (size_t i = 0; i < line.len; i++) {
+		struct slice rest = slice_from(line, i);
+		buf_put_byte(b, line.ptr[i]);
+		if ((line.ptr[i] == '?' || line.ptr[i] == '&') &&
+		    slice_has_prefix_nocase(slice_from(rest, 1), SLICE("sig="))) {
+			BUF_PUT(b, "sig=REDACTED");
+			i += slice_find_byte(slice_from(rest, 1), '&');
+		}
+	}
+}
+
+/* One line of the log: who compares it with a text of their own looks for its line ends. */
+static void tell_refused(enum err e, struct slice string_to_sign)
+{
+	struct buf b;
+	buf_init(&b, 4096);
+	while (slice_is_set(string_to_sign) && buf_ok(&b)) {
+		put_line(&b, slice_cut(&string_to_sign, '\n'));
+		if (slice_is_set(string_to_sign))
+			BUF_PUT(&b, "\\n");
+	}
+	log_info("refused %s: string to sign was \"%.*s\"", err_name(e), SLICE_FMT(buf_slice(&b)));
+	buf_fini(&b);
+}
+
+/* Policies of queues came to bearer tokens late, those of containers and tables never did. */
+static bool bearer_sets_policies(const struct request *r)
+{
+	return r->service == SERVICE_QUEUE && r->version >= VERSION(2025, 7, 5);
+}
+
+enum err access_check(struct request *r)
+{
+	const struct op *op = r->op;
+	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
+	const struct auth_account *account = rest_server_account(r->server, r->account);
+	struct auth_request a = {
+		.head = r->head,
+		.query = &r->query,
+		.service = (enum auth_service)r->service,
+		.account = account,
+		.path_style = r->path_style,
+		.account_in_path = account_in_path(r),
+		.container = r->container,
+		.object = r->object,
+		.version = r->version,
+		.secure = r->secure,
+		.client_ip = r->client_ip,
+		.now_ticks = r->arrival_ticks,
+		.find_policy = find_policy,
+		.find_policy_arg = r,
+		.bearer = r->server->config.bearer,
+		.account_for_delegation = account,
+	};
+	if (op->anon == ANON_ALWAYS)
+		return ERR_OK; /* a preflight is never authenticated */
+	enum err e = ERR_OK;
+	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides. What it
+	 * may do is still asked. */
+	if (r->trusted && slice_eq(r->account, r->parent->account))
+		r->identity = *r->trusted;
+	else
+		e = auth_authenticate(&a, r->arena, &r->identity, &failure);
+	if (e != ERR_OK) {
+		if (e == ERR_AUTHORIZATION_SOURCE_IP_MISMATCH)
+			r->fault.message = arena_printf(r->arena,
+							"This request is not authorized to perform this operation "
+							"using this source IP %.*s.",
+							SLICE_FMT(r->client_ip));
+		if (slice_is_set(failure.detail))
+			fault_add(r, "AuthenticationErrorDetail", failure.detail);
+		if (r->server->config.debug_signatures && slice_is_set(failure.string_to_sign))
+			tell_refused(e, failure.string_to_sign);
+		return e;
+	}
+	if (r->identity.kind == AUTH_ANONYMOUS)
+		return check_anonymous(r);
+	struct auth_demand demand = {
+		.sas = op->sas,
+		.account_sas = op->account_sas,
+		.resource_type = op->resource_type,
+		.at_container = r->level != LEVEL_OBJECT && r->level != LEVEL_MESSAGES && r->level != LEVEL_MESSAGE,
+		.no_bearer = is(op->restype, "account") || (is(op->comp, "acl") && !bearer_sets_policies(r)),
+		.bearer_only = is(op->comp, "userdelegationkey"),
+	};
+	return auth_authorize(&a, &r->identity, &demand);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is written again
+ * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
+ * all. */
+#include "rest/core/exchange_int.h"
+#include "rest/core/log_writer.h"
+#include "rest/core/op.h"
+#include "wire/date.h"
+
+enum { LOG_FLUSH_BYTES = 64 * 1024 };
+
+/* Plain runs are copied whole; what JSON or a terminal could trip over is escaped. */
+static void put_text(struct buf *b, struct slice s)
+{
+	size_t start = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
+			continue;
+		buf_put(b, slice_make(s.ptr + start, i - start));
+		buf_printf(b, "\\u%04x", c);
+		start = i + 1;
+	}
+	buf_put(b, slice_from(s, start));
+}
+
+static void put_field(struct buf *b, const char *prefix, struct slice value)
+{
+	buf_put(b, slice_str(prefix));
+	put_text(b, value);
+}
+
+static void put_number(struct buf *b, const char *prefix, uint64_t value)
+{
+	buf_put(b, slice_str(prefix));
+	buf_put_u64_dec(b, value);
+}
+
+static void put_path(struct buf *b, const struct request *r)
+{
+	put_field(b, "\",\"path\":\"", r->head->path);
+	for (size_t i = 0; i < r->query.count; i++) {
+		const struct param *p = &r->query.params[i];
+		buf_put_byte(b, i ? '&' : '?');
+		put_text(b, p->name);
+		buf_put_byte(b, '=');
+		if (slice_eq_nocase(p->name, SLICE("sig")))
+			BUF_PUT(b, "REDACTED");
+		else
+			put_text(b, p->raw_value);
+	}
+}
+
+static const char *auth_name(enum auth_kind k)
+{
+	static const char *const names[] = {
+		[AUTH_ANONYMOUS] = "anonymous",	      [AUTH_SHARED_KEY] = "key",
+		[AUTH_ACCOUNT_SAS] = "account-sas",   [AUTH_SERVICE_SAS] = "service-sas",
+		[AUTH_DELEGATION_SAS] = "delegation", [AUTH_BEARER] = "bearer",
+	};
+	return names[k];
+}
+
+void accesslog_write(struct exchange *ex, bool aborted)
+{
+	struct rest_loop *rl = ex->rl;
+	const struct request *r = &ex->req;
+	struct buf *b = &rl->log;
+	if (!rl->server->access_log)
+		return;
+	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];
+	date_format_iso(r->arrival_ticks, time);
+	uuid_format(&r->request_id, id);
+	put_field(b, "{\"time\":\"", slice_make(time, sizeof time));
+	put_field(b, "\",\"id\":\"", slice_make(id, sizeof id));
+	if (slice_is_set(r->client_request_id))
+		put_field(b, "\",\"client_id\":\"", r->client_request_id);
+	put_field(b, "\",\"ip\":\"", r->client_ip);
+	put_field(b, "\",\"method\":\"", r->head->method_text);
+	put_path(b, r);
+	put_field(b, "\",\"account\":\"", r->account);
+	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->id) : SLICE("-"));
+	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r->identity.kind)));
+	if (ex->error != ERR_OK)
+		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));
+	if (slice_is_set(r->log_note))
+		put_field(b, "\",\"note\":\"", r->log_note);
+	put_number(b, "\",\"status\":", (uint64_t)r->response.status);
+	put_number(b, ",\"in\":", ex->bytes_in);
+	put_number(b, ",\"out\":", ex->bytes_out);
+	put_number(b, ",\"us\":", (base_monotonic_ns() - r->arrival_ns) / 1000);
+	if (aborted)
+		BUF_PUT(b, ",\"aborted\":true");
+	BUF_PUT(b, "}\n");
+	if (b->len >= LOG_FLUSH_BYTES)
+		accesslog_flush(rl);
+}
+
+void accesslog_flush(struct rest_loop *rl)
+{
+	log_writer_put(rl->server->access_log, buf_slice(&rl->log));
+	buf_clear(&rl->log);
+}

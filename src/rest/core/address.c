@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a request points: account (host or path), resource, protocol version, ids. Names are decoded here once; whether
+ * they are good names is for the service to say. */
+#include <ctype.h>
+
+#include "rest/core/exchange_int.h"
+#include "rest/core/op.h"
+#include "rest/common/service_properties.h"
+
+/* Protocol versions before this one are not served. */
+#define VERSION_OLDEST VERSION(2012, 2, 12)
+
+bool version_parse(struct slice s, uint32_t *ret)
+{
+	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
+		return false;
+	uint64_t year, month, day;
+	if (!slice_to_u64(slice_first(s, 4), &year) || !slice_to_u64(slice_make(s.ptr + 5, 2), &month) ||
+	    !slice_to_u64(slice_make(s.ptr + 8, 2), &day) || month < 1 || month > 12 || day < 1 || day > 31)
+		return false;
+	*ret = VERSION(year, month, day);
+	return true;
+}
+
+static void version_set(struct request *r, uint32_t version, struct slice text)
+{
+	r->version = version;
+	r->version_text = text;
+}
+
+/* With a SAS: api-version, else the header, else sv. Without: the header. Without any: what the anonymous get. */
+static enum err find_version(struct request *r)
+{
+	struct slice header = request_header(r, "x-ms-version");
+	bool sas = slice_is_set(request_param(r, "sig"));
+	uint32_t version;
+	if (sas) {
+		struct slice api = request_param(r, "api-version");
+		if (slice_is_set(api)) {
+			if (!version_parse(api, &version) || version < VERSION_OLDEST)
+				return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "api-version", api, "");
+			version_set(r, version, api);
+			return ERR_OK;
+		}
+	}
+	if (slice_is_set(header)) {
+		if (!version_parse(header, &version) || version < VERSION_OLDEST)
+			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-version", header);
+		version_set(r, version, header);
+		return ERR_OK;
+	}
+	if (sas && version_parse(request_param(r, "sv"), &version)) {
+		version_set(r, version, request_param(r, "sv"));
+		return ERR_OK;
+	}
+	if (r->parent) { /* a part of a batch speaks the version of the batch */
+		version_set(r, r->parent->version, r->parent->version_text);
+		return ERR_OK;
+	}
+	if (!slice_is_set(request_header(r, "authorization"))) {
+		version_set(r, VERSION(2009, 9, 19), SLICE("2009-09-19"));
+		return ERR_OK;
+	}
+	if (r->service != SERVICE_BLOB)
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-version", SLICE_NONE);
+	version_set(r, VERSION_OLDEST, SLICE("2012-02-12"));
+	return ERR_OK;
+}
+
+/* Blob without a version at all: the account's default, if it has set one. */
+static enum err find_default_version(struct request *r)
+{
+	struct service_properties p;
+	uint32_t version;
+	if (r->service != SERVICE_BLOB || r->parent || slice_is_set(request_header(r, "x-ms-version")) ||
+	    slice_is_set(request_param(r, "sig")))
+		return ERR_OK;
+	TRY(service_properties_load(r, &p));
+	if (slice_is_set(p.default_version) && version_parse(p.default_version, &version))
+		version_set(r, version, p.default_version);
+	return ERR_OK;
+}
+
+static void find_client_request_id(struct request *r)
+{
+	struct slice id = request_header(r, "x-ms-client-request-id");
+	if (!slice_is_set(id) || id.len == 0 || id.len > 1024)
+		return;
+	for (size_t i = 0; i < id.len; i++)
+		if (id.ptr[i] < 0x21 || id.ptr[i] > 0x7e)
+			return;
+	r->client_request_id = id;
+}
+
+/* The name without "-secondary", if an account has that. */
+const struct auth_account *address_account(const struct rest_server *server, struct slice name, bool *ret_secondary)
+{
+	static const char suffix[] = "-secondary";
+	size_t suffix_len = sizeof suffix - 1;
+	const struct auth_account *a = rest_server_account(server, name);
+	if (a || name.len <= suffix_len || memcmp(name.ptr + name.len - suffix_len, suffix, suffix_len) != 0)
+		return a;
+	a = rest_server_account(server, slice_first(name, name.len - suffix_len));
+	if (a)
+		*ret_secondary = true;
+	return a;
+}
+
+static bool host_is_address(struct slice host)
+{
+	if (host.len && host.ptr[0] == '[')
+		return true;
+	for (size_t i = 0; i < host.len && host.ptr[i] != ':'; i++)
+		if (!isdigit((unsigned char)host.ptr[i]) && host.ptr[i] != '.')
+			return false;
+	return true;
+}
+
+/* By the first label. Names of hosts have no case, those of accounts are written small. */
+static const struct auth_account *find_account_of_host(struct request *r)
+{
+	struct slice label = slice_first(r->head->host, slice_find_byte(r->head->host, '.'));
+	char *lower = host_is_address(r->head->host) ? NULL : arena_alloc(r->arena, label.len);
+	if (!lower)
+		return NULL;
+	for (size_t i = 0; i < label.len; i++)
+		lower[i] = (char)tolower((unsigned char)label.ptr[i]);
+	return address_account(r->server, slice_make(lower, label.len), &r->secondary);
+}
+
+/* Sets account, path_style and raw_resource_path. */
+static enum err find_resource_path(struct request *r)
+{
+	struct slice path = r->head->path;
+	struct slice host = r->head->host;
+	const struct auth_account *a;
+	if (slice_find_byte(host, '.') < host.len && (a = find_account_of_host(r))) {
+		r->account = a->name;
+		r->raw_resource_path = path;
+		return ERR_OK;
+	}
+	struct slice rest = slice_from(path, 1);
+	struct slice first = slice_first(rest, slice_find_byte(rest, '/'));
+	a = address_account(r->server, first, &r->secondary);
+	if (!a && r->account_implied) {
+		r->account = r->parent->account;
+		r->raw_resource_path = path;
+		return ERR_OK;
+	}
+	if (!a)
+		return ERR_RESOURCE_NOT_FOUND;
+	r->account = a->name;
+	r->path_style = true;
+	r->raw_resource_path = slice_from(rest, first.len);
+	return ERR_OK;
+}
+
+static enum err decode(struct request *r, struct slice text, struct slice *ret)
+{
+	enum err e = uri_decode(text, r->arena, ret);
+	return e == ERR_SYNTAX ? ERR_INVALID_URI : e;
+}
+
+/* /container[/blob...]; a lone segment is a container only if restype says so, else a blob of $root. */
+static enum err split_blob(struct request *r, struct slice path)
+{
+	struct slice rest = path;
+	struct slice first = slice_cut(&rest, '/');
+	if (slice_is_set(rest) && rest.len > 0) {
+		r->level = LEVEL_OBJECT;
+		TRY(decode(r, first, &r->container));
+		return decode(r, rest, &r->object);
+	}
+	struct slice restype = request_param(r, "restype");
+	if (!slice_is_set(rest) && (!slice_is_set(restype) || restype.len == 0)) {
+		r->level = LEVEL_OBJECT;
+		r->container = SLICE("$root");
+		return decode(r, first, &r->object);
+	}
+	r->level = LEVEL_CONTAINER;
+	return decode(r, first, &r->container);
+}
+
+/* /queue, /queue/messages, /queue/messages/id */
+static enum err split_queue(struct request *r, struct slice path)
+{
+	struct slice rest = path;
+	TRY(decode(r, slice_cut(&rest, '/'), &r->container));
+	r->level = LEVEL_CONTAINER;
+	if (rest.len == 0)
+		return ERR_OK;
+	if (!slice_eq_nocase(slice_cut(&rest, '/'), SLICE("messages"))) {
+		r->level = LEVEL_ANY;
+		return ERR_INVALID_URI;
+	}
+	r->level = rest.len ? LEVEL_MESSAGE : LEVEL_MESSAGES;
+	return rest.len ? decode(r, rest, &r->object) : ERR_OK;
+}
+
+/* 'name' with '' for a quote. */
+static bool unquote(struct request *r, struct slice quoted, struct slice *ret)
+{
+	if (quoted.len < 2 || quoted.ptr[0] != '\'' || quoted.ptr[quoted.len - 1] != '\'')
+		return false;
+	char *dst = arena_alloc(r->arena, quoted.len);
+	size_t n = 0;
+	if (!dst)
+		return false;
+	for (size_t i = 1; i + 1 < quoted.len; i++) {
+		if (quoted.ptr[i] == '\'' && (i + 2 >= quoted.len || quoted.ptr[++i] != '\''))
+			return false;
+		dst[n++] = quoted.ptr[i];
+	}
+	*ret = slice_make(dst, n);
+	return true;
+}
+
+/* /Tables, /Tables('t'), /t, /t(), /t(PartitionKey='p',RowKey='r'), /$batch */
+static enum err split_table(struct request *r, struct slice path)
+{
+	struct slice text;
+	TRY(decode(r, path, &text));
+	if (text.len && text.ptr[text.len - 1] == '/')
+		text.len--;
+	if (slice_eq(text, SLICE("$batch"))) {
+		r->level = LEVEL_BATCH;
+		return ERR_OK;
+	}
+	struct slice inner = text;
+	struct slice name = slice_cut(&inner, '(');
+	bool parentheses = slice_is_set(inner);
+	if (parentheses && (inner.len == 0 || inner.ptr[inner.len - 1] != ')'))
+		return ERR_INVALID_URI;
+	if (parentheses)
+		inner.len--;
+	if (slice_eq_nocase(name, SLICE("tables"))) {
+		r->level = inner.len ? LEVEL_TABLE_NAME : LEVEL_TABLES;
+		return !inner.len || unquote(r, inner, &r->container) ? ERR_OK : ERR_INVALID_URI;
+	}
+	if (slice_find_byte(name, '/') < name.len)
+		return ERR_INVALID_URI;
+	r->container = name;
+	r->level = inner.len ? LEVEL_ENTITY : LEVEL_TABLE;
+	if (inner.len)
+		r->object = inner;
+	return ERR_OK;
+}
+
+static enum err split_resource(struct request *r)
+{
+	struct slice path = slice_from(r->raw_resource_path, 1);
+	r->container = r->object = SLICE("");
+	if (path.len == 0) {
+		r->level = LEVEL_SERVICE;
+		return ERR_OK;
+	}
+	switch (r->service) {
+	case SERVICE_QUEUE:
+		return split_queue(r, path);
+	case SERVICE_TABLE:
+		return split_table(r, path);
+	default:
+		return split_blob(r, path);
+	}
+}
+
+/* A web address names a path in $web and nothing else: no version, no parameters. The account is the host's, or the
+ * first. */
+static enum err find_website(struct request *r)
+{
+	const struct auth_account *a = find_account_of_host(r);
+	r->account = a ? a->name : r->server->accounts[0].name;
+	r->container = SLICE("$web");
+	r->level = LEVEL_OBJECT;
+	r->version = VERSION(2021, 12, 2);
+	r->version_text = SLICE("2021-12-02");
+	return decode(r, slice_from(r->head->path, 1), &r->object);
+}
+
+enum err address_find(struct request *r)
+{
+	find_client_request_id(r);
+	if (r->service == SERVICE_WEB)
+		return find_website(r);
+	enum err e = slice_is_set(r->head->query) ? uri_parse_query(r->head->query, r->arena, &r->query) : ERR_OK;
+	if (e != ERR_OK)
+		return e == ERR_SYNTAX ? ERR_INVALID_URI : e;
+	TRY(find_version(r));
+	struct slice timeout = request_param(r, "timeout");
+	uint64_t seconds;
+	if (slice_is_set(timeout) && timeout.len && !slice_to_u64(timeout, &seconds))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "timeout", timeout, "");
+	TRY(find_resource_path(r));
+	TRY(find_default_version(r));
+	return split_resource(r);
+}

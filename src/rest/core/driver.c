@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The life of a request as request.h tells it, without a socket: a connection (conn.c) or a batch gives it a head and a
+ * body and gets an answer. Whatever waits (a commit, a worker, parts of a batch) parks the exchange and comes back to
+ * its loop. */
+#include "rest/core/driver.h"
+
+#include <assert.h>
+
+#include "rest/common/body_checks.h"
+#include "rest/common/cors.h"
+#include "rest/core/exchange_int.h"
+
+static void step_add(struct request *r, struct step step)
+{
+	assert(r->step_count < REQUEST_STEPS_MAX);
+	r->steps[r->step_count++] = step;
+}
+
+void request_step_read(struct request *r, struct slice partition, apply_fn *apply)
+{
+	step_add(r, (struct step){ .kind = STEP_READ, .partition = partition, .apply = apply });
+}
+
+void request_step_read_points(struct request *r, struct slice partition, apply_fn *apply)
+{
+	step_add(r, (struct step){ .kind = STEP_READ_POINTS, .partition = partition, .apply = apply });
+}
+
+void request_step_write(struct request *r, struct slice partition, apply_fn *apply)
+{
+	step_add(r, (struct step){ .kind = STEP_WRITE, .partition = partition, .apply = apply });
+}
+
+void request_step_call(struct request *r, enum err (*call)(struct request *))
+{
+	step_add(r, (struct step){ .kind = STEP_CALL, .call = call });
+}
+
+void request_steps_restart(struct request *r)
+{
+	assert(r->step_next == r->step_count);
+	r->step_next = r->step_count = 0;
+}
+
+void request_step_work(struct request *r, enum err (*call)(struct request *))
+{
+	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });
+}
+
+void request_pin(struct request *r)
+{
+	assert(r->response.pin == 0);
+	r->response.pin = extent_pin(r->server->store);
+}
+
+/* After these a commit did certainly not happen; after others it may have, and what it would name must stay. */
+static bool surely_not_committed(enum err e)
+{
+	return e != ERR_OK && e != ERR_UNKNOWN && e != ERR_IO && e != ERR_STOPPED;
+}
+
+static enum driver_state driver_finish(struct exchange *ex, enum err e)
+{
+	struct request *r = &ex->req;
+	if (e == ERR_OK && r->op)
+		e = r->op->handler->format(r);
+	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
+		e = ERR_NO_MEMORY;
+	ex->error = e;
+	if (e != ERR_OK)
+		error_format(ex);
+	if (slice_is_set(r->account))
+		cors_decorate(r);
+	return DRIVER_DONE;
+}
+
+enum driver_state driver_fail(struct exchange *ex, enum err e)
+{
+	assert(ex->pending == 0 && e != ERR_OK);
+	return driver_finish(ex, e);
+}
+
+static enum driver_state driver_steps(struct exchange *ex);
+
+static void driver_woken(struct io_task *t)
+{
+	struct exchange *ex = io_container_of(t, struct exchange, wake);
+	enum err e = ex->async_error;
+	ex->pending--;
+	if (e == ERR_OK)
+		ex->write_done = true;
+	else if (!surely_not_committed(e))
+		ex->write_uncertain = true;
+	ex->advanced(ex, e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e));
+}
+
+/* On the committer's thread. */
+static void job_done(struct store_job *job, enum err result)
+{
+	struct exchange *ex = job->owner;
+	ex->async_error = result;
+	io_loop_post(ex->rl->loop, &ex->wake);
+}
+
+static void step_write(struct exchange *ex, const struct step *s)
+{
+	ex->job = (struct store_job){
+		.partition = s->partition,
+		.apply = s->apply,
+		.call = ex->req.call,
+		.arena = ex->req.arena,
+		.done = job_done,
+		.owner = ex,
+	};
+	ex->wake.run = driver_woken;
+	ex->pending++;
+	/* The committer may be done before this returns: the exchange is not ours any more. */
+	store_write(ex->req.server->store, &ex->job);
+}
+
+static void step_work_run(struct io_work *w)
+{
+	struct exchange *ex = io_container_of(w, struct exchange, work);
+	struct request *r = &ex->req;
+	ex->async_error = r->steps[r->step_next - 1].call(r);
+}
+
+static void step_work_done(struct io_work *w)
+{
+	struct exchange *ex = io_container_of(w, struct exchange, work);
+	ex->pending--;
+	ex->advanced(ex, ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error));
+}
+
+static enum err step_work(struct exchange *ex)
+{
+	ex->work =
+		(struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done, .is_long = true };
+	TRY(io_pool_submit(ex->req.server->workers, &ex->work));
+	ex->pending++;
+	return ERR_OK;
+}
+
+static enum driver_state driver_steps(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	struct store *store = r->server->store;
+	while (r->step_next < r->step_count) {
+		const struct step *s = &r->steps[r->step_next++];
+		enum err e = ERR_OK;
+		switch (s->kind) {
+		case STEP_READ:
+			e = store_read(store, s->partition, s->apply, r->call, r->arena);
+			break;
+		case STEP_READ_POINTS:
+			e = store_read_points(store, s->partition, s->apply, r->call, r->arena);
+			break;
+		case STEP_WRITE:
+			step_write(ex, s);
+			return DRIVER_PARKED;
+		case STEP_CALL:
+			e = s->call(r);
+			if (r->children_pending) { /* also those that began before it failed */
+				ex->async_error = e;
+				return DRIVER_PARKED;
+			}
+			break;
+		case STEP_WORK:
+			e = step_work(ex);
+			if (e == ERR_OK)
+				return DRIVER_PARKED;
+			break;
+		}
+		if (e != ERR_OK)
+			return driver_finish(ex, e);
+	}
+	return driver_finish(ex, ERR_OK);
+}
+
+enum driver_state driver_continue(struct exchange *ex)
+{
+	return ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error);
+}
+
+static enum err not_built(struct request *r)
+{
+	const struct op *op = r->op;
+	enum err e = op_not_built_error(op);
+	struct slice names = slice_str(op->selector + (*op->selector ? 2 : 0));
+	if (e == ERR_UNSUPPORTED_HEADER)
+		fault_add(r, "HeaderName", slice_cut(&names, ','));
+	if (e == ERR_UNSUPPORTED_QUERY_PARAMETER)
+		fault_query(r, e, "comp", slice_str(op->comp), NULL);
+	return e;
+}
+
+enum err body_too_large(struct request *r)
+{
+	if (r->body_limit_error == ERR_REQUEST_BODY_TOO_LARGE) {
+		r->fault.count = 0;
+		uint64_t shown = r->body_limit_shown ? r->body_limit_shown : r->body_limit_bytes;
+		fault_add(r, "MaxLimit", arena_printf(r->arena, "%llu", (unsigned long long)shown));
+	}
+	return r->body_limit_error;
+}
+
+static enum err check_length(struct request *r)
+{
+	if (!r->head->chunked && !r->head->has_content_length)
+		return ERR_MISSING_CONTENT_LENGTH_HEADER;
+	if (r->head->content_length > r->body_limit_bytes)
+		return body_too_large(r);
+	return ERR_OK;
+}
+
+/* Getting a message is a write, whatever its method. */
+static enum err check_secondary(struct request *r)
+{
+	if (!r->secondary)
+		return ERR_OK;
+	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS;
+	for (unsigned i = 0; i < r->step_count; i++)
+		writes |= r->steps[i].kind == STEP_WRITE;
+	if (!writes)
+		return ERR_OK;
+	r->fault.message = SLICE("Write operations are not allowed.");
+	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;
+}
+
+/* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
+static enum err precheck(struct request *r)
+{
+	bool large = r->head->chunked || r->head->content_length > PAYLOAD_INLINE_BYTES;
+	if (!r->precheck || (!large && !r->head->expect_continue))
+		return ERR_OK;
+	for (unsigned i = r->step_next; i < r->step_count; i++) {
+		const struct step *s = &r->steps[i];
+		if (s->kind == STEP_READ || s->kind == STEP_READ_POINTS || s->kind == STEP_WRITE)
+			return store_read(r->server->store, s->partition, s->apply, r->call, r->arena);
+	}
+	return ERR_OK;
+}
+
+static bool is_health(const struct request *r)
+{
+	return (r->head->method == HTTP_GET || r->head->method == HTTP_HEAD) &&
+	       slice_eq(r->head->path, SLICE("/health"));
+}
+
+static enum driver_state answer_health(struct exchange *ex)
+{
+	struct response *p = &ex->req.response;
+	p->status = 200;
+	BUF_PUT(&p->body, "{\"status\":\"ok\"}\n");
+	response_header(&ex->req, "Content-Type", SLICE("application/json"));
+	return driver_finish(ex, ERR_OK);
+}
+
+/* Steps 1 to 4 of the life of a request. */
+static enum err driver_prepare(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	TRY(address_find(r));
+	r->op = op_find(r);
+	if (!r->op)
+		return route_error(r);
+	if (ex->child_allowed && !ex->child_allowed(r->op))
+		return ERR_INVALID_INPUT;
+	TRY(access_check(r));
+	if (!r->op->handler)
+		return not_built(r);
+	if (r->service == SERVICE_BLOB)
+		TRY(op_refuse_dfs(r));
+	r->body_limit_bytes = r->op->body == BODY_STREAM ? LIMIT_STREAM_BODY_BYTES : LIMIT_SMALL_BODY_BYTES;
+	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
+	TRY(check_secondary(r)); /* by its method, before anything is looked up */
+	TRY(r->op->handler->parse(r));
+	TRY(check_secondary(r)); /* by its steps */
+	if (r->op->body == BODY_NONE)
+		return ERR_OK;
+	TRY(check_length(r));
+	return precheck(r);
+}
+
+static void driver_identify(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	struct rest_loop *rl = ex->rl;
+	r->server = rl->server;
+	r->arena = &ex->arena;
+	r->rng = &rl->rng;
+	r->head = &ex->head;
+	r->request_id = rng_uuid(&rl->id_rng);
+	r->arrival_ticks = clock_now(rl->server->clock);
+	r->arrival_ns = base_monotonic_ns();
+}
+
+void driver_refuse(struct exchange *ex, enum err e)
+{
+	driver_identify(ex);
+	ex->broken_framing = true;
+	driver_finish(ex, e);
+}
+
+enum driver_state driver_begin(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	driver_identify(ex);
+	enum err e = driver_prepare(ex);
+	/* An account may have a blob or a page of that name: the server's own is what no account's address has. */
+	if (e == ERR_RESOURCE_NOT_FOUND && !slice_is_set(r->account) && !r->parent && is_health(r))
+		return answer_health(ex);
+	if (e != ERR_OK)
+		return driver_finish(ex, e);
+	return r->op->body == BODY_NONE ? driver_steps(ex) : DRIVER_BODY;
+}
+
+enum driver_state driver_body_end(struct exchange *ex, enum err e)
+{
+	struct request *r = &ex->req;
+	if (e == ERR_OK && r->op->body == BODY_MEMORY)
+		e = body_check_memory(r);
+	if (e == ERR_OK && r->op->handler->parse_body)
+		e = r->op->handler->parse_body(r);
+	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+}

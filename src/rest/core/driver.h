@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running parts of a batch: requests without a connection of their own, through the same address, access, parse, steps
+ * and format as any other. Called from a STEP_CALL of the parent, on its loop; the parent's next step waits until every
+ * part is done (req->children_pending), so a step behind it finds all the answers. Parts run side by side, their writes
+ * share a commit group; each has its own arena. They live until the parent ends. */
+#ifndef REST_DRIVER_H
+#define REST_DRIVER_H
+
+#include "rest/core/op.h"
+#include "rest/core/request.h"
+
+struct child_part { /* slices outlive the parent's steps (the parent's body or arena) */
+	struct slice method;
+	struct slice target; /* "/container/blob?comp=tier", or absolute-form */
+	const struct http_header *headers;
+	size_t header_count;
+	struct slice body; /* absent = none */
+	const struct auth_identity *
+		trusted; /* proved already: in the same account the part is made as this identity; NULL = proves itself */
+	bool account_implied; /* a target without an account is in the parent's: some clients write it so */
+	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all. Others answer InvalidInput */
+};
+
+/* NULL if there is no memory for it; else the part, which may already be done. */
+struct request *request_run_child(struct request *parent, const struct child_part *);
+/* The whole answer of a finished part as an HTTP message: status line, headers, blank line, body. */
+void request_child_answer(struct request *child, struct buf *out);
+
+#endif

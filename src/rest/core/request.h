@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One REST request from its head to its last byte, and the contract of a handler.
+ *
+ * Life of a request (rest/core/driver.c), all on the loop thread that owns the connection unless said otherwise:
+ *   1. head parsed; account, resource names, version, request id and client id found (rest/core/address.c)
+ *   2. row of ops.def found (rest/core/route.c)
+ *   3. authenticated and authorised (rest/core/access.c over src/auth)
+ *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps queued
+ *   5. if there is a body: the first STEP_READ/WRITE step runs dry on a snapshot (req->precheck); an error is answered
+ *      before "100 Continue" and before the body is read
+ *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
+ *      hashes into req->payload (workers do that for large bodies)
+ *   7. the steps run in order; the first error ends them
+ *   8. handler->format writes status, headers and body; on error driver formats the error (XML, OData JSON) and drops
+ *      what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag,
+ *      Last-Modified)
+ *   9. one access-log line; the arena is reset
+ * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
+ * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
+ * can also run without a connection of its own (a part of a batch): see request_run_child in rest/core/driver.h. */
+#ifndef REST_REQUEST_H
+#define REST_REQUEST_H
+
+#include "auth/auth.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/rng.h"
+#include "store/extent.h"
+#include "store/store.h"
+#include "wire/http1.h"
+#include "wire/uri.h"
+
+struct request;
+struct rest_server; /* rest/core/server.h: configuration, store, accounts, workers */
+
+/* SERVICE_WEB: the static website of an account, on a port of its own. */
+enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE_WEB };
+
+/* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
+#define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
+/* Of "YYYY-MM-DD"; false if it has another form. */
+bool version_parse(struct slice, uint32_t *ret);
+
+enum step_kind {
+	STEP_READ,	  /* apply on a snapshot */
+	STEP_READ_POINTS, /* apply with point reads through the cache of hot records */
+	STEP_WRITE,	  /* apply by the committer */
+	STEP_CALL,	  /* call(req) on the loop: may look at results and add steps behind the last */
+	STEP_WORK,	  /* call(req) on a worker thread: may block */
+};
+
+struct step {
+	enum step_kind kind;
+	struct slice partition;		    /* READ, WRITE: outlives the request (arena) */
+	apply_fn *apply;		    /* READ, WRITE: gets req->call. CALL: of the step it adds, if it says so */
+	enum err (*call)(struct request *); /* CALL, WORK */
+};
+
+enum { REQUEST_STEPS_MAX = 16, FAULT_DETAILS_MAX = 6 };
+
+/* Extra elements of an error body, in order: <HeaderName>..</HeaderName>. */
+struct fault_detail {
+	const char *name;
+	struct slice value;
+};
+struct fault {
+	struct fault_detail detail[FAULT_DETAILS_MAX];
+	size_t count;
+	struct slice message; /* replaces the text of errors.def if set */
+	bool has_length;      /* InvalidRange of a read: how long the resource is, for Content-Range */
+	uint64_t length_bytes;
+};
+void fault_add(struct request *, const char *element, struct slice value);
+/* The common ones; each returns the error so that a handler can `return` it. */
+enum err fault_header(struct request *, enum err, const char *header_name, struct slice value);
+enum err fault_query(struct request *, enum err, const char *parameter, struct slice value, const char *reason);
+
+/* A run of body bytes: from memory in the arena (bytes set), from an extent, or zeros (extent.length_bytes == 0). */
+struct body_run {
+	struct slice bytes;
+	struct extent_ref extent;
+	uint32_t offset;
+	uint64_t length; /* of an extent: at most its length */
+};
+
+struct response {
+	int status;
+	struct buf headers; /* "Name: value\r\n" lines, without Date, Server, ids, version, lengths: the driver adds
+			       those */
+	struct buf body;    /* whole bodies (XML, JSON, small blobs) */
+	struct slice body_slice; /* instead of `body`: bytes in the arena */
+	struct body_run *runs;	 /* instead of `body`: streamed, in the arena */
+	size_t run_count;
+	uint64_t content_length; /* of runs, or of the body a HEAD would have: set_length says it counts */
+	bool set_length;
+	uint64_t pin; /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */
+};
+
+struct request {
+	struct rest_server *server;
+	struct arena *arena;
+	struct rng *rng; /* of the loop */
+	const struct http_head *head;
+	enum service service;
+	const struct op *op;
+	bool secure; /* came over TLS */
+	struct slice client_ip;
+	uint64_t arrival_ticks;
+	uint64_t arrival_ns; /* monotonic */
+	struct uuid request_id;
+	struct slice client_request_id; /* absent or valid to echo */
+	uint32_t version;		/* effective, VERSION() form */
+	struct slice version_text;	/* as echoed */
+
+	struct slice account;		/* name */
+	bool path_style;		/* the account came from the path */
+	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
+	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
+				   explicit */
+	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
+				none */
+	bool secondary;	     /* the account was named with "-secondary" */
+	unsigned level;	     /* enum level of rest/core/op.h */
+	struct query query;
+
+	struct auth_identity identity;
+
+	void *call;	  /* the handler's own */
+	void *outer_call; /* of a batch: its handler's own, also while its only part has the request */
+	struct step steps[REQUEST_STEPS_MAX];
+	unsigned step_count, step_next;
+	bool precheck; /* set by parse: run the first step dry before the body */
+
+	uint64_t body_limit_bytes; /* set by the driver from ops.def, lowered by parse */
+	uint64_t body_limit_shown; /* MaxLimit, if that is of what the body holds; 0: body_limit_bytes */
+	enum err body_limit_error; /* default ERR_REQUEST_BODY_TOO_LARGE with MaxLimit */
+	struct slice body;	   /* BODY_MEMORY */
+	struct payload payload;	   /* BODY_STREAM */
+	bool payload_in_extents;   /* set by parse: never in memory, however short */
+	bool want_md5, want_crc64; /* set by parse: hash the streamed body; results below */
+	unsigned char body_md5[16];
+	uint64_t body_crc64;
+
+	struct response response;
+	struct fault fault;
+	struct slice log_note; /* extra text for the access log ("plan") */
+
+	struct copy_job *job;		     /* prepared and not begun: given up at the end */
+	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
+	struct request *parent;		     /* of a part of a batch, else NULL */
+	bool account_implied;		     /* of a part: a path without an account is in its parent's */
+	unsigned children_pending;	     /* parts started and not yet done: the next step waits for them */
+};
+
+struct handler {
+	enum err (*parse)(struct request *);
+	enum err (*parse_body)(struct request *); /* after the body arrived, before the steps; may be NULL */
+	enum err (*format)(struct request *);
+};
+
+void request_step_read(struct request *, struct slice partition, apply_fn *);
+void request_step_read_points(struct request *, struct slice partition, apply_fn *);
+void request_step_write(struct request *, struct slice partition, apply_fn *);
+void request_step_call(struct request *, enum err (*call)(struct request *));
+/* From the last step, a call: all ran, and what is added now runs from the beginning of the list. For work that takes
+ * as many commits as it takes. */
+void request_steps_restart(struct request *);
+void request_step_work(struct request *, enum err (*call)(struct request *));
+/* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
+void request_own_payload(struct request *);
+void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */
+
+/* Shorthands for handlers. */
+static inline struct slice request_header(const struct request *r, const char *name)
+{
+	return http_header(r->head, slice_str(name));
+}
+static inline struct slice request_param(const struct request *r, const char *name)
+{
+	return query_get(&r->query, slice_str(name));
+}
+void response_header_put(struct request *, struct slice name, struct slice value);
+/* The length of a literal name is known when this is compiled. */
+static inline void response_header(struct request *r, const char *name, struct slice value)
+{
+	response_header_put(r, slice_str(name), value);
+}
+void response_header_u64(struct request *, const char *name, uint64_t value);
+/* RFC 1123 of ticks. */
+void response_header_time(struct request *, const char *name, uint64_t ticks);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Starting and stopping: listeners, loop threads, workers. Connections are accepted on loop 0 and handed to the loop
+ * that has the fewest.
+ *
+ * Stopping goes in three steps, so that no connection is handed to a loop that is gone: loop 0 closes the listeners;
+ * then every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop
+ * ends when it has neither connections nor exchanges left, so a commit that is under way always finds its loop. */
+#include "rest/core/server.h"
+#include "rest/blob/copy_job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "io/listen.h"
+#include "rest/core/conn_int.h"
+#include "rest/core/log_writer.h"
+#include "wire/xml.h"
+
+enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOG_BUF_LIMIT = 1024 * 1024 };
+
+struct rest_listener_state {
+	struct io_source source;
+	struct io_timer pause;
+	struct rest_server *server;
+	int fd;
+	int reserve_fd;
+	bool paused;
+	uint16_t port;
+	enum service service;
+	struct io_tls *tls;
+};
+
+struct stop_listening {
+	struct io_task task;
+	struct rest_server *server;
+	sem_t done;
+};
+
+/* ---- accepting, on loop 0 ---- */
+
+static struct rest_loop *least_busy(struct rest_server *s)
+{
+	struct rest_loop *best = s->loops[0];
+	for (size_t i = 1; i < s->loop_count; i++)
+		if (atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed) <
+		    atomic_load_explicit(&best->conn_count, memory_order_relaxed))
+			best = s->loops[i];
+	return best;
+}
+
+static void adopt_task(struct io_task *t)
+{
+	struct conn *c = io_container_of(t, struct conn, task);
+	conn_adopt(c->rl, c);
+}
+
+static void hand_over(struct rest_listener_state *l, int fd, const char *address)
+{
+	struct rest_loop *rl = least_busy(l->server);
+	struct conn *c = calloc(1, sizeof *c);
+	if (!c) {
+		close(fd);
+		return;
+	}
+	if (io_stream_init(&c->stream, fd, l->tls) != ERR_OK) {
+		free(c);
+		return;
+	}
+	c->rl = rl;
+	c->service = l->service;
+	c->address_len = (uint8_t)strlen(address);
+	memcpy(c->address, address, c->address_len);
+	atomic_fetch_add_explicit(&rl->conn_count, 1, memory_order_relaxed);
+	if (io_loop_is_current(rl->loop)) {
+		conn_adopt(rl, c);
+	} else {
+		c->task.run = adopt_task;
+		io_loop_post(rl->loop, &c->task);
+	}
+}
+
+static size_t connections(const struct rest_server *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->loop_count; i++)
+		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
+	return n;
+}
+
+static void listener_pause(struct rest_listener_state *l)
+{
+	struct io_loop *loop = l->server->loops[0]->loop;
+	io_loop_remove(loop, l->fd);
+	l->paused = true;
+	io_timer_set(loop, &l->pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
+}
+
+static void listener_unpause(struct io_timer *t)
+{
+	struct rest_listener_state *l = io_container_of(t, struct rest_listener_state, pause);
+	if (io_loop_add_listener(l->server->loops[0]->loop, l->fd, &l->source) == ERR_OK)
+		l->paused = false;
+	else
+		listener_pause(l);
+}
+
+static void listener_ready(struct io_source *s, uint32_t events)
+{
+	struct rest_listener_state *l = io_container_of(s, struct rest_listener_state, source);
+	if (l->fd < 0)
+		return;
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd;
+		char address[IO_ADDRESS_TEXT_BYTES];
+		size_t taken = connections(l->server);
+		if (taken >= LIMIT_CONNECTIONS) {
+			listener_pause(l);
+			return;
+		}
+		switch (io_accept(l->fd, taken, &l->reserve_fd, &fd, address)) {
+		case IO_ACCEPTED:
+			hand_over(l, fd, address);
+			break;
+		case IO_ACCEPT_EXHAUSTED:
+			/* One was taken and closed; the others wait in the backlog until descriptors are free again. */
+			listener_pause(l);
+			return;
+		case IO_ACCEPT_NONE:
+			return;
+		}
+	}
+}
+
+static void listeners_stop(struct io_task *t)
+{
+	struct stop_listening *stop = io_container_of(t, struct stop_listening, task);
+	struct rest_server *s = stop->server;
+	for (size_t i = 0; i < s->listener_count; i++) {
+		struct rest_listener_state *l = &s->listeners[i];
+		/* Who is connected already was never told no: a last turn for the backlog. */
+		if (!l->paused)
+			listener_ready(&l->source, 0);
+		io_timer_clear(s->loops[0]->loop, &l->pause);
+		close(l->fd);
+		if (l->reserve_fd >= 0)
+			close(l->reserve_fd);
+		l->fd = l->reserve_fd = -1;
+	}
+	sem_post(&stop->done);
+}
+
+/* ---- loops ---- */
+
+static void loop_before_wait(void *arg)
+{
+	struct rest_loop *rl = arg;
+	if (rl->log.len > 0)
+		accesslog_flush(rl);
+}
+
+static void *loop_main(void *arg)
+{
+	struct rest_loop *rl = arg;
+	char name[16];
+	snprintf(name, sizeof name, "loop-%u", rl->index);
+	pthread_setname_np(pthread_self(), name);
+	io_loop_run(rl->loop, loop_before_wait, rl);
+	return NULL;
+}
+
+void rest_loop_check_drained(struct rest_loop *rl)
+{
+	if (!rl->conns && rl->live_exchanges == 0)
+		io_loop_stop(rl->loop);
+}
+
+static void drain_timed_out(struct io_timer *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, drain_timer);
+	conn_drain_all(rl, true);
+}
+
+static void drain_begin(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, drain_task);
+	uint64_t drain_ms =
+		rl->server->config.timeouts.drain_ms ? rl->server->config.timeouts.drain_ms : LIMIT_DRAIN_MS;
+	rl->draining = true;
+	io_timer_init(&rl->drain_timer, drain_timed_out);
+	io_timer_set(rl->loop, &rl->drain_timer, io_loop_now_ms(rl->loop) + drain_ms);
+	conn_drain_all(rl, false);
+	rest_loop_check_drained(rl);
+}
+
+static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop **ret)
+{
+	struct rest_loop *rl = calloc(1, sizeof *rl);
+	if (!rl)
+		return ERR_NO_MEMORY;
+	enum err e = io_loop_new(&rl->loop);
+	if (e != ERR_OK) {
+		free(rl);
+		return e;
+	}
+	rl->server = s;
+	rl->index = index;
+	rng_init_system(&rl->rng);
+	rng_init_seed(&rl->id_rng, rng_u64(&rl->rng));
+	buf_init(&rl->log, LOG_BUF_LIMIT);
+	rl->drain_task.run = drain_begin;
+	*ret = rl;
+	return ERR_OK;
+}
+
+static void loop_free(struct rest_loop *rl)
+{
+	if (!rl)
+		return;
+	exchange_pool_fini(rl);
+	buf_fini(&rl->log);
+	io_loop_free(rl->loop);
+	free(rl);
+}
+
+/* ---- start and stop ---- */
+
+static enum err open_log(struct rest_server *s, struct buf *message)
+{
+	const char *target = s->config.access_log;
+	if (!target || !*target)
+		return ERR_OK;
+	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+					  : open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	enum err e = fd >= 0 ? log_writer_new(fd, &s->access_log) : ERR_IO;
+	if (e != ERR_OK)
+		buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));
+	return e;
+}
+
+static enum err open_listeners(struct rest_server *s, struct buf *message)
+{
+	s->listeners = calloc(s->config.listener_count ? s->config.listener_count : 1, sizeof *s->listeners);
+	if (!s->listeners)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < s->config.listener_count; i++) {
+		const struct rest_listener *c = &s->config.listeners[i];
+		struct rest_listener_state *l = &s->listeners[i];
+		l->server = s;
+		l->service = c->service;
+		l->tls = c->tls;
+		l->source.ready = listener_ready;
+		io_timer_init(&l->pause, listener_unpause);
+		TRY(io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message));
+		l->reserve_fd = io_reserve_fd();
+		s->listener_count++;
+	}
+	return ERR_OK;
+}
+
+static enum err start_threads(struct rest_server *s)
+{
+	unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned loops = s->config.loops ? s->config.loops : cores,
+		 workers = s->config.workers ? s->config.workers : cores;
+	if (loops > LIMIT_LOOPS)
+		loops = LIMIT_LOOPS;
+	assert(loops > 0);
+	if (workers < 2)
+		workers = 2;
+	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
+	TRY(hasher_new((cores + 1) / 2, &s->hasher));
+	TRY(copy_jobs_new(s->store, &s->copies));
+	s->loops = calloc(loops, sizeof(struct rest_loop *));
+	if (!s->loops)
+		return ERR_NO_MEMORY;
+	for (unsigned i = 0; i < loops; i++) {
+		TRY(loop_new(s, i, &s->loops[i]));
+		s->loop_count++;
+	}
+	for (size_t i = 0; i < s->listener_count; i++)
+		TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
+	for (size_t i = 0; i < loops; i++) {
+		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
+			return ERR_NO_MEMORY;
+		s->loops[i]->started = true;
+	}
+	return ERR_OK;
+}
+
+static void server_free(struct rest_server *s)
+{
+	copy_jobs_free(s->copies);
+	io_pool_free(s->workers);
+	hasher_free(s->hasher);
+	for (size_t i = 0; i < s->loop_count; i++)
+		loop_free(s->loops[i]);
+	free(s->loops);
+	for (size_t i = 0; i < s->listener_count; i++) {
+		if (s->listeners[i].fd >= 0)
+			close(s->listeners[i].fd);
+		if (s->listeners[i].reserve_fd >= 0)
+			close(s->listeners[i].reserve_fd);
+	}
+	free(s->listeners);
+	log_writer_free(s->access_log);
+	for (size_t i = 0; i < s->account_count; i++)
+		auth_account_release(&s->accounts[i]);
+	free(s);
+}
+
+enum err rest_server_start(const struct rest_config *config, struct rest_server **ret, struct buf *ret_message)
+{
+	struct rest_server *s = calloc(1, sizeof *s);
+	if (!s)
+		return ERR_NO_MEMORY;
+	s->config = *config;
+	s->store = config->store;
+	s->clock = config->clock ? config->clock : store_clock(config->store);
+	s->accounts = config->accounts;
+	s->account_count = config->account_count;
+	for (size_t i = 0; i < s->account_count; i++)
+		auth_account_prepare(&s->accounts[i]);
+	xml_init();		  /* before the threads that parse */
+	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
+	io_raise_fd_limit();
+	enum err e = open_log(s, ret_message);
+	if (e == ERR_OK)
+		e = open_listeners(s, ret_message);
+	if (e == ERR_OK) {
+		e = start_threads(s);
+		if (e != ERR_OK)
+			buf_printf(ret_message,
+				   "cannot start the server's threads: out of memory, threads or descriptors");
+	}
+	if (e == ERR_OK) {
+		*ret = s;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < s->loop_count; i++)
+		if (s->loops[i] && s->loops[i]->started) {
+			io_loop_stop(s->loops[i]->loop);
+			pthread_join(s->loops[i]->thread, NULL);
+		}
+	server_free(s);
+	return e;
+}
+
+void rest_server_stop(struct rest_server *s)
+{
+	if (!s)
+		return;
+	struct stop_listening stop = { .task.run = listeners_stop, .server = s };
+	sem_init(&stop.done, 0, 0);
+	io_loop_post(s->loops[0]->loop, &stop.task);
+	while (sem_wait(&stop.done) != 0 && errno == EINTR)
+		;
+	sem_destroy(&stop.done);
+	for (size_t i = 0; i < s->loop_count; i++)
+		io_loop_post(s->loops[i]->loop, &s->loops[i]->drain_task);
+	for (size_t i = 0; i < s->loop_count; i++)
+		pthread_join(s->loops[i]->thread, NULL);
+	server_free(s);
+}
+
+uint16_t rest_server_port(const struct rest_server *s, size_t i)
+{
+	return s->listeners[i].port;
+}
+
+const struct auth_account *rest_server_account(const struct rest_server *s, struct slice name)
+{
+	for (size_t i = 0; i < s->account_count; i++)
+		if (slice_eq(s->accounts[i].name, name))
+			return &s->accounts[i];
+	return NULL;
+}
+
+void rest_server_stats(struct rest_server *s, struct rest_stats *ret)
+{
+	struct rest_stats t = { .connections = connections(s) };
+	for (size_t i = 0; i < s->loop_count; i++) {
+		struct rest_loop *rl = s->loops[i];
+		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);
+	}
+	*ret = t;
+}

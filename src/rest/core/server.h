@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The REST front end as a whole: its configuration, and the server that runs on it.
+ *
+ * Whoever starts it (src/server) owns what the configuration points at and keeps it until rest_server_stop returned.
+ * Loops and workers are threads of the server; handlers reach the shared parts through req->server.
+ * Everything in struct rest_server is set before the first connection and not changed afterwards. */
+#ifndef REST_SERVER_H
+#define REST_SERVER_H
+
+#include <stdatomic.h>
+
+#include "auth/auth.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "rest/core/request.h"
+#include "store/store.h"
+
+struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
+struct io_pool;
+struct copy_jobs; /* rest/blob/copy_job.h */
+struct hasher;	  /* rest/core/hasher.h */
+struct rest_loop;
+struct rest_listener_state;
+
+struct rest_listener {
+	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
+	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
+	enum service service;
+	struct io_tls *tls; /* NULL = plain HTTP */
+};
+
+/* 0 = the value of base/limits.h. Tests shorten them; nothing else should. */
+struct rest_timeouts {
+	uint64_t head_ms;	/* a request's head must be complete */
+	uint64_t body_idle_ms;	/* also the window of the least body rate */
+	uint64_t idle_ms;	/* keep-alive without a request */
+	uint64_t write_idle_ms; /* a peer that does not read */
+	uint64_t drain_ms;	/* rest_server_stop: in-flight requests may end within this */
+};
+
+struct rest_config {
+	struct store *store;
+	struct clock *clock; /* NULL = the store's */
+	const struct rest_listener *listeners;
+	size_t listener_count;
+	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
+	size_t account_count;
+	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
+	unsigned loops;				 /* 0 = one per core */
+	unsigned workers;			 /* 0 = as many as cores, at least 2 */
+	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
+	bool versioning;			 /* blob versioning, for every account */
+	uint32_t container_retention_days;	 /* deleted containers can be restored for so long; 0 = not at all */
+	bool debug_signatures; /* log strings to sign of refused requests (never keys or signatures) */
+	struct rest_timeouts timeouts;
+};
+
+enum { REST_CORS_ACCOUNTS = 64, REST_CORS_SERVICES = 4 };
+
+struct rest_server {
+	struct rest_config config;
+	struct store *store;
+	struct clock *clock;
+	struct auth_account *accounts;
+	size_t account_count;
+	struct io_pool *workers;
+	struct hasher *hasher;
+	struct copy_jobs *copies;
+	/* private to rest/core/server.c and rest/core/conn.c */
+	struct rest_loop **loops;
+	size_t loop_count;
+	struct rest_listener_state *listeners;
+	size_t listener_count;
+	struct log_writer *access_log; /* NULL: none */
+	atomic_uint_least64_t
+		cors_state[REST_CORS_ACCOUNTS *
+			   REST_CORS_SERVICES]; /* rest/common/cors.c: what is remembered per account and service */
+};
+
+/* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad
+ * address). */
+enum err rest_server_start(const struct rest_config *, struct rest_server **ret, struct buf *ret_message) MUST_CHECK;
+/* Stops accepting, lets requests end within drain_ms, then closes what is left; returns when all threads ended. The
+ * store must still be open. Accepts NULL. */
+void rest_server_stop(struct rest_server *);
+/* The port listener i (order of the configuration) really has. */
+uint16_t rest_server_port(const struct rest_server *, size_t i);
+/* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
+const struct auth_account *rest_server_account(const struct rest_server *, struct slice name);
+
+struct rest_stats {
+	uint64_t connections; /* open now */
+	uint64_t requests;
+};
+void rest_server_stats(struct rest_server *, struct rest_stats *ret);
+
+#endif

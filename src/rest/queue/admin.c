@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Create, delete and list queues; their metadata. */
+#include "rest/common/metadata.h"
+#include "rest/queue/common.h"
+#include "wire/xml.h"
+
+enum { LIST_PAGE_MAX = 5000 };
+
+/* ---- create ---- */
+
+/* Creating it again is fine if nothing differs. */
+static enum err on_exists(struct resource_create *c, const struct resource *existing)
+{
+	return pairs_equal(&c->resource.metadata, &existing->metadata) ? ERR_OK : c->exists_error;
+}
+
+static enum err parse_create(struct request *r)
+{
+	struct resource_create *c = ARENA_NEW(r->arena, struct resource_create);
+	if (!c)
+		return ERR_NO_MEMORY;
+	TRY(queue_name_check(r));
+	c->resource.kind = RESOURCE_QUEUE;
+	c->resource.name = r->container;
+	c->resource.generation = rng_u64(r->rng);
+	c->exists_error = ERR_QUEUE_ALREADY_EXISTS;
+	c->on_exists = on_exists;
+	TRY(metadata_parse(r, &c->resource.metadata));
+	r->call = c;
+	struct slice account = resource_account_partition(r->arena, r->account);
+	struct slice below =
+		resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, c->resource.generation);
+	if (!slice_is_set(account) || !slice_is_set(below))
+		return ERR_NO_MEMORY;
+	request_step_write(r, account, resource_create_reserve);
+	request_step_write(r, below, resource_create_open);
+	request_step_write(r, account, resource_create_publish);
+	return ERR_OK;
+}
+
+static enum err format_create(struct request *r)
+{
+	struct resource_create *c = r->call;
+	TRY(c->refused);
+	r->response.status = c->existed ? 204 : 201;
+	return ERR_OK;
+}
+
+/* ---- delete ---- */
+
+static enum err parse_delete(struct request *r)
+{
+	struct resource_delete *c = ARENA_NEW(r->arena, struct resource_delete);
+	struct resource q;
+	if (!c)
+		return ERR_NO_MEMORY;
+	TRY(queue_find(r, &q));
+	*c = (struct resource_delete){ .kind = RESOURCE_QUEUE,
+				       .name = r->container,
+				       .generation = q.generation,
+				       .missing_error = ERR_QUEUE_NOT_FOUND };
+	r->call = c;
+	struct slice account = resource_account_partition(r->arena, r->account);
+	struct slice below = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, q.generation);
+	if (!slice_is_set(account) || !slice_is_set(below))
+		return ERR_NO_MEMORY;
+	request_step_write(r, account, resource_delete_remove);
+	request_step_write(r, below, resource_delete_close);
+	return ERR_OK;
+}
+
+static enum err format_no_content(struct request *r)
+{
+	r->response.status = 204;
+	return ERR_OK;
+}
+
+/* ---- metadata ---- */
+
+struct metadata_call {
+	struct queue_count count; /* first: queue_apply_count runs on it */
+	struct resource queue;
+	struct slice name;
+	struct pairs metadata;
+};
+
+static enum err parse_get_metadata(struct request *r)
+{
+	struct metadata_call *c = ARENA_NEW(r->arena, struct metadata_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(queue_find(r, &c->queue));
+	struct slice below = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, c->queue.generation);
+	if (!slice_is_set(below))
+		return ERR_NO_MEMORY;
+	request_step_read_points(r, below, queue_apply_count);
+	return ERR_OK;
+}
+
+static enum err format_get_metadata(struct request *r)
+{
+	struct metadata_call *c = r->call;
+	r->response.status = 200;
+	response_header(r, "Cache-Control", SLICE("no-cache"));
+	response_header_u64(r, "x-ms-approximate-messages-count", c->count.count);
+	metadata_put_headers(r, &c->queue.metadata);
+	return ERR_OK;
+}
+
+/* Last writer wins. */
+static enum err apply_set_metadata(struct txn *txn, void *call)
+{
+	struct metadata_call *c = call;
+	enum err e = resource_get(txn, RESOURCE_QUEUE, c->name, &c->queue);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_QUEUE_NOT_FOUND : e;
+	c->queue.metadata = c->metadata;
+	c->queue.modified_ticks = txn_now(txn);
+	return resource_put(txn, &c->queue);
+}
+
+static enum err parse_set_metadata(struct request *r)
+{
+	struct metadata_call *c = ARENA_NEW(r->arena, struct metadata_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	TRY(queue_name_check(r));
+	TRY(metadata_parse(r, &c->metadata));
+	c->name = r->container;
+	r->call = c;
+	struct slice account = resource_account_partition(r->arena, r->account);
+	if (!slice_is_set(account))
+		return ERR_NO_MEMORY;
+	request_step_write(r, account, apply_set_metadata);
+	return ERR_OK;
+}
+
+/* ---- list ---- */
+
+struct list_call {
+	struct slice prefix, marker, from;
+	size_t limit;
+	bool has_limit, metadata;
+	struct resource_page page;
+};
+
+static enum err apply_list(struct txn *txn, void *call)
+{
+	struct list_call *c = call;
+	return resource_list(txn, RESOURCE_QUEUE, c->prefix, c->from, c->limit, &c->page);
+}
+
+/* Markers are "/account/queue", as the service's; a plain name is taken too. */
+static struct slice marker_name(const struct request *r, struct slice marker)
+{
+	if (marker.len == 0)
+		return SLICE_NONE;
+	if (marker.ptr[0] != '/' || !slice_has_prefix(slice_from(marker, 1), r->account))
+		return marker;
+	struct slice rest = slice_from(marker, 1 + r->account.len);
+	return rest.len && rest.ptr[0] == '/' ? slice_from(rest, 1) : marker;
+}
+
+static enum err parse_list(struct request *r)
+{
+	struct list_call *c = ARENA_NEW(r->arena, struct list_call);
+	int64_t limit;
+	if (!c)
+		return ERR_NO_MEMORY;
+	struct slice prefix = request_param(r, "prefix"), include = request_param(r, "include");
+	c->prefix = slice_is_set(prefix) ? prefix : SLICE("");
+	c->marker = request_param(r, "marker");
+	c->from = marker_name(r, c->marker);
+	c->has_limit = slice_is_set(request_param(r, "maxresults"));
+	TRY(queue_param(r, "maxresults", 1, INT32_MAX, LIST_PAGE_MAX, &limit));
+	c->limit = limit < LIST_PAGE_MAX ? (size_t)limit : LIST_PAGE_MAX;
+	if (slice_is_set(include) && include.len) {
+		c->metadata = slice_eq_nocase(include, SLICE("metadata"));
+		if (!c->metadata)
+			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", include,
+					   "Invalid query parameter value.");
+	}
+	r->call = c;
+	struct slice account = resource_account_partition(r->arena, r->account);
+	if (!slice_is_set(account))
+		return ERR_NO_MEMORY;
+	request_step_read(r, account, apply_list);
+	return ERR_OK;
+}
+
+static void put_queue(struct buf *b, const struct resource *q, bool metadata)
+{
+	xml_open(b, "Queue");
+	xml_put(b, "Name", q->name);
+	if (metadata)
+		metadata_put_xml(b, &q->metadata);
+	xml_close(b, "Queue");
+}
+
+static struct slice service_endpoint(struct request *r)
+{
+	const char *scheme = r->secure ? "https" : "http";
+	if (r->path_style)
+		return arena_printf(r->arena, "%s://%.*s/%.*s", scheme, SLICE_FMT(r->head->host),
+				    SLICE_FMT(r->account));
+	return arena_printf(r->arena, "%s://%.*s/", scheme, SLICE_FMT(r->head->host));
+}
+
+static enum err format_list(struct request *r)
+{
+	struct list_call *c = r->call;
+	struct buf *b = &r->response.body;
+	r->response.status = 200;
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	xml_begin(b);
+	xml_open_attr(b, "EnumerationResults", "ServiceEndpoint", service_endpoint(r));
+	if (c->prefix.len)
+		xml_put(b, "Prefix", c->prefix);
+	if (slice_is_set(c->marker) && c->marker.len)
+		xml_put(b, "Marker", c->marker);
+	if (c->has_limit)
+		xml_put_u64(b, "MaxResults", c->limit);
+	xml_open(b, "Queues");
+	for (size_t i = 0; i < c->page.count; i++)
+		put_queue(b, &c->page.resource[i], c->metadata);
+	xml_close(b, "Queues");
+	struct slice next = SLICE_NONE;
+	if (slice_is_set(c->page.next_name))
+		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(c->page.next_name));
+	xml_put(b, "NextMarker", next);
+	xml_close(b, "EnumerationResults");
+	return ERR_OK;
+}
+
+const struct handler handler_queue_create = { parse_create, NULL, format_create };
+const struct handler handler_queue_delete = { parse_delete, NULL, format_no_content };
+const struct handler handler_queue_get_metadata = { parse_get_metadata, NULL, format_get_metadata };
+const struct handler handler_queue_set_metadata = { parse_set_metadata, NULL, format_no_content };
+const struct handler handler_queue_list = { parse_list, NULL, format_list };

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Update Message, Delete Message and Clear Messages.
+ *
+ * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for
+ * the message any more, is 404 MessageNotFound, and so is an id that names nothing. */
+#include "rest/queue/message_list.h"
+#include "rest/queue/message_text.h"
+#include "rest/queue/common.h"
+#include "wire/base64.h"
+
+/* The shortest receipt the service is known to give has 20 bytes. */
+enum { RECEIPT_BYTES_LEAST = 16 };
+
+static enum err parse_receipt(struct request *r, struct queue_change *c)
+{
+	struct slice text = request_param(r, "popreceipt"), bytes;
+	if (!slice_is_set(text)) {
+		fault_query(r, ERR_OK, "popreceipt", SLICE_NONE, NULL);
+		return ERR_MISSING_REQUIRED_QUERY_PARAMETER;
+	}
+	enum err e = base64_decode(text, r->arena, &bytes);
+	if (e == ERR_SYNTAX || (e == ERR_OK && bytes.len < RECEIPT_BYTES_LEAST))
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "popreceipt", text,
+				   "Invalid pop receipt format");
+	if (e != ERR_OK)
+		return e;
+	c->foreign = !queue_receipt_decode(bytes, &c->receipt) || !uuid_parse(r->object, &c->id);
+	return ERR_OK;
+}
+
+struct change_call {
+	struct queue_change change; /* first: what apply sees */
+	struct request *r;
+};
+
+static enum err parse_change(struct request *r, apply_fn *apply, struct queue_change **ret)
+{
+	struct change_call *c = ARENA_NEW(r->arena, struct change_call);
+	struct slice partition;
+	if (!c)
+		return ERR_NO_MEMORY;
+	c->r = r;
+	r->call = c;
+	TRY(parse_receipt(r, &c->change));
+	TRY(queue_find_partition(r, &partition));
+	request_step_write(r, partition, apply);
+	*ret = &c->change;
+	return ERR_OK;
+}
+
+static enum err parse_delete(struct request *r)
+{
+	struct queue_change *c;
+	return parse_change(r, queue_apply_delete, &c);
+}
+
+/* The request is parked while the committer runs this: its fault and arena are lent to it. */
+static enum err apply_update(struct txn *txn, void *call)
+{
+	struct change_call *c = call;
+	enum err e = queue_apply_update(txn, call);
+	if (c->change.past_expiry)
+		return queue_param_out_of_range(c->r, "visibilitytimeout", request_param(c->r, "visibilitytimeout"), 0,
+						(int64_t)c->change.left_s);
+	return e;
+}
+
+static enum err format_no_content(struct request *r)
+{
+	r->response.status = 204;
+	return ERR_OK;
+}
+
+static enum err parse_update(struct request *r)
+{
+	struct queue_change *c;
+	int64_t timeout;
+	if (!slice_is_set(request_param(r, "visibilitytimeout"))) {
+		fault_query(r, ERR_OK, "visibilitytimeout", SLICE_NONE, NULL);
+		return ERR_MISSING_REQUIRED_QUERY_PARAMETER;
+	}
+	TRY(queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &timeout));
+	TRY(parse_change(r, apply_update, &c));
+	c->timeout_s = (uint32_t)timeout;
+	message_text_expect(r);
+	return ERR_OK;
+}
+
+static enum err parse_update_body(struct request *r)
+{
+	struct queue_change *c = r->call;
+	if (r->body.len == 0)
+		return ERR_OK;
+	c->has_text = true;
+	return message_text_parse(r, &c->text);
+}
+
+static enum err format_update(struct request *r)
+{
+	struct queue_change *c = r->call;
+	char receipt[MESSAGE_RECEIPT_CHARS];
+	message_receipt_format(&c->message.receipt, receipt);
+	r->response.status = 204;
+	response_header(r, "x-ms-popreceipt", slice_make(receipt, sizeof receipt));
+	response_header_time(r, "x-ms-time-next-visible", c->message.visible_ticks);
+	return ERR_OK;
+}
+
+static enum err parse_clear(struct request *r)
+{
+	struct slice partition, receipt = request_param(r, "popreceipt");
+	/* A receipt is for one message, whose id got lost on the way here: not for all of them. */
+	if (slice_is_set(receipt))
+		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "popreceipt", receipt, NULL);
+	TRY(queue_find_partition(r, &partition));
+	request_step_write(r, partition, queue_apply_clear);
+	return ERR_OK;
+}
+
+const struct handler handler_message_update = { parse_update, parse_update_body, format_update };
+const struct handler handler_message_delete = { parse_delete, NULL, format_no_content };
+const struct handler handler_message_clear = { parse_clear, NULL, format_no_content };

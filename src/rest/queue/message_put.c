@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Put Message. */
+#include "rest/queue/message_list.h"
+#include "rest/queue/message_text.h"
+#include "rest/queue/common.h"
+
+static enum err parse(struct request *r)
+{
+	struct queue_put *c = ARENA_NEW(r->arena, struct queue_put);
+	int64_t delay, ttl;
+	if (!c)
+		return ERR_NO_MEMORY;
+	TRY(queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &delay));
+	int64_t ttl_max = r->version < VERSION(2017, 7, 29) ? QUEUE_SECONDS_MAX : INT64_MAX;
+	bool never = ttl_max == INT64_MAX && slice_eq(request_param(r, "messagettl"), SLICE("-1"));
+	if (never)
+		ttl = INT64_MAX;
+	else
+		TRY(queue_param(r, "messagettl", 1, ttl_max, QUEUE_SECONDS_MAX, &ttl));
+	/* It would expire before anybody could see it. */
+	if (delay >= ttl)
+		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "visibilitytimeout",
+				   request_param(r, "visibilitytimeout"),
+				   "messagettl must be greater than visibilitytimeout.");
+	c->delay_s = (uint32_t)delay;
+	c->ttl_s = never ? QUEUE_TTL_NEVER : (uint64_t)ttl;
+	c->salt = rng_u64(r->rng);
+	r->call = c;
+	message_text_expect(r);
+	struct slice partition;
+	TRY(queue_find_partition(r, &partition));
+	request_step_write(r, partition, queue_apply_put);
+	return ERR_OK;
+}
+
+static enum err parse_body(struct request *r)
+{
+	struct queue_put *c = r->call;
+	return message_text_parse(r, &c->text);
+}
+
+static enum err format(struct request *r)
+{
+	struct queue_put *c = r->call;
+	r->response.status = 201;
+	/* Before, a put had no receipt to give. */
+	if (r->version >= VERSION(2016, 5, 31))
+		message_list_format(r, &c->message, 1, MESSAGE_SHOW_PUT);
+	return ERR_OK;
+}
+
+const struct handler handler_message_put = { parse, parse_body, format };

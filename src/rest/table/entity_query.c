@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Query Entities. The filter becomes a plan of key ranges (svc/table/filter.h); entities are written to the body as
+ * they match.
+ *
+ * A page shows one snapshot, so a search cannot be cut into steps with a snapshot each. It first runs here, on the
+ * loop, for as long as a loop may be kept; most queries end within that. One that does not is run again from its
+ * beginning on a worker, up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
+#include "rest/table/entity_ops.h"
+#include "rest/core/op.h"
+#include "rest/core/server.h"
+#include "svc/table/query.h"
+
+enum { RESERVE_AFTER = 64 }; /* entities */
+
+struct query_call {
+	struct table_query query;
+	struct plan plan;
+	struct filter *filter;
+	struct entity_writer writer;
+	struct slice partition;
+	struct buf *body;
+	uint64_t deadline_ns;
+	bool cut; /* the deadline ended it */
+};
+
+/* When some have shown how long they are, the page gets its room at once: growing to it copies it again and again. */
+static void reserve_page(struct query_call *c)
+{
+	struct buf *b = c->body;
+	size_t want = b->len / RESERVE_AFTER * (c->query.limit - RESERVE_AFTER);
+	if (want < LIMIT_TABLE_PAGE_BYTES && want < b->limit_bytes - b->len)
+		buf_reserve(b, want);
+}
+
+static enum err emit(void *arg, const struct entity *e, bool *ret_full)
+{
+	struct query_call *c = arg;
+	if (c->query.matched == RESERVE_AFTER && c->query.limit > RESERVE_AFTER)
+		reserve_page(c);
+	if (c->body->ptr[c->body->len - 1] == '}')
+		buf_put_byte(c->body, ',');
+	entity_json_write(c->body, &c->writer, e, false);
+	*ret_full = c->body->len >= LIMIT_TABLE_PAGE_BYTES;
+	return buf_ok(c->body) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static bool expired(void *arg)
+{
+	struct query_call *c = arg;
+	c->cut = base_monotonic_ns() >= c->deadline_ns;
+	return c->cut;
+}
+
+static enum err run(struct request *req, uint64_t budget_ms)
+{
+	struct query_call *c = req->call;
+	struct buf *b = &req->response.body;
+	c->body = b;
+	c->cut = false;
+	c->deadline_ns = base_monotonic_ns() + budget_ms * 1000000;
+	buf_clear(b);
+	buf_put_byte(b, '{');
+	if (c->writer.level != ODATA_NONE)
+		entity_metadata_write(b, &c->writer, false);
+	BUF_PUT(b, "\"value\":[");
+	if (!buf_ok(b))
+		return ERR_NO_MEMORY;
+	/* One entity is one get, and the cache of hot records may have it. If it is of several rows that changed
+	 * between their gets (they do not fit together then), a snapshot tells. */
+	enum err e = ERR_CORRUPT;
+	size_t head = b->len;
+	if (c->plan.count == 1 && c->plan.range[0].point && !slice_is_set(c->query.from))
+		e = store_read_points(req->server->store, c->partition, table_query_apply, &c->query, req->arena);
+	if (e == ERR_CORRUPT) {
+		b->len = head;
+		e = store_read(req->server->store, c->partition, table_query_apply, &c->query, req->arena);
+	}
+	if (e)
+		return e;
+	BUF_PUT(b, "]}");
+	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static enum err run_on_worker(struct request *req)
+{
+	return run(req, LIMIT_TABLE_QUERY_MS);
+}
+
+static enum err run_on_loop(struct request *req)
+{
+	struct query_call *c = req->call;
+	struct arena_mark mark = arena_mark(req->arena);
+	TRY(run(req, LIMIT_TABLE_LOOP_MS));
+	if (c->cut) {
+		arena_rewind(req->arena, mark);
+		request_step_work(req, run_on_worker);
+	}
+	return ERR_OK;
+}
+
+/* NextPartitionKey and NextRowKey: where to go on. */
+static enum err parse_next(struct request *req, struct query_call *c)
+{
+	struct slice pk_token = request_param(req, "NextPartitionKey"), rk_token = request_param(req, "NextRowKey");
+	struct slice pk, rk = SLICE("");
+	struct key k;
+	if (!slice_is_set(pk_token))
+		return ERR_OK;
+	if (!table_token_read(req->arena, pk_token, &pk))
+		return ERR_INVALID_INPUT;
+	if (slice_is_set(rk_token) && rk_token.len && !table_token_read(req->arena, rk_token, &rk))
+		return ERR_INVALID_INPUT;
+	entity_key(&k, pk, rk);
+	if (k.overflow)
+		return ERR_INVALID_INPUT;
+	c->query.from = arena_dup(req->arena, key_slice(&k));
+	return slice_is_set(c->query.from) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* A SAS with a key range cuts what a query can see: pairs of keys, both ends included. */
+static enum err clip_to_sas(struct request *req, struct plan *plan)
+{
+	const struct auth_identity *id = &req->identity;
+	struct slice from = SLICE_NONE, until = SLICE_NONE;
+	struct key k;
+	if (!id->has_table_range)
+		return ERR_OK;
+	if (slice_is_set(id->start_pk)) {
+		key_init(&k);
+		key_tag(&k, 'e');
+		key_str(&k, id->start_pk);
+		if (slice_is_set(id->start_rk))
+			key_str(&k, id->start_rk);
+		if (k.overflow || !slice_is_set(from = arena_dup(req->arena, key_slice(&k))))
+			return ERR_AUTHORIZATION_FAILURE;
+	}
+	if (slice_is_set(id->end_pk)) {
+		key_init(&k);
+		key_tag(&k, 'e');
+		key_str(&k, id->end_pk);
+		if (slice_is_set(id->end_rk))
+			key_str(&k, id->end_rk);
+		key_prefix_end(&k);
+		if (k.overflow || !slice_is_set(until = arena_dup(req->arena, key_slice(&k))))
+			return ERR_AUTHORIZATION_FAILURE;
+	}
+	plan_clip(plan, from, until);
+	return ERR_OK;
+}
+
+static enum err query_parse(struct request *req)
+{
+	struct query_call *c = arena_alloc(req->arena, sizeof *c);
+	if (!c)
+		return ERR_NO_MEMORY;
+	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
+	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
+	req->call = c;
+	TRY(table_writer_init_level(req, &c->writer));
+	enum http_method method;
+	TRY(table_method(req->head, &method));
+	TRY(table_options_check(req));
+	TRY(entity_select_parse(req, &c->writer));
+	TRY(table_top(req, &c->query.limit));
+	TRY(table_filter(req, &c->filter));
+	TRY(parse_next(req, c));
+	TRY(table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition));
+	TRY(plan_make(c->filter, req->arena, &c->plan));
+	TRY(clip_to_sas(req, &c->plan));
+	c->query.filter = c->filter;
+	c->query.plan = &c->plan;
+	c->query.emit = emit;
+	c->query.expired = expired;
+	c->query.arg = c;
+	request_step_call(req, run_on_loop);
+	return ERR_OK;
+}
+
+static enum err query_format(struct request *req)
+{
+	struct query_call *c = req->call;
+	req->response.status = 200;
+	req->log_note = arena_printf(req->arena, "plan=%s ranges=%zu scanned=%llu matched=%zu", c->plan.name,
+				     c->plan.count, (unsigned long long)c->query.scanned, c->query.matched);
+	table_json_headers(req, c->writer.level);
+	if (c->query.more) {
+		struct slice pk = table_token_make(req->arena, c->query.next_partition_key);
+		struct slice rk = table_token_make(req->arena, c->query.next_row_key);
+		if (!slice_is_set(pk) || !slice_is_set(rk))
+			return ERR_NO_MEMORY;
+		response_header(req, "x-ms-continuation-NextPartitionKey", pk);
+		response_header(req, "x-ms-continuation-NextRowKey", rk);
+	}
+	return ERR_OK;
+}
+
+const struct handler handler_entity_query = { .parse = query_parse, .format = query_format };

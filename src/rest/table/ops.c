@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Create, delete, get and query tables. A table is a resource of the account (svc/account/resource.h); its entities
+ * live in the partition of its generation. */
+#include <assert.h>
+
+#include "rest/core/op.h"
+#include "rest/core/server.h"
+#include "rest/table/common.h"
+#include "svc/table/filter.h"
+#include "wire/json.h"
+
+struct tables_call {
+	union {
+		struct resource_create create;
+		struct resource_delete remove;
+	};
+	struct entity_writer writer;
+	enum table_prefer prefer;
+	/* query */
+	struct filter *filter;
+	size_t top;
+	struct slice from_name, next_name;
+};
+
+static void write_table(struct buf *b, const struct entity_writer *w, struct slice name, bool metadata_url)
+{
+	buf_put_byte(b, '{');
+	if (metadata_url && w->level != ODATA_NONE) {
+		BUF_PUT(b, "\"odata.metadata\":\"");
+		buf_put(b, w->root);
+		BUF_PUT(b, "$metadata#Tables/@Element\",");
+	}
+	if (w->level == ODATA_FULL) {
+		BUF_PUT(b, "\"odata.type\":\"");
+		buf_put(b, w->account);
+		BUF_PUT(b, ".Tables\",\"odata.id\":\"");
+		buf_put(b, w->root);
+		BUF_PUT(b, "Tables('");
+		buf_put(b, name);
+		BUF_PUT(b, "')\",\"odata.editLink\":\"Tables('");
+		buf_put(b, name);
+		BUF_PUT(b, "')\",");
+	}
+	BUF_PUT(b, "\"TableName\":");
+	json_text_write(b, name);
+	buf_put_byte(b, '}');
+}
+
+static enum err call_new(struct request *req, struct tables_call **ret)
+{
+	struct tables_call *c = ARENA_NEW(req->arena, struct tables_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	req->call = c;
+	*ret = c;
+	enum http_method method;
+	TRY(table_method(req->head, &method));
+	if (method != req->head->method) /* no operation on tables has a verb that a proxy does not know */
+		return ERR_METHOD_NOT_ALLOWED;
+	return table_writer_init_level(req, &c->writer);
+}
+
+/* ---- Create ---- */
+
+static enum err create_parse(struct request *req)
+{
+	struct tables_call *c;
+	TRY(call_new(req, &c));
+	c->prefer = table_prefer_of(request_header(req, "prefer"));
+	return table_check_content_type(req);
+}
+
+static enum err create_parse_body(struct request *req)
+{
+	struct tables_call *c = req->call;
+	struct json_node *body;
+	enum err e = json_parse(req->body, req->arena, 1, &body);
+	if (e)
+		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
+	struct slice name = json_member_string(body, "TableName");
+	if (!slice_is_set(name))
+		return ERR_PROPERTIES_NEED_VALUE;
+	TRY(table_name_check(name));
+	struct resource *r = &c->create.resource;
+	r->kind = RESOURCE_TABLE;
+	r->name = name;
+	r->generation = rng_u64(req->rng) | 1;
+	c->create.exists_error = ERR_TABLE_ALREADY_EXISTS;
+	struct slice account = resource_account_partition(req->arena, req->account);
+	struct slice generation =
+		resource_generation_partition(req->arena, req->account, RESOURCE_TABLE, r->generation);
+	if (!slice_is_set(account) || !slice_is_set(generation))
+		return ERR_NO_MEMORY;
+	request_step_write(req, account, resource_create_reserve);
+	request_step_write(req, generation, resource_create_open);
+	request_step_write(req, account, resource_create_publish);
+	return ERR_OK;
+}
+
+static enum err create_format(struct request *req)
+{
+	struct tables_call *c = req->call;
+	TRY(c->create.refused);
+	struct slice name = c->create.resource.name;
+	struct slice url = arena_printf(req->arena, "%.*sTables('%.*s')", SLICE_FMT(c->writer.root), SLICE_FMT(name));
+	bool no_content = c->prefer == PREFER_NO_CONTENT;
+	req->response.status = no_content ? 204 : 201;
+	response_header(req, "Location", url);
+	if (c->prefer != PREFER_NOTHING)
+		response_header(req, "Preference-Applied",
+				no_content ? SLICE("return-no-content") : SLICE("return-content"));
+	if (no_content) {
+		response_header(req, "DataServiceId", url);
+		table_empty_headers(req);
+	} else {
+		table_json_headers(req, c->writer.level);
+		write_table(&req->response.body, &c->writer, name, true);
+	}
+	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+const struct handler handler_table_create = { create_parse, create_parse_body, create_format };
+
+/* ---- Delete ---- */
+
+static enum err delete_parse(struct request *req)
+{
+	struct tables_call *c;
+	struct resource r;
+	TRY(call_new(req, &c));
+	enum err e = resource_find(req->server->store, req->account, RESOURCE_TABLE, req->container, req->arena, &r);
+	if (e)
+		return e == ERR_NOT_FOUND ? ERR_RESOURCE_NOT_FOUND : e;
+	c->remove = (struct resource_delete){ .kind = RESOURCE_TABLE,
+					      .name = req->container,
+					      .generation = r.generation,
+					      .missing_error = ERR_RESOURCE_NOT_FOUND };
+	struct slice account = resource_account_partition(req->arena, req->account);
+	struct slice generation = resource_generation_partition(req->arena, req->account, RESOURCE_TABLE, r.generation);
+	if (!slice_is_set(account) || !slice_is_set(generation))
+		return ERR_NO_MEMORY;
+	request_step_write(req, account, resource_delete_remove);
+	request_step_write(req, generation, resource_delete_close);
+	return ERR_OK;
+}
+
+static enum err delete_format(struct request *req)
+{
+	req->response.status = 204;
+	table_empty_headers(req);
+	return ERR_OK;
+}
+
+const struct handler handler_table_delete = { .parse = delete_parse, .format = delete_format };
+
+/* ---- Get one ---- */
+
+static enum err get_parse(struct request *req)
+{
+	struct tables_call *c;
+	TRY(call_new(req, &c));
+	enum err e = resource_find(req->server->store, req->account, RESOURCE_TABLE, req->container, req->arena,
+				   &c->create.resource);
+	return e == ERR_NOT_FOUND ? ERR_RESOURCE_NOT_FOUND : e;
+}
+
+static enum err get_format(struct request *req)
+{
+	struct tables_call *c = req->call;
+	req->response.status = 200;
+	table_json_headers(req, c->writer.level);
+	write_table(&req->response.body, &c->writer, c->create.resource.name, true);
+	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+const struct handler handler_table_get = { .parse = get_parse, .format = get_format };
+
+/* ---- Query ---- */
+
+static bool table_matches(const struct filter *f, struct slice name)
+{
+	struct edm_value values[FILTER_COMPARISONS_MAX];
+	for (size_t i = 0; i < f->property_count; i++) {
+		bool is_name = slice_eq(f->property[i], SLICE("TableName"));
+		values[i] = (struct edm_value){ .type = is_name ? EDM_STRING : EDM_NONE, .bytes = name };
+	}
+	return filter_eval(f, values);
+}
+
+static enum err query_apply(struct txn *t, void *call)
+{
+	struct request *req = call;
+	struct tables_call *c = req->call;
+	struct buf *b = &req->response.body;
+	struct slice from = c->from_name;
+	size_t count = 0;
+	bool more = c->top > 0; /* a page of none is no reason to come again */
+	enum { LIST_PAGE = 200 };
+	char from_bytes[TABLE_NAME_MAX];
+	buf_clear(b);
+	buf_put_byte(b, '{');
+	if (c->writer.level != ODATA_NONE) {
+		BUF_PUT(b, "\"odata.metadata\":\"");
+		buf_put(b, c->writer.root);
+		BUF_PUT(b, "$metadata#Tables\",");
+	}
+	BUF_PUT(b, "\"value\":[");
+	c->next_name = SLICE_NONE;
+	while (more) {
+		struct arena_mark mark = arena_mark(txn_arena(t));
+		struct resource_page page;
+		TRY(resource_list(t, RESOURCE_TABLE, SLICE(""), from, LIST_PAGE, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			struct slice name = page.resource[i].name;
+			if (c->filter && !table_matches(c->filter, name))
+				continue;
+			if (count == c->top) {
+				c->next_name = name;
+				break;
+			}
+			if (count++)
+				buf_put_byte(b, ',');
+			write_table(b, &c->writer, name, false);
+		}
+		more = slice_is_set(page.next_name) && !slice_is_set(c->next_name);
+		if (more) {
+			/* A filter may reject any number of them: one page at a time is held. */
+			assert(page.next_name.len <= sizeof from_bytes);
+			memcpy(from_bytes, page.next_name.ptr, page.next_name.len);
+			from = slice_make(from_bytes, page.next_name.len);
+			arena_rewind(txn_arena(t), mark);
+		}
+	}
+	BUF_PUT(b, "]}");
+	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static enum err query_run(struct request *req)
+{
+	struct slice account = resource_account_partition(req->arena, req->account);
+	if (!slice_is_set(account))
+		return ERR_NO_MEMORY;
+	return store_read(req->server->store, account, query_apply, req, req->arena);
+}
+
+static enum err query_parse(struct request *req)
+{
+	struct tables_call *c;
+	TRY(call_new(req, &c));
+	TRY(table_options_check(req));
+	TRY(table_top(req, &c->top));
+	struct slice next = request_param(req, "NextTableName");
+	TRY(table_filter(req, &c->filter));
+	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->from_name))
+		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
+	/* A page of what there is is short, a search through all there is may not be. */
+	if (c->filter)
+		request_step_work(req, query_run);
+	else
+		request_step_call(req, query_run);
+	return ERR_OK;
+}
+
+static enum err query_format(struct request *req)
+{
+	struct tables_call *c = req->call;
+	req->response.status = 200;
+	table_json_headers(req, c->writer.level);
+	if (slice_is_set(c->next_name)) {
+		struct slice token = table_token_make(req->arena, c->next_name);
+		if (!slice_is_set(token))
+			return ERR_NO_MEMORY;
+		response_header(req, "x-ms-continuation-NextTableName", token);
+	}
+	return ERR_OK;
+}
+
+const struct handler handler_table_query_tables = { .parse = query_parse, .format = query_format };
