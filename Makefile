@@ -50,7 +50,7 @@ lint: deps-test ## clang-format, clang-tidy, cppcheck and the house rules
 	@tools/lint
 
 fuzz: deps-test ## run each fuzz target for SECONDS
-	@test/fuzz/run.sh $(SECONDS)
+	@test/proof/fuzz/run.sh $(SECONDS)
 
 bench: release ## the benchmark beside its peers
 	@tools/install-packages build test bench

@@ -14,17 +14,19 @@ function(zaffre_room name path)
   target_link_libraries(${name} PUBLIC ${ARGN})
 endfunction()
 
-# zaffre_unit_tests(ROOM DIR LIBS...): each DIR/test_*.c is one cmocka program, named <ROOM>.<file>.
+# zaffre_unit_tests(ROOM DIR LIBS...): each test_*.c in DIR and the folders below it is one cmocka program, named <ROOM>.<file>;
+# headers in DIR itself are shared by all of them.
 function(zaffre_unit_tests room dir)
   set(patience 300)
   if(ZAFFRE_SANITIZE) # ten times slower, and more on a busy machine
     set(patience 1800)
   endif()
-  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/test_*.c)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/test_*.c)
   foreach(source ${tests})
     get_filename_component(stem ${source} NAME_WE)
     set(target unit_${room}_${stem})
     add_executable(${target} ${source})
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${dir})
     target_link_libraries(${target} PRIVATE ${ARGN} cmocka)
     add_test(NAME unit.${room}.${stem} COMMAND ${target})
     set_tests_properties(unit.${room}.${stem} PROPERTIES TIMEOUT ${patience} LABELS unit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers in C that tests build on the fly with the compiler of the build: buildProgram('test/crash/shutdown.c') and
-// buildPreload('test/crash/nosync.c') return the path of a program or of a library for LD_PRELOAD.
+// Helpers in C that tests build on the fly with the compiler of the build: buildProgram('test/proof/crash/shutdown.c') and
+// buildPreload('test/proof/crash/nosync.c') return the path of a program or of a library for LD_PRELOAD.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { removeDir, root, scale, tempDir } from './server.mjs';
