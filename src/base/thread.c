@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The priority of a thread, as nice(1) counts it: Linux keeps one a thread. */
+ * The priority of a thread, in steps of nice: Linux keeps one a thread. */
 #include "base/thread.h"
 
 #include <sys/resource.h>
