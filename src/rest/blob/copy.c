@@ -343,7 +343,6 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
-	c->copy.same_type_only = form != FORM_INCREMENTAL; /* that one asks for more */
 	/* Where the service names the destination's condition apart from the source's. */
 	c->copy.unmet_error = form == FORM_ASYNC || conditional_match_is_foreign(r, "If-Match")
 				      ? ERR_TARGET_CONDITION_NOT_MET

@@ -5,7 +5,7 @@
 #include "rest/blob/copy_source.h"
 #include "svc/blob/append.h"
 #include "svc/blob/page.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "wire/range.h"
 
 /* What these three have in common; the plain call follows it in each struct. */

@@ -38,12 +38,6 @@ static inline const struct uuid *target_lease_id(const struct blob_target *t)
 	return t->has_lease_id ? &t->lease_id : NULL;
 }
 
-/* Of a creating write. */
-static inline const struct uuid *target_create_lease_id(const struct blob_target *t, bool exists)
-{
-	return exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
-}
-
 /* ---- building blocks of the applies (check.c) ---- */
 
 /* The state the target names: base, snapshot or version. ERR_BLOB_NOT_FOUND if there is none. */
@@ -57,9 +51,6 @@ enum err blob_check_write(struct txn *, const struct blob_target *, const struct
 /* Its two halves, for writes with conditions of their own: these come between them, before holds and the type. */
 enum err blob_check_conditions(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
-/* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
- * service does. */
-enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
 /* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which knows
@@ -106,8 +97,6 @@ struct blob_put_call {
 	struct blob blob;
 };
 enum err blob_apply_put(struct txn *, void *call);
-/* The new state, call->blob, as far as the call says it: without content, times and lease. */
-struct blob *blob_begin(struct blob_put_call *, enum blob_type);
 
 /* ---- reads ---- */
 

@@ -107,23 +107,6 @@ enum err blob_check_write(struct txn *txn, const struct blob_target *t, const st
 	return blob_check_changeable(b, txn_now(txn));
 }
 
-enum err blob_check_create(struct txn *txn, const struct blob_target *t, const struct blob *old)
-{
-	struct condition_target c = condition_target_of(old);
-	static const struct lease none;
-	const struct uuid *id = target_create_lease_id(t, old != NULL);
-	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
-	bool lease_wins = id && old && t->conditions.none_match.any;
-	if (!lease_wins)
-		TRY(conditions_check_write(&t->conditions, &c, ERR_BLOB_ALREADY_EXISTS, ERR_CONDITION_NOT_MET));
-	TRY(blob_check_tags(t, old));
-	if (!old)
-		return ERR_OK;
-	TRY(blob_check_copy(old));
-	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
-	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
-}
-
 void blob_touch(struct txn *txn, struct blob *b, const struct blob_target *t, uint64_t last_etag)
 {
 	b->etag = etag_next(txn_now(txn), last_etag);

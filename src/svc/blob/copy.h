@@ -28,12 +28,9 @@ struct blob_copy_call {
 	enum err unmet_error; /* destination conditions */
 	/* share: the source in this very partition; name absent = not that way */
 	struct blob_target source;
-	uint64_t source_etag; /* as it was read */
-	/* of the source */
-	uint32_t block_count;
-	bool sealed;
+	uint64_t source_etag;	 /* as it was read */
+	bool sealed;		 /* as the source is */
 	struct copy_built built; /* instead of a payload */
-	bool same_type_only;	 /* an existing destination must be of the source's type */
 	/* out: share only. The source is no longer what was read, and nothing was done: bring the bytes instead. */
 	bool source_changed;
 };

@@ -29,7 +29,7 @@ enum {
 	IS_SEALED = 1 << 17,
 	IS_SNAPSHOT = 1 << 18,
 	IS_LEGAL_HOLD = 1 << 19,
-	IS_TIER_INFERRED = 1 << 20,
+	/* 1 << 20 was never written and is free */
 	HAS_CLEARS = 1 << 21,
 	IS_REHYDRATE_HIGH = 1 << 22,
 };
@@ -57,7 +57,6 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->sealed ? IS_SEALED : 0;
 	f |= b->is_snapshot ? IS_SNAPSHOT : 0;
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
-	f |= b->tier_inferred ? IS_TIER_INFERRED : 0;
 	f |= b->content.clears ? HAS_CLEARS : 0;
 	f |= b->rehydrate_high ? IS_REHYDRATE_HIGH : 0;
 	return f;
@@ -282,7 +281,6 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.sealed = (f & IS_SEALED) != 0;
 	v.is_snapshot = (f & IS_SNAPSHOT) != 0;
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
-	v.tier_inferred = (f & IS_TIER_INFERRED) != 0;
 	v.rehydrate_high = (f & IS_REHYDRATE_HIGH) != 0;
 	v.content = content_decode(&c, arena);
 	v.content.clears = (f & HAS_CLEARS) != 0;

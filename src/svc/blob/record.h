@@ -98,7 +98,6 @@ struct blob {
 	uint32_t block_count;	  /* committed blocks: append and block blobs */
 	bool sealed;		  /* append */
 	enum blob_tier tier;
-	bool tier_inferred;
 	uint64_t tier_changed_ticks;
 	enum blob_rehydrate rehydrate;
 	bool rehydrate_high; /* asked for with high priority */

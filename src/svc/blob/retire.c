@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 
+#include "svc/blob/block_list.h"
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
 #include "svc/blob/manifest.h"
 #include "svc/blob/page_int.h"
-#include "svc/blob/stage.h"
 #include "svc/common/background.h"
 
 enum {

@@ -2,9 +2,9 @@
  * Applies that change what a blob is without changing its bytes, and the round that ends what time ends. */
 #include "svc/blob/state.h"
 
+#include "svc/blob/block_list.h"
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"

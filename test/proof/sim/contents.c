@@ -11,7 +11,7 @@
 #include "svc/blob/copy.h"
 #include "svc/blob/page.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
 

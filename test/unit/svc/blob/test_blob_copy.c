@@ -12,7 +12,7 @@
 #include "svc/blob/append.h"
 #include "svc/blob/copy.h"
 #include "svc/blob/page.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/state.h"
 #include "svc/blob/tags_ops.h"
 #include "svc/common/background.h"

@@ -22,7 +22,7 @@
 #include "svc/blob/copy.h"
 #include "svc/blob/page_int.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"

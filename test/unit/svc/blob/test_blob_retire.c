@@ -15,7 +15,7 @@
 #include "store/key.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"

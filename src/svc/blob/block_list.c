@@ -4,13 +4,12 @@
  * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever
  * their size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the
  * rest to the background. */
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 
 #include <stdlib.h>
 
+#include "svc/blob/replace.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/state.h"
-#include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
 enum { STAGE_RECORD_VERSION = 1 };
@@ -78,23 +77,23 @@ static enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
 	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
 }
 
-static enum err stage_close(struct txn *txn, struct slice name, const struct stage *s, const struct content *kept)
+enum err blob_stage_end(struct txn *txn, struct slice name, const struct content *kept)
 {
+	struct stage s;
 	struct key k;
+	enum err e = stage_find(txn, name, &s);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
 	stage_key(&k, name);
 	TRY(txn_del(txn, key_slice(&k)));
-	return retire_staging(txn, name, s->id, kept);
+	return retire_staging(txn, name, s.id, kept);
 }
 
 enum err stage_discard(struct txn *txn, struct slice name)
 {
 	static const struct content none = { .kind = CONTENT_EMPTY };
-	struct stage s;
-	enum err e = stage_find(txn, name, &s);
-	if (e == ERR_NOT_FOUND)
-		return ERR_OK;
-	TRY(e);
-	return stage_close(txn, name, &s, &none);
+	return blob_stage_end(txn, name, &none);
 }
 
 /* ---- Put Block ---- */
@@ -415,67 +414,40 @@ static enum err take_from_old(struct txn *txn, const struct blob_target *t, cons
 	return content_share(txn, &old->content);
 }
 
-static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old,
-			    const struct stage *s)
+static enum err make_list(struct txn *txn, struct blob_put_block_list_call *c, const struct stage *s,
+			  struct blob_replace *r)
 {
 	struct commit m = { .length_bytes = 0 };
-	struct arena *arena = txn_arena(txn);
-	struct blob *b = &c->put.blob;
+	struct blob *b = r->fresh;
+	const struct blob *old = r->exists ? &r->old : NULL;
 	TRY(read_chosen(txn, c, old, s, &m));
-	TRY(choose_blocks(arena, c, &m));
+	TRY(choose_blocks(txn_arena(txn), c, &m));
 	if (manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
 		return ERR_BLOCK_LIST_TOO_LONG;
 	b->length_bytes = m.length_bytes;
 	b->block_count = (uint32_t)m.result.count;
 	b->content =
 		(struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
-	bool takes_over = false;
 	if (old)
-		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &takes_over));
-	if (m.result.count)
-		TRY(manifest_put(txn, b->content.id, &m.result, &b->content.part_count));
-	/* What the old state had and the new one did not take goes back: this names the new list, so it is written by
-	 * now. */
-	if (takes_over)
-		TRY(retire_content_keeping(txn, &old->content, &b->content));
-	else if (old)
-		TRY(blob_supersede(txn, &c->put.target, old));
-	return s ? stage_close(txn, c->put.target.name, s, &b->content) : ERR_OK;
+		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &r->takes_over));
+	r->took_staged = s != NULL;
+	if (!m.result.count)
+		return ERR_OK;
+	return manifest_put(txn, b->content.id, &m.result, &b->content.part_count);
 }
 
 enum err blob_apply_put_block_list(struct txn *txn, void *call)
 {
 	struct blob_put_block_list_call *c = call;
-	struct blob_put_call *p = &c->put;
-	struct blob old;
+	struct blob_replace r = { .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
 	struct stage s;
-	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = blob_get(txn, p->target.name, &old), staged = stage_get(txn, p->target.name, &s);
+	c->put.type = BLOB_BLOCK;
+	TRY(blob_replace_begin(txn, &r));
+	enum err e = stage_get(txn, c->put.target.name, &s);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
-		return staged;
-	bool exists = e == ERR_OK;
-	if (exists)
-		blob_settle(&old, txn_now(txn));
-	TRY(blob_check_create(txn, &p->target, exists ? &old : NULL));
-	if (exists && !p->may_overwrite)
-		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
-	if (exists && old.type != BLOB_BLOCK)
-		return ERR_INVALID_BLOB_TYPE;
-	if (exists)
-		TRY(blob_check_online(&old));
-	struct blob *b = blob_begin(p, BLOB_BLOCK);
-	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
-	if (exists) {
-		b->lease = old.lease;
-		lease_note_write(&b->lease, txn_now(txn));
-	}
-	blob_touch(txn, b, &p->target, exists ? old.etag : 0);
-	b->created_ticks = exists && !p->target.rules.versioning ? old.created_ticks : b->etag;
-	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
-	TRY(tags_reindex(txn, p->target.name, exists ? &old.tags : NULL, &b->tags));
-	return blob_put(txn, b);
+	TRY(make_list(txn, c, e == ERR_OK ? &s : NULL, &r));
+	return blob_replace_finish(txn, &r);
 }
 
 /* ---- Get Block List ---- */
