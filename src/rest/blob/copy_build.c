@@ -43,7 +43,7 @@ void copy_build_drop(struct store *store, struct slice partition, uint64_t conte
 	struct build_drop_call c = { .content_id = content_id };
 	arena_init(&arena, BUILD_ARENA_BYTES);
 	/* What does not work now is done in the background, later. */
-	enum err e = background_write(store, partition, build_apply_drop, &c, &arena);
+	enum err e = background_write(store, partition, blob_apply_build_drop, &c, &arena);
 	(void)e;
 	arena_fini(&arena);
 }
@@ -57,7 +57,7 @@ static enum err flush(struct copy_build *b)
 				    .blocks = { b->block, b->count },
 				    .offset = b->flushed_bytes };
 	arena_init(&arena, BUILD_ARENA_BYTES);
-	enum err e = background_write(b->store, b->partition, build_apply_add, &c, &arena);
+	enum err e = background_write(b->store, b->partition, blob_apply_build_add, &c, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK) {
 		b->begun = true;
@@ -105,7 +105,7 @@ static enum err add_block(struct copy_build *b, const struct block *source)
 			       .extents = payload.extents };
 	bool full =
 		b->count && (b->extents + block.extent_count > BUILD_STEP_EXTENTS || b->count == BUILD_STEP_EXTENTS ||
-			     b->bytes + block_encoded_bytes(&block) > BLOB_MANIFEST_PART_BYTES - 16);
+			     b->bytes + blob_block_encoded_bytes(&block) > BLOB_MANIFEST_PART_BYTES - 16);
 	if (full)
 		e = flush(b);
 	if (e != ERR_OK) {
@@ -116,7 +116,7 @@ static enum err add_block(struct copy_build *b, const struct block *source)
 	b->block[b->count] = block;
 	b->payload[b->count++] = payload;
 	b->extents += block.extent_count;
-	b->bytes += block_encoded_bytes(&block);
+	b->bytes += blob_block_encoded_bytes(&block);
 	b->built.length_bytes += block.length_bytes;
 	b->built.block_count++;
 	return ERR_OK;

@@ -135,7 +135,7 @@ static enum err add_appended(struct copy_job *j, struct copy_build *build)
 						.offset = build->built.length_bytes,
 						.end = j->spec.total_bytes };
 		arena_init(&arena, 32 * MIB);
-		e = store_read(j->jobs->store, j->spec.source_partition, append_apply_blocks, &c, &arena);
+		e = store_read(j->jobs->store, j->spec.source_partition, blob_apply_append_blocks, &c, &arena);
 		/* The source was deleted or replaced, and its rows were given back. */
 		e = e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
 		if (e == ERR_OK)

@@ -31,7 +31,7 @@ static enum err check_tags(struct request *r, const struct pairs *p)
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->pair[i].name.len == 0)
 			return ERR_EMPTY_TAG_NAME;
-		if (!tag_is_valid(p->pair[i].name, p->pair[i].value))
+		if (!blob_tag_is_valid(p->pair[i].name, p->pair[i].value))
 			return fault_xml_node(r, "Key", p->pair[i].name);
 		for (size_t k = 0; k < i; k++)
 			if (slice_eq(p->pair[k].name, p->pair[i].name))

@@ -151,7 +151,7 @@ enum err conditional_parse_if_tags(struct request *r, const char *header, const 
 	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
 	if (!f)
 		return ERR_NO_MEMORY;
-	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
+	if (blob_tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, text);
 	*ret = f;
 	return ERR_OK;

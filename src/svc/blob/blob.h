@@ -33,7 +33,7 @@ struct blob_target {
 	struct blob_rules rules;
 };
 
-static inline const struct uuid *target_lease_id(const struct blob_target *t)
+static inline const struct uuid *blob_target_lease_id(const struct blob_target *t)
 {
 	return t->has_lease_id ? &t->lease_id : NULL;
 }
@@ -129,8 +129,8 @@ enum { COPY_PIECES_MAX = 20000 };	   /* a megabyte of them: some 10 GiB written 
 /* Without want_bytes only txn_get: fit for the cache of hot records. With it too, unless the content lies in rows. */
 enum err blob_apply_get(struct txn *, void *call);
 /* The pieces of [offset, offset+length) of a content of append or page rows (append.c, page.c). */
-enum err append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
-enum err page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
+enum err blob_append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
+enum err blob_page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
 
 /* ---- changes of properties ---- */
 struct blob_modify_call {

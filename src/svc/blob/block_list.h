@@ -18,9 +18,9 @@ struct stage {
 	uint64_t created_ticks;
 };
 
-enum err stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
+enum err blob_stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
 /* Ends an open staging, if there is one: its blocks are given back. */
-enum err stage_discard(struct txn *, struct slice name) MUST_CHECK;
+enum err blob_stage_discard(struct txn *, struct slice name) MUST_CHECK;
 /* The same, but for the blocks that the content `kept`, a block list just written, took out of it. */
 enum err blob_stage_end(struct txn *, struct slice name, const struct content *kept) MUST_CHECK;
 

@@ -17,7 +17,7 @@ static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t c
 	uint64_t at = 0;
 	for (size_t i = 0; i < p->extent_count; i++) {
 		TRY(txn_publish(txn, &p->extents[i]));
-		TRY(append_put_row(txn, content_id, at, &p->extents[i], 1, p->extents[i].length_bytes));
+		TRY(blob_append_put_row(txn, content_id, at, &p->extents[i], 1, p->extents[i].length_bytes));
 		at += p->extents[i].length_bytes;
 	}
 	return ERR_OK;
@@ -27,7 +27,7 @@ static enum err put_content(struct txn *txn, struct blob *b, const struct payloa
 {
 	b->length_bytes = p->length_bytes;
 	if (b->type == BLOB_BLOCK)
-		return content_from_payload(txn, p, content_id, &b->content);
+		return blob_content_from_payload(txn, p, content_id, &b->content);
 	b->content = (struct content){ .kind = CONTENT_ROWS, .id = content_id, .epoch = 1 };
 	b->block_count = (uint32_t)p->extent_count; /* reading counts on one row each */
 	return append_rows(txn, p, content_id);
@@ -36,7 +36,7 @@ static enum err put_content(struct txn *txn, struct blob *b, const struct payloa
 /* What was built in commits before this one. */
 static enum err take_built(struct txn *txn, struct blob *b, const struct copy_built *built)
 {
-	enum err e = build_take(txn, built->content_id, &b->content);
+	enum err e = blob_build_take(txn, built->content_id, &b->content);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OPERATION_TIMED_OUT; /* it took so long between two steps that it was given back */
 	b->length_bytes = built->length_bytes;
@@ -56,7 +56,7 @@ static enum err share_content(struct txn *txn, struct blob_copy_call *c, struct 
 	b->length_bytes = source.length_bytes;
 	b->block_count = source.block_count;
 	b->content = source.content;
-	return content_share(txn, &source.content);
+	return blob_content_share(txn, &source.content);
 }
 
 static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct blob *b)
@@ -114,7 +114,7 @@ static enum err snapshot_of_copy(struct txn *txn, struct blob *b)
 	s.is_snapshot = true;
 	s.lease = (struct lease){ .held = false };
 	s.version_ticks = 0;
-	TRY(content_share(txn, &b->content));
+	TRY(blob_content_share(txn, &b->content));
 	b->content.epoch++;
 	return blob_put(txn, &s);
 }
@@ -135,7 +135,7 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 	}
 	TRY(e);
 	for (size_t i = 0; i < c->page_count; i++)
-		TRY(page_write_payload(txn, &b.content, c->pages[i].offset, &c->pages[i].payload));
+		TRY(blob_page_write_payload(txn, &b.content, c->pages[i].offset, &c->pages[i].payload));
 	b.copy.copied_bytes = c->copied_bytes;
 	b.copy.heartbeat_ticks = txn_now(txn);
 	if (c->status == COPY_PENDING)
@@ -161,7 +161,7 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 	struct blob b;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &b));
-	const struct uuid *id = target_lease_id(&c->target);
+	const struct uuid *id = blob_target_lease_id(&c->target);
 	bool infinite = b.lease.held && b.lease.duration_s == LEASE_INFINITE;
 	TRY(infinite ? lease_check_write(&b.lease, &lease_errors_blob, txn_now(txn), id)
 		     : lease_check_read(&b.lease, &lease_errors_blob, txn_now(txn), id));
@@ -171,7 +171,7 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 		return ERR_COPY_ID_MISMATCH;
 	b.copy.status = COPY_ABORTED;
 	b.copy.completed_ticks = txn_now(txn);
-	TRY(content_release(txn, &b.content));
+	TRY(blob_content_release(txn, &b.content));
 	b.content = (struct content){ .kind = CONTENT_EMPTY };
 	if (b.type != BLOB_BLOCK)
 		b.content = (struct content){ .kind = CONTENT_ROWS, .id = c->content_id, .epoch = 1 };

@@ -58,7 +58,7 @@ static enum err manifest_pieces(struct txn *txn, struct blob_get_call *c)
 	struct manifest m;
 	struct walk w = { .from = c->offset, .to = c->offset + c->length };
 	size_t total = 0;
-	enum err e = manifest_get(txn, &c->blob.content, &m);
+	enum err e = blob_manifest_get(txn, &c->blob.content, &m);
 	TRY(e == ERR_CORRUPT ? ERR_CONFLICT : e);
 	c->blocks = m;
 	if (c->for_copy && c->length > COPY_PIECES_MAX_BYTES)
@@ -87,7 +87,7 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 	case CONTENT_INLINE:
 		return memory_piece(txn, c, c->blob.content.inline_bytes);
 	case CONTENT_ROW:
-		TRY(content_load(txn, &c->blob.content));
+		TRY(blob_content_load(txn, &c->blob.content));
 		return memory_piece(txn, c, c->blob.content.inline_bytes);
 	case CONTENT_EXTENTS:
 		return extent_pieces(txn, c);
@@ -100,7 +100,7 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 		/* Copies go through an append blob by themselves. */
 		if (c->for_copy && c->blob.type == BLOB_APPEND && c->length > COPY_PIECES_MAX_BYTES)
 			return ERR_OK;
-		return c->blob.type == BLOB_PAGE ? page_pieces(txn, c) : append_pieces(txn, c);
+		return c->blob.type == BLOB_PAGE ? blob_page_pieces(txn, c) : blob_append_pieces(txn, c);
 	}
 	return ERR_CORRUPT;
 }

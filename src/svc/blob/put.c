@@ -9,7 +9,7 @@ static enum err make_content(struct txn *txn, struct blob_put_call *c)
 	case BLOB_BLOCK:
 		if (c->payload) {
 			b->length_bytes = c->payload->length_bytes;
-			return content_from_payload(txn, c->payload, c->content_id, &b->content);
+			return blob_content_from_payload(txn, c->payload, c->content_id, &b->content);
 		}
 		b->content = (struct content){ .kind = CONTENT_EMPTY };
 		return ERR_OK;

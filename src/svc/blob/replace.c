@@ -51,7 +51,7 @@ static enum err check(struct txn *txn, const struct blob_replace *r)
 					   .etag = old ? old->etag : 0,
 					   .modified_ticks = old ? old->modified_ticks : 0 };
 	/* Before 2013-08-15 a creating write looks at its lease id only if there is a blob. */
-	const struct uuid *id = r->exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
+	const struct uuid *id = r->exists || !t->lease_of_old_only ? blob_target_lease_id(t) : NULL;
 	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
 	if (old && id && r->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
 		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
@@ -105,7 +105,7 @@ static enum err leave_old(struct txn *txn, struct blob_replace *r)
 	if (!r->takes_over)
 		return blob_supersede(txn, &r->put->target, &r->old);
 	assert(b->content.kind == CONTENT_MANIFEST && b->content.id != r->old.content.id);
-	return retire_content_keeping(txn, &r->old.content, &b->content);
+	return blob_retire_content_keeping(txn, &r->old.content, &b->content);
 }
 
 enum err blob_replace_finish(struct txn *txn, struct blob_replace *r)
@@ -121,7 +121,7 @@ enum err blob_replace_finish(struct txn *txn, struct blob_replace *r)
 	assert(!r->exists || b->etag > r->old.etag);
 	b->created_ticks = r->exists && !c->target.rules.versioning ? r->old.created_ticks : b->etag;
 	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
-	TRY(tags_reindex(txn, b->name, r->exists ? &r->old.tags : NULL, &b->tags));
+	TRY(blob_tags_reindex(txn, b->name, r->exists ? &r->old.tags : NULL, &b->tags));
 	/* Uncommitted blocks end with every write of the whole blob, but for those that it took. */
 	TRY(blob_stage_end(txn, b->name, r->took_staged ? &b->content : &none));
 	return blob_put(txn, b);
