@@ -3,7 +3,7 @@
  * every connection. What grew large is given back. */
 #include "rest/core/exchange_int.h"
 
-#include "rest/blob/copy_job.h"
+#include "jobs/copy.h"
 
 #include <assert.h>
 

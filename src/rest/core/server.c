@@ -6,7 +6,7 @@
  * then every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop
  * ends when it has neither connections nor exchanges left, so a commit that is under way always finds its loop. */
 #include "rest/core/server.h"
-#include "rest/blob/copy_job.h"
+#include "jobs/copy.h"
 
 #include <assert.h>
 #include <errno.h>

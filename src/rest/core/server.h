@@ -17,7 +17,7 @@
 
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
 struct io_pool;
-struct copy_jobs; /* rest/blob/copy_job.h */
+struct copy_jobs; /* jobs/copy.h */
 struct hasher;	  /* rest/core/hasher.h */
 struct rest_loop;
 struct rest_listener_state;

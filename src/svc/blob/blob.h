@@ -108,6 +108,16 @@ struct blob_piece {
 	uint64_t length_bytes;
 };
 
+/* Reads pieces one after the other: a position that moves on. `at` is in the piece `index`. */
+struct blob_piece_reader {
+	struct store *store;
+	const struct blob_piece *piece;
+	size_t count, index;
+	uint64_t at;
+};
+/* At most `room` bytes, 0 at the end. Outside transactions: it reads the disk. */
+enum err blob_piece_read(struct blob_piece_reader *, char *dst, size_t room, size_t *ret_bytes) MUST_CHECK;
+
 struct blob_get_call {
 	struct blob_target target;
 	bool want_bytes;  /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */

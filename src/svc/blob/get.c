@@ -2,8 +2,36 @@
  * Reads of one blob: its record, and where the bytes of a range are.
  * The container was found by its live record just before; a generation that died meanwhile still shows its last state,
  * which is the state just before the delete. */
+#include <assert.h>
+
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
+
+enum err blob_piece_read(struct blob_piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
+{
+	size_t filled = 0;
+	while (filled < room && p->index < p->count) {
+		const struct blob_piece *piece = &p->piece[p->index];
+		assert(p->at <= piece->length_bytes);
+		uint64_t left = piece->length_bytes - p->at;
+		size_t n = left < room - filled ? (size_t)left : room - filled;
+		if (slice_is_set(piece->bytes))
+			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
+		else if (piece->extent.length_bytes)
+			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
+					dst + filled));
+		else
+			memset(dst + filled, 0, n);
+		filled += n;
+		p->at += n;
+		if (p->at == piece->length_bytes) {
+			p->index++;
+			p->at = 0;
+		}
+	}
+	*ret_bytes = filled;
+	return ERR_OK;
+}
 
 static enum err one_piece(struct txn *txn, struct blob_get_call *c, struct blob_piece piece)
 {
