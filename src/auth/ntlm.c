@@ -96,7 +96,8 @@ enum err ntlm_challenge(struct ntlm *n, struct slice m, const unsigned char chal
 		return ERR_AUTHENTICATION_FAILED;
 	uint32_t asked = u32_at(m, 12);
 	uint32_t flags = FLAG_TARGET | FLAG_NTLM | FLAG_SERVER | FLAG_TARGET_INFO | FLAG_VERSION | FLAG_EXTENDED;
-	flags |= asked & (FLAG_UNICODE | FLAG_SIGN | FLAG_SEAL | FLAG_ALWAYS_SIGN | FLAG_128 | FLAG_KEY_EXCHANGE | FLAG_56);
+	flags |= asked &
+		 (FLAG_UNICODE | FLAG_SIGN | FLAG_SEAL | FLAG_ALWAYS_SIGN | FLAG_128 | FLAG_KEY_EXCHANGE | FLAG_56);
 	size_t info_bytes = 2 * (4 + name.len) + 4 + 8 + 4;
 	char time[8];
 	bytes_store(time, file_time, 8);

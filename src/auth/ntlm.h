@@ -12,10 +12,10 @@ enum { NTLM_KEY_BYTES = 16, NTLM_CHALLENGE_BYTES = 8, NTLM_MIC_BYTES = 16, NTLM_
 
 struct ntlm {
 	unsigned char challenge[NTLM_CHALLENGE_BYTES];
-	uint32_t flags;			     /* of the client's last message */
-	struct buf first, second;	     /* NEGOTIATE and CHALLENGE, for the code over all three messages */
-	unsigned char key[NTLM_KEY_BYTES];   /* the session key, once authenticated */
-	bool has_code;			     /* the client's messages were protected by a code */
+	uint32_t flags;			   /* of the client's last message */
+	struct buf first, second;	   /* NEGOTIATE and CHALLENGE, for the code over all three messages */
+	unsigned char key[NTLM_KEY_BYTES]; /* the session key, once authenticated */
+	bool has_code;			   /* the client's messages were protected by a code */
 };
 
 void ntlm_init(struct ntlm *);

@@ -10,11 +10,11 @@
 enum { SPNEGO_BYTES_MAX = 64 * 1024 };
 
 struct spnego_token {
-	bool raw;		/* NTLMSSP without SPNEGO around it: answered in kind */
-	bool first;		/* a NegTokenInit */
+	bool raw;		 /* NTLMSSP without SPNEGO around it: answered in kind */
+	bool first;		 /* a NegTokenInit */
 	struct slice mechanisms; /* NegTokenInit: the list as sent, which both sides sign */
 	bool ntlm_offered, ntlm_preferred;
-	struct slice token; /* absent if there is none */
+	struct slice token;	/* absent if there is none */
 	struct slice signature; /* of the mechanism list; absent if there is none */
 };
 enum err spnego_parse(struct slice bytes, struct spnego_token *ret) MUST_CHECK;

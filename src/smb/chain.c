@@ -83,7 +83,8 @@ static struct smb2_header answer_header(const struct smb_request *r)
 		.status = r->status,
 		.command = r->h.command,
 		.credits = r->credits,
-		.flags = SMB2_FLAG_RESPONSE | (r->h.flags & (SMB2_FLAG_RELATED | SMB2_FLAG_PRIORITY | SMB2_FLAG_REPLAY)),
+		.flags =
+			SMB2_FLAG_RESPONSE | (r->h.flags & (SMB2_FLAG_RELATED | SMB2_FLAG_PRIORITY | SMB2_FLAG_REPLAY)),
 		.message_id = r->h.message_id,
 		.reserved = r->h.reserved,
 		.tree_id = r->h.tree_id,
@@ -400,8 +401,8 @@ static void part_begin(struct smb_chain *ch)
 	struct smb_request *r = &ch->request;
 	*r = (struct smb_request){ .chain = ch, .conn = ch->conn, .out = &ch->out };
 	arena_init(&r->arena, SMB_ARENA_BYTES);
-	if (!header_check(ch, r) || (ch->encrypted && !(r->h.flags & SMB2_FLAG_RELATED) &&
-				     r->h.session_id != ch->encrypted->id)) {
+	if (!header_check(ch, r) ||
+	    (ch->encrypted && !(r->h.flags & SMB2_FLAG_RELATED) && r->h.session_id != ch->encrypted->id)) {
 		arena_fini(&r->arena);
 		smb_conn_close(ch->conn);
 		return;

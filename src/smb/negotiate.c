@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NEGOTIATE: which dialect, which signing, which cipher; and FSCTL_VALIDATE_NEGOTIATE_INFO, by which a client of 3.0
  * finds out over a protected channel whether somebody changed what it had asked for. */
-#include "smb/smb_int.h"
 #include "auth/spnego.h"
+#include "smb/smb_int.h"
 
 static const uint16_t dialects[] = { SMB2_DIALECT_311, SMB2_DIALECT_302, SMB2_DIALECT_300, SMB2_DIALECT_210 };
 
@@ -159,8 +159,7 @@ bool smb_validate_negotiate(struct smb_request *r, const struct smb2_ioctl *io)
 	for (size_t i = 0; i < count; i++)
 		offered[i] = smb2_u16(in, FIXED + 2 * i);
 	if (smb2_u32(in, 0) != c->client_capabilities || memcmp(in.ptr + 4, c->client_guid, SMB2_GUID_BYTES) != 0 ||
-	    smb2_u16(in, 20) != c->client_mode ||
-	    dialect_pick(&c->sl->server->config, offered, count) != c->dialect)
+	    smb2_u16(in, 20) != c->client_mode || dialect_pick(&c->sl->server->config, offered, count) != c->dialect)
 		return false;
 	char out[24];
 	bytes_store(out, c->capabilities, 4);

@@ -21,9 +21,9 @@ enum {
 struct protect {
 	enum smb2_signing signing;
 	enum smb2_cipher cipher;
-	EVP_MAC_CTX *mac;		/* HMAC and CMAC */
-	EVP_CIPHER_CTX *gmac;		/* GMAC */
-	EVP_CIPHER_CTX *seal, *unseal;	/* NULL: no cipher */
+	EVP_MAC_CTX *mac;	       /* HMAC and CMAC */
+	EVP_CIPHER_CTX *gmac;	       /* GMAC */
+	EVP_CIPHER_CTX *seal, *unseal; /* NULL: no cipher */
 	const EVP_CIPHER *kind;
 	unsigned char seal_key[32], unseal_key[32];
 	uint64_t nonces;
@@ -35,16 +35,14 @@ void protect_hash(unsigned char hash[PROTECT_HASH_BYTES], struct slice message)
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
 	unsigned len = 0;
 	/* Without memory the hash is wrong, and the client's next signature will not match: a refusal, not a leak. */
-	if (c && EVP_DigestInit_ex(c, EVP_sha512(), NULL) == 1 &&
-	    EVP_DigestUpdate(c, hash, PROTECT_HASH_BYTES) == 1 &&
+	if (c && EVP_DigestInit_ex(c, EVP_sha512(), NULL) == 1 && EVP_DigestUpdate(c, hash, PROTECT_HASH_BYTES) == 1 &&
 	    EVP_DigestUpdate(c, message.ptr, message.len) == 1)
 		(void)!EVP_DigestFinal_ex(c, hash, &len);
 	EVP_MD_CTX_free(c);
 }
 
 /* SP 800-108 in counter mode, one block of HMAC-SHA256; label and context with their final NUL. */
-static void derive(const unsigned char *key, struct slice label, struct slice context, size_t bytes,
-		   unsigned char *ret)
+static void derive(const unsigned char *key, struct slice label, struct slice context, size_t bytes, unsigned char *ret)
 {
 	struct hash_hmac_key prepared;
 	unsigned char text[128], block[HASH_SHA256_BYTES];
@@ -243,8 +241,8 @@ bool protect_verify(struct protect *p, struct slice part)
 
 /* ---- encryption ---- */
 
-static bool ccm_begin(EVP_CIPHER_CTX *c, const struct protect *p, bool encrypt, void *tag,
-		      const unsigned char *nonce, int len)
+static bool ccm_begin(EVP_CIPHER_CTX *c, const struct protect *p, bool encrypt, void *tag, const unsigned char *nonce,
+		      int len)
 {
 	int out;
 	return EVP_CipherInit_ex(c, p->kind, NULL, NULL, NULL, encrypt) == 1 &&

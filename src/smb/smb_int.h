@@ -32,23 +32,23 @@
 #include "wire/smb2/status.h"
 
 enum {
-	SMB_TRANSFER_MAX = 1024 * 1024,		     /* of one READ, WRITE or other payload; as the service offers */
+	SMB_TRANSFER_MAX = 1024 * 1024,			/* of one READ, WRITE or other payload; as the service offers */
 	SMB_MESSAGE_MAX = SMB_TRANSFER_MAX + 64 * 1024, /* and the heads around it */
-	SMB_ANSWER_MAX = 4 * SMB_MESSAGE_MAX,	     /* all answers of one chain */
-	SMB_READ_BYTES = 64 * 1024,		     /* of a socket at once, for messages that are small */
-	SMB_CHAINS_MAX = 1024,			     /* messages of a connection under way; then it is not read on */
-	SMB_WAITING_MAX = 512,			     /* requests of a connection that wait for others */
-	SMB_SESSIONS_MAX = 64,			     /* of a connection */
-	SMB_TREES_MAX = 1024,			     /* of a session */
-	SMB_OPENS_MAX = 65536,			     /* of a session */
-	SMB_OUT_BYTES_MAX = 16 * 1024 * 1024,	     /* answers that the client does not take; then it is not read on */
-	SMB_SETUP_MS = 45000,			     /* from connecting to the end of the first login */
-	SMB_MESSAGE_MS = 30000,			     /* from a message's first byte to its last */
-	SMB_WRITE_IDLE_MS = 30000,		     /* a peer that does not read */
-	SMB_LOGIN_FAILURES_MAX = 10,		     /* of a connection; then it is closed */
-	SMB_LOGIN_FREE_FAILURES = 2,		     /* answered at once; later ones wait */
+	SMB_ANSWER_MAX = 4 * SMB_MESSAGE_MAX,		/* all answers of one chain */
+	SMB_READ_BYTES = 64 * 1024,			/* of a socket at once, for messages that are small */
+	SMB_CHAINS_MAX = 1024,				/* messages of a connection under way; then it is not read on */
+	SMB_WAITING_MAX = 512,				/* requests of a connection that wait for others */
+	SMB_SESSIONS_MAX = 64,				/* of a connection */
+	SMB_TREES_MAX = 1024,				/* of a session */
+	SMB_OPENS_MAX = 65536,				/* of a session */
+	SMB_OUT_BYTES_MAX = 16 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
+	SMB_SETUP_MS = 45000,		      /* from connecting to the end of the first login */
+	SMB_MESSAGE_MS = 30000,		      /* from a message's first byte to its last */
+	SMB_WRITE_IDLE_MS = 30000,	      /* a peer that does not read */
+	SMB_LOGIN_FAILURES_MAX = 10,	      /* of a connection; then it is closed */
+	SMB_LOGIN_FREE_FAILURES = 2,	      /* answered at once; later ones wait */
 	SMB_LOGIN_DELAY_MS = 1000,
-	SMB_ARENA_BYTES = 8 * 1024 * 1024, /* of one request */
+	SMB_ARENA_BYTES = 8 * 1024 * 1024,				   /* of one request */
 	SMB_OUT_HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES, /* room before a message's first part */
 };
 
@@ -78,11 +78,11 @@ struct smb_session {
 	struct smb_session *next;
 	uint64_t id;
 	struct smb_conn *conn;
-	int refs;      /* the connection's, and one of each request */
-	bool valid;    /* logged in */
-	bool ended;    /* logged off: requests that still hold it find it gone */
-	bool encrypts; /* requests must be encrypted, and so are answers */
-	bool signs;    /* requests must be signed */
+	int refs;	     /* the connection's, and one of each request */
+	bool valid;	     /* logged in */
+	bool ended;	     /* logged off: requests that still hold it find it gone */
+	bool encrypts;	     /* requests must be encrypted, and so are answers */
+	bool signs;	     /* requests must be signed */
 	struct login *login; /* under way */
 	const struct auth_account *account;
 	struct protect *protect; /* NULL until the first login is done */
@@ -152,12 +152,12 @@ struct smb_request {
 	struct smb_session *session;
 	struct smb_tree *tree;
 	struct arena arena;
-	struct buf *out;    /* the answer's body goes here */
-	size_t head_at;	    /* where in it the part's header is */
+	struct buf *out; /* the answer's body goes here */
+	size_t head_at;	 /* where in it the part's header is */
 	uint32_t status;
-	bool answered;	    /* smb_reply or smb_fail was called */
-	bool silent;	    /* no answer at all (CANCEL) */
-	bool is_signed;	    /* the request was; so is the answer */
+	bool answered;	/* smb_reply or smb_fail was called */
+	bool silent;	/* no answer at all (CANCEL) */
+	bool is_signed; /* the request was; so is the answer */
 	bool sent_interim;
 	unsigned char *hash_into; /* the pre-authentication hash that the answer goes into; NULL: none */
 	uint64_t async_id;
@@ -177,11 +177,11 @@ struct smb_request {
 struct smb_chain {
 	struct smb_chain *next, *prev;
 	struct smb_conn *conn;
-	char *memory;	      /* of the message */
-	struct slice message; /* plain */
-	size_t at;	      /* of the part being handled */
-	bool begun;	      /* request holds that part */
-	bool running;	      /* chain_run is on the stack */
+	char *memory;		       /* of the message */
+	struct slice message;	       /* plain */
+	size_t at;		       /* of the part being handled */
+	bool begun;		       /* request holds that part */
+	bool running;		       /* chain_run is on the stack */
 	struct smb_session *encrypted; /* the session whose keys the message came under; NULL: plain */
 	struct buf out;
 	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another follows */

@@ -87,8 +87,8 @@ static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tr
 					   &r->arena, &found);
 		if (e != ERR_OK)
 			return e == ERR_NOT_FOUND ? ERR_SHARE_NOT_FOUND : e;
-		partition = resource_generation_partition(&r->arena, s->account->name, RESOURCE_SHARE,
-							  found.generation);
+		partition =
+			resource_generation_partition(&r->arena, s->account->name, RESOURCE_SHARE, found.generation);
 		if (!slice_is_set(partition))
 			return ERR_NO_MEMORY;
 	}

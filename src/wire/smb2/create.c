@@ -120,10 +120,10 @@ static enum err context_parse(struct slice name, struct slice data, struct smb2_
 		char name[5];
 		enum err (*parse)(struct slice, struct smb2_create *);
 	} known[] = {
-		{ "RqLs", lease_parse },    { "DHnQ", durable_parse },	 { "DHnC", reconnect_parse },
+		{ "RqLs", lease_parse },      { "DHnQ", durable_parse },      { "DHnC", reconnect_parse },
 		{ "DH2Q", durable_v2_parse }, { "DH2C", reconnect_v2_parse }, { "MxAc", maximal_parse },
-		{ "QFid", file_id_parse },  { "AlSi", allocation_parse }, { "TWrp", snapshot_parse },
-		{ "SecD", security_parse }, { "ExtA", eas_parse },
+		{ "QFid", file_id_parse },    { "AlSi", allocation_parse },   { "TWrp", snapshot_parse },
+		{ "SecD", security_parse },   { "ExtA", eas_parse },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (slice_eq(name, slice_make(known[i].name, 4)))

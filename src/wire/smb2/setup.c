@@ -85,8 +85,7 @@ enum err smb2_negotiate_parse(struct slice part, struct smb2_negotiate *ret)
 	};
 	memcpy(ret->client_guid, body.ptr + 12, SMB2_GUID_BYTES);
 	size_t left = part.len - SMB2_HEADER_BYTES - NEGOTIATE_FIXED;
-	if (ret->dialect_count == 0 || ret->dialect_count > SMB2_DIALECTS_MAX ||
-	    2 * (size_t)ret->dialect_count > left)
+	if (ret->dialect_count == 0 || ret->dialect_count > SMB2_DIALECTS_MAX || 2 * (size_t)ret->dialect_count > left)
 		return ERR_SYNTAX;
 	bool newest = false;
 	for (size_t i = 0; i < ret->dialect_count; i++) {
