@@ -348,7 +348,7 @@ static enum err build(const struct auth_request *r, const struct signed_parts *p
 {
 	struct text t;
 	text_init(&t, arena);
-	if (r->service == AUTH_TABLE) {
+	if (r->service == SERVICE_TABLE) {
 		if (scheme == SHAREDKEY_FULL) {
 			text_line(&t, r->head->method_text);
 			text_line(&t, p->standard[H_CONTENT_MD5]);
@@ -464,12 +464,12 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 		return ERR_INVALID_HEADER_VALUE;
 	TRY(date_check(r, &p, arena, failure));
 	/* Where parameters are not signed at all (Lite, Table), there is nothing to be taken for something else. */
-	if (scheme == SHAREDKEY_FULL && r->service != AUTH_TABLE && query_is_ambiguous(r->query)) {
+	if (scheme == SHAREDKEY_FULL && r->service != SERVICE_TABLE && query_is_ambiguous(r->query)) {
 		failure->detail = SLICE("A query parameter's name or value could be taken for another parameter.");
 		return ERR_AUTHENTICATION_FAILED;
 	}
 
-	bool with_headers = r->service != AUTH_TABLE;
+	bool with_headers = r->service != SERVICE_TABLE;
 	unsigned useful = (with_headers && p.ms_by_culture ? SHAREDKEY_CULTURE_ORDER : 0u) |
 			  (with_headers && p.has_runs ? SHAREDKEY_UNFOLDED : 0u) |
 			  (path_is_secondary(r) ? SHAREDKEY_SECONDARY_REMOVED : 0u);

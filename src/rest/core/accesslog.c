@@ -3,8 +3,8 @@
  * written again from its parameters, without the value of what is a signature however it is spelled (auth/redact.h); a
  * query that did not parse is not written at all. */
 #include "auth/redact.h"
+#include "io/log_writer.h"
 #include "rest/core/exchange_int.h"
-#include "rest/core/log_writer.h"
 #include "rest/core/op.h"
 #include "wire/date.h"
 
@@ -91,7 +91,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	put_field(b, "\",\"method\":\"", r->head->method_text);
 	put_path(b, r);
 	put_field(b, "\",\"account\":\"", r->account);
-	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->id) : SLICE("-"));
+	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->name) : SLICE("-"));
 	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r->identity.kind)));
 	if (ex->error != ERR_OK)
 		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));
