@@ -186,6 +186,7 @@ static enum err format_list(struct request *r)
 	struct list_call *c = r->call;
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
+	response_header(r, "Cache-Control", SLICE("no-cache"));
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	xml_begin(b);
 	xml_open_attr(b, "EnumerationResults", "ServiceEndpoint", service_endpoint(r));
