@@ -438,6 +438,16 @@ static bool query_is_ambiguous(const struct query *q)
 	return false;
 }
 
+/* Where parameters are not signed at all (Lite, Table), there is nothing to be taken for something else. */
+static enum err refuse_ambiguous(const struct auth_request *r, enum sharedkey_scheme scheme,
+				 struct auth_failure *failure)
+{
+	if (scheme != SHAREDKEY_FULL || r->service == SERVICE_TABLE || !query_is_ambiguous(r->query))
+		return ERR_OK;
+	failure->detail = SLICE("A query parameter's name or value could be taken for another parameter.");
+	return ERR_AUTHENTICATION_FAILED;
+}
+
 static enum err mismatch(struct slice signature, struct slice text, struct arena *arena, struct auth_failure *failure)
 {
 	failure->string_to_sign = text;
@@ -463,12 +473,6 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 	if (p.repeated)
 		return ERR_INVALID_HEADER_VALUE;
 	TRY(date_check(r, &p, arena, failure));
-	/* Where parameters are not signed at all (Lite, Table), there is nothing to be taken for something else. */
-	if (scheme == SHAREDKEY_FULL && r->service != SERVICE_TABLE && query_is_ambiguous(r->query)) {
-		failure->detail = SLICE("A query parameter's name or value could be taken for another parameter.");
-		return ERR_AUTHENTICATION_FAILED;
-	}
-
 	bool with_headers = r->service != SERVICE_TABLE;
 	unsigned useful = (with_headers && p.ms_by_culture ? SHAREDKEY_CULTURE_ORDER : 0u) |
 			  (with_headers && p.has_runs ? SHAREDKEY_UNFOLDED : 0u) |
@@ -480,7 +484,7 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 			continue;
 		TRY(build(r, &p, scheme, variant, arena, &text));
 		if (account_mac_matches(r->account, text, signature))
-			return ERR_OK;
+			return refuse_ambiguous(r, scheme, failure);
 		if (variant == 0)
 			first = text;
 	}
