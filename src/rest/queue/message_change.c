@@ -126,6 +126,8 @@ static enum err parse_clear(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_update = { parse_update, parse_update_body, format_update };
-const struct handler handler_message_delete = { parse_delete, NULL, format_no_content };
-const struct handler handler_message_clear = { parse_clear, NULL, format_no_content };
+const struct handler handler_message_update = { .parse = parse_update,
+						.parse_body = parse_update_body,
+						.format = format_update };
+const struct handler handler_message_delete = { .parse = parse_delete, .format = format_no_content };
+const struct handler handler_message_clear = { .parse = parse_clear, .format = format_no_content };

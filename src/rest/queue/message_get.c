@@ -121,5 +121,5 @@ static enum err format_peek(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_get = { parse_get, NULL, format_get };
-const struct handler handler_message_peek = { parse_peek, NULL, format_peek };
+const struct handler handler_message_get = { .parse = parse_get, .format = format_get };
+const struct handler handler_message_peek = { .parse = parse_peek, .format = format_peek };

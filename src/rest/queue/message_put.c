@@ -51,4 +51,4 @@ static enum err format(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_put = { parse, parse_body, format };
+const struct handler handler_message_put = { .parse = parse, .parse_body = parse_body, .format = format };

@@ -389,4 +389,6 @@ static enum err batch_parse(struct request *req)
 											       : ERR_INVALID_INPUT;
 }
 
-const struct handler handler_table_batch = { batch_parse, batch_parse_body, batch_format };
+const struct handler handler_table_batch = { .parse = batch_parse,
+					     .parse_body = batch_parse_body,
+					     .format = batch_format };
