@@ -87,7 +87,6 @@ struct lock_close_effects {
 	bool sets_pending;  /* the file is to be deleted once nobody has it open */
 	bool deletes;	    /* nobody has it open, and it is */
 	bool ends_oplock;   /* the last open of its oplock or lease */
-	bool wakes_waiters; /* it blocked something that may be waited for */
 };
 struct lock_close_effects lock_close(const struct lock_opens *, uint64_t open);
 
