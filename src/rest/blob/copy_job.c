@@ -11,7 +11,6 @@
 #include "rest/blob/copy_build.h"
 #include "rest/blob/copy_source.h"
 #include "svc/blob/append.h"
-#include "svc/common/background.h"
 
 enum { COPY_CHUNK_BYTES = 1024 * 1024, COPY_PAGES_BYTES = 4 * 1024 * 1024, COPY_STRETCH_BYTES = 32 * 1024 * 1024 };
 #define COPY_SAY_EVERY_BYTES (32 * MIB)
@@ -48,7 +47,7 @@ static enum err step(struct copy_job *j, struct blob_copy_step_call *c)
 	c->copied_bytes = j->copied;
 	c->content_id = j->spec.content_id;
 	arena_init(&arena, 32 * MIB);
-	enum err e = background_write(j->jobs->store, j->spec.partition, blob_apply_copy_step, c, &arena);
+	enum err e = store_write_wait(j->jobs->store, j->spec.partition, blob_apply_copy_step, c, &arena);
 	arena_fini(&arena);
 	return e;
 }
