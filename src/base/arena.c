@@ -1,6 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of one request: chunks that only grow and are freed together. Past the limit an allocation answers NULL;
+ * nothing is ever returned twice. */
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +61,8 @@ void arena_rewind(struct arena *a, struct arena_mark mark)
 		a->chunk = older;
 	}
 	if (a->chunk) {
+		/* A mark of another arena, or one older than a reset, would hand out memory that is in use. */
+		assert(!mark.chunk || a->chunk == mark.chunk);
 		a->next = mark.chunk ? mark.next : a->chunk->data;
 		a->end = a->chunk->data + a->chunk->bytes;
 	}
@@ -65,6 +70,7 @@ void arena_rewind(struct arena *a, struct arena_mark mark)
 
 static void *arena_grow(struct arena *a, size_t bytes)
 {
+	assert(a->used_bytes <= a->limit_bytes);
 	size_t want = a->chunk ? a->chunk->bytes * 2 : ARENA_FIRST_CHUNK_BYTES;
 	if (want > 1024 * 1024)
 		want = 1024 * 1024;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A growing byte buffer with a limit. Appending never fails at the call: a failed append sets an error that is asked
+ * for once, at the end, so that writers need no check a line. */
 #include "base/buf.h"
 
 #include "base/digits.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Decimal numbers to text, two digits at a time. */
 #include "base/digits.h"
 
 const char digits_pairs[] =

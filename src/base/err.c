@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * What is known of each error: errors.def as a table, plus the internal values that no client sees. */
 #include "base/err.h"
 
 #include <assert.h>

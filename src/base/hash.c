@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A 64-bit hash for tables in memory. Seeded, so that a client cannot choose names that fall into one bucket. */
 #include "base/hash.h"
 
 static uint64_t mix(uint64_t a, uint64_t b)

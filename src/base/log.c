@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One line a message to standard error, whole lines only, whatever thread writes. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Faults that proofs switch on to show that they would be noticed. Not in release builds. */
 #include "base/mutant.h"
 
 #ifndef ZAFFRE_NO_MUTANTS

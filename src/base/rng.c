@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Random numbers: the system's, in batches, or seeded for simulations. */
 #include "base/rng.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparing, cutting and searching byte ranges that somebody else owns. */
 #include "base/slice.h"
 
 int slice_cmp(struct slice a, struct slice b)

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The priority of a thread, in steps of nice: Linux keeps one a thread. */
 #include "base/thread.h"
 
 #include <sys/resource.h>

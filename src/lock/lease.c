@@ -23,6 +23,24 @@ const struct lease_errors lease_errors_container = {
 	.op_mismatch = ERR_CONTAINER_LEASE_OP_MISMATCH,
 };
 
+const struct lease_errors lease_errors_share = {
+	.id_missing = ERR_SHARE_LEASE_ID_MISSING,
+	.lost = ERR_SHARE_LEASE_LOST,
+	.mismatch = ERR_SHARE_LEASE_MISMATCH,
+	.not_present = ERR_SHARE_LEASE_NOT_PRESENT,
+	.op_not_present = ERR_SHARE_LEASE_OP_NOT_PRESENT,
+	.op_mismatch = ERR_SHARE_LEASE_OP_MISMATCH,
+};
+
+const struct lease_errors lease_errors_file = {
+	.id_missing = ERR_FILE_LEASE_ID_MISSING,
+	.lost = ERR_FILE_LEASE_LOST,
+	.mismatch = ERR_FILE_LEASE_MISMATCH,
+	.not_present = ERR_FILE_LEASE_NOT_PRESENT,
+	.op_not_present = ERR_FILE_LEASE_OP_NOT_PRESENT,
+	.op_mismatch = ERR_FILE_LEASE_OP_MISMATCH,
+};
+
 enum lease_state lease_state(const struct lease *l, uint64_t now)
 {
 	if (!l->held)

@@ -41,7 +41,7 @@ struct lease_errors {
 	enum err id_missing, lost, mismatch, not_present; /* use of the resource */
 	enum err op_not_present, op_mismatch;		  /* lease operations */
 };
-extern const struct lease_errors lease_errors_blob, lease_errors_container;
+extern const struct lease_errors lease_errors_blob, lease_errors_container, lease_errors_share, lease_errors_file;
 
 enum lease_state lease_state(const struct lease *, uint64_t now_ticks);
 

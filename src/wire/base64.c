@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Base64 as the services read it (strict, with padding) and base64url as tokens write it. */
 #include "wire/base64.h"
 
 enum { NOT_BASE64 = 64 };

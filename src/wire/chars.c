@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Classes of characters, one table for all readers. */
 #include "wire/chars.h"
 
 #include "base/wide.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * ETags: a tick as the quoted 0x... text of the services, and lists of them in conditional headers. */
 #include "wire/etag.h"
 
 #include "base/limits.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * JSON strings and numbers into a buffer. Text that needs no escape is copied as one run. */
 #include <math.h>
 
 #include "wire/chars.h"

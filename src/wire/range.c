@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Range and x-ms-range headers: "bytes=a-b", "bytes=a-", nothing else. */
 #include "wire/range.h"
 
 #include "wire/chars.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Paths and queries: percent-decoding, splitting, UTF-8 checks, in one pass without copies where nothing is escaped. */
 #include "wire/uri.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * XML elements and text into a buffer, escaped as the services escape. */
 #include "wire/chars.h"
 #include "wire/date.h"
 #include "wire/uri.h"

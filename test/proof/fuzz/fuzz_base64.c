@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Base64, both ways. */
+ * Fuzz target for base64: whatever decodes must encode back to the same text. */
 #include "wire/base64.h"
 
 #include "fuzz.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashes of the wire: known answers, pieces of every length, lanes side by side. */
 #include "wire/hash.h"
 
 #include "base/rng.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * JSON reader and writer: round trips, limits, refusals with their position. */
 #include "wire/json.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Paths, queries and percent-encoding: what is taken, what is refused. */
 #include "wire/uri.h"
 
 #include "base/limits.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * XML reader and writer: round trips, limits, refusals of DTDs and entities. */
 #include "wire/xml.h"
 
 #include "base/clock.h"
