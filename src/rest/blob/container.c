@@ -2,8 +2,8 @@
  * Containers: create, properties, metadata, ACL, lease, delete. */
 #include "svc/account/container.h"
 
-#include "rest/common/acl.h"
 #include "rest/blob/common.h"
+#include "rest/common/acl.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 #include "rest/common/names.h"
