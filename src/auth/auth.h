@@ -9,11 +9,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/service.h"
 #include "base/slice.h"
 #include "wire/http1.h"
 #include "wire/uri.h"
-
-enum auth_service { AUTH_BLOB, AUTH_QUEUE, AUTH_TABLE, AUTH_FILE }; /* same order as enum service */
 
 enum auth_kind {
 	AUTH_ANONYMOUS,
@@ -76,7 +75,7 @@ struct auth_bearer_config; /* auth/bearer.h: issuer, audience, key set, mode */
 struct auth_request {
 	const struct http_head *head;
 	const struct query *query;
-	enum auth_service service;
+	enum service service;
 	const struct auth_account *account;
 	bool path_style;	      /* the URL path begins with the account (the signed path then holds it twice) */
 	struct slice account_in_path; /* as sent, may carry "-secondary" */

@@ -43,8 +43,7 @@ static enum err old_style(const struct auth_identity *id, enum err e)
 static enum err authorize_account_sas(const struct auth_request *r, const struct auth_identity *id,
 				      const struct auth_demand *d)
 {
-	static const char letter[] = { [AUTH_BLOB] = 'b', [AUTH_QUEUE] = 'q', [AUTH_TABLE] = 't', [AUTH_FILE] = 'f' };
-	if (slice_find_byte(id->services, letter[r->service]) == id->services.len)
+	if (slice_find_byte(id->services, service_facts(r->service)->letter) == id->services.len)
 		return ERR_AUTHORIZATION_SERVICE_MISMATCH;
 	if (d->account_sas[0] == 0)
 		return ERR_AUTHORIZATION_FAILURE;
@@ -56,7 +55,7 @@ static enum err authorize_account_sas(const struct auth_request *r, const struct
 static bool scope_reaches(const struct auth_request *r, const struct auth_identity *id, const struct auth_demand *d)
 {
 	bool one_object = id->scope_object.len > 0;
-	if (r->service == AUTH_TABLE) {
+	if (r->service == SERVICE_TABLE) {
 		/* A group transaction addresses no table itself; each of its parts does and is asked again. */
 		return r->container.len == 0 || slice_eq_nocase(r->container, id->scope_container);
 	}

@@ -156,9 +156,6 @@ static struct slice without_slash(struct slice s)
 
 static bool one_audience_ok(const struct auth_bearer_config *c, const struct auth_request *r, struct slice audience)
 {
-	static const char *services[] = {
-		[AUTH_BLOB] = ".blob.", [AUTH_QUEUE] = ".queue.", [AUTH_TABLE] = ".table.", [AUTH_FILE] = ".file."
-	};
 	audience = without_slash(audience);
 	if (c->audience)
 		return slice_eq(audience, without_slash(slice_str(c->audience)));
@@ -171,7 +168,8 @@ static bool one_audience_ok(const struct auth_bearer_config *c, const struct aut
 	struct slice host = slice_from(audience, 8);
 	if (!slice_has_prefix(host, r->account->name))
 		return false;
-	struct slice rest = slice_from(host, r->account->name.len), service = slice_str(services[r->service]);
+	struct slice rest = slice_from(host, r->account->name.len),
+		     service = slice_str(service_facts(r->service)->host_part);
 	return slice_has_prefix(rest, service) && rest.len > service.len && slice_find_byte(rest, '/') == rest.len;
 }
 
@@ -210,9 +208,9 @@ static const char *claims_problem(const struct auth_bearer_config *c, const stru
 
 static enum err refuse(const struct auth_request *r, struct auth_failure *failure, const char *detail)
 {
-	uint32_t challenge = r->service == AUTH_TABLE ? VERSION_CHALLENGE_TABLE : VERSION_CHALLENGE;
 	failure->detail = slice_str(detail);
-	return r->version >= challenge ? ERR_INVALID_BEARER_TOKEN : ERR_AUTHENTICATION_FAILED;
+	return r->version >= service_facts(r->service)->challenge_since ? ERR_INVALID_BEARER_TOKEN
+									: ERR_AUTHENTICATION_FAILED;
 }
 
 enum err bearer_verify(const struct auth_request *r, struct slice token, struct arena *arena, struct auth_identity *ret,

@@ -48,17 +48,11 @@ static bool permissions_ok(struct slice sp, const char *order, const char *anywh
 static bool service_permissions_ok(const struct auth_request *r, const struct sas_token *k)
 {
 	struct slice sp = k->field[SAS_SP];
-	switch (r->service) {
-	case AUTH_BLOB:
-		return permissions_ok(sp, "racwdxltmeop", "yfi");
-	case AUTH_QUEUE:
-		return permissions_ok(sp, "raup", "");
-	case AUTH_TABLE:
-		return permissions_ok(sp, "raud", "");
-	case AUTH_FILE:
-		return permissions_ok(sp, slice_eq(k->field[SAS_SR], SLICE("s")) ? "rcwdl" : "rcwd", "");
-	}
-	return false;
+	const struct service_facts *facts = service_facts(r->service);
+	/* A single file cannot be listed. */
+	if (r->service == SERVICE_FILE && !slice_eq(k->field[SAS_SR], SLICE("s")) && slice_find_byte(sp, 'l') < sp.len)
+		return false;
+	return permissions_ok(sp, facts->permissions, facts->permissions_late);
 }
 
 /* Letters of a set, none twice, in any order. */
@@ -78,13 +72,13 @@ static enum err resource_check(const struct auth_request *r, const struct sas_to
 			       struct auth_failure *failure)
 {
 	struct slice sr = k->field[SAS_SR];
-	if (r->service == AUTH_QUEUE || r->service == AUTH_TABLE) {
-		*ret_resource = r->service == AUTH_QUEUE ? 'q' : 't';
+	if (r->service == SERVICE_QUEUE || r->service == SERVICE_TABLE) {
+		*ret_resource = r->service == SERVICE_QUEUE ? 'q' : 't';
 		return ERR_OK;
 	}
 	if (sr.len == 0)
 		return refuse(failure, "sr is mandatory. Cannot be empty");
-	if (r->service == AUTH_FILE) {
+	if (r->service == SERVICE_FILE) {
 		if (!slice_eq(sr, SLICE("f")) && !slice_eq(sr, SLICE("s")))
 			return refuse(failure, "Signature fields not well formed.");
 		*ret_resource = sr.ptr[0];
@@ -134,7 +128,7 @@ static enum err form_check(const struct auth_request *r, enum sas_kind kind, con
 	TRY(resource_check(r, k, ret_resource, failure));
 	if (!service_permissions_ok(r, k))
 		return refuse(failure, not_well_formed);
-	if (r->service == AUTH_TABLE) {
+	if (r->service == SERVICE_TABLE) {
 		if (f[SAS_TN].len == 0)
 			return refuse(failure, "tn is mandatory. Cannot be empty");
 		if (r->container.len > 0 && !slice_eq_nocase(r->container, f[SAS_TN]))
@@ -303,9 +297,6 @@ static bool signed_names_ok(const struct auth_request *r, struct slice names, bo
 static enum err delegation_form_check(const struct auth_request *r, const struct sas_token *k,
 				      struct auth_failure *failure)
 {
-	static const char service_letter[] = {
-		[AUTH_BLOB] = 'b', [AUTH_QUEUE] = 'q', [AUTH_TABLE] = 't', [AUTH_FILE] = 'f'
-	};
 	static const enum sas_field required[] = { SAS_SP,  SAS_SE,  SAS_SKOID, SAS_SKTID,
 						   SAS_SKT, SAS_SKE, SAS_SKS,	SAS_SKV };
 	const struct slice *f = k->field;
@@ -313,7 +304,7 @@ static enum err delegation_form_check(const struct auth_request *r, const struct
 		if (f[required[i]].len == 0)
 			return refuse(failure, "Signature fields not well formed.");
 	/* Fields that this version does not sign must not be there, nor may a stored policy. */
-	bool blob = r->service == AUTH_BLOB;
+	bool blob = r->service == SERVICE_BLOB;
 	bool late =
 		(k->version < SAS_V_DELEGATED_USER && (slice_is_set(f[SAS_SKDUTID]) || slice_is_set(f[SAS_SDUOID]))) ||
 		((k->version < SAS_V_AGENTS || !blob) && (slice_is_set(f[SAS_SAOID]) || slice_is_set(f[SAS_SUOID]))) ||
@@ -321,7 +312,7 @@ static enum err delegation_form_check(const struct auth_request *r, const struct
 		 (slice_is_set(f[SAS_SRH]) || slice_is_set(f[SAS_SRQ])));
 	uint32_t first = blob ? SAS_V_DELEGATION : SAS_V_DELEGATION_BEYOND_BLOB;
 	if (k->version < first || late || slice_is_set(f[SAS_SI]) || f[SAS_SKS].len != 1 ||
-	    f[SAS_SKS].ptr[0] != service_letter[r->service] || sas_version_parse(f[SAS_SKV]) == 0)
+	    f[SAS_SKS].ptr[0] != service_facts(r->service)->letter || sas_version_parse(f[SAS_SKV]) == 0)
 		return refuse(failure, "Signature fields not well formed.");
 	if (slice_is_set(f[SAS_SUOID])) /* asks for an ACL check that only a hierarchical namespace can make */
 		return refuse(failure, "suoid needs an account with a hierarchical namespace.");
@@ -371,17 +362,17 @@ static void identity_fill(const struct auth_request *r, enum sas_kind kind, cons
 		return;
 	}
 	ret->resource = resource;
-	ret->scope_container = r->service == AUTH_TABLE ? f[SAS_TN] : r->container;
+	ret->scope_container = r->service == SERVICE_TABLE ? f[SAS_TN] : r->container;
 	ret->scope_object =
-		strchr("bsvf", resource) && (r->service == AUTH_BLOB || resource == 'f') ? r->object : SLICE("");
-	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= SAS_V_OVERRIDES) {
+		strchr("bsvf", resource) && (r->service == SERVICE_BLOB || resource == 'f') ? r->object : SLICE("");
+	if ((r->service == SERVICE_BLOB || r->service == SERVICE_FILE) && k->version >= SAS_V_OVERRIDES) {
 		ret->override_cache_control = f[SAS_RSCC];
 		ret->override_content_disposition = f[SAS_RSCD];
 		ret->override_content_encoding = f[SAS_RSCE];
 		ret->override_content_language = f[SAS_RSCL];
 		ret->override_content_type = f[SAS_RSCT];
 	}
-	if (r->service == AUTH_TABLE) {
+	if (r->service == SERVICE_TABLE) {
 		ret->start_pk = f[SAS_SPK];
 		ret->start_rk = f[SAS_SRK];
 		ret->end_pk = f[SAS_EPK];

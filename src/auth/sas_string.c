@@ -89,25 +89,19 @@ static enum err take_joined(struct text *t, struct slice *ret)
 static bool names_object(const struct auth_request *r, const struct sas_token *k)
 {
 	struct slice sr = k->field[SAS_SR];
-	if (r->service == AUTH_BLOB)
+	if (r->service == SERVICE_BLOB)
 		return slice_eq(sr, SLICE("b")) || slice_eq(sr, SLICE("bs")) || slice_eq(sr, SLICE("bv"));
-	return r->service == AUTH_FILE && slice_eq(sr, SLICE("f"));
+	return r->service == SERVICE_FILE && slice_eq(sr, SLICE("f"));
 }
 
 static void put_resource(struct text *t, const struct auth_request *r, const struct sas_token *k)
 {
-	static const struct slice prefix[] = {
-		[AUTH_BLOB] = { "/blob", 5 },
-		[AUTH_QUEUE] = { "/queue", 6 },
-		[AUTH_TABLE] = { "/table", 6 },
-		[AUTH_FILE] = { "/file", 5 },
-	};
 	if (k->version >= SAS_V_SERVICE_IN_RESOURCE)
-		text_put(t, prefix[r->service]);
+		text_put(t, service_facts(r->service)->sas_prefix);
 	text_byte(t, '/');
 	text_put(t, r->account->name);
 	text_byte(t, '/');
-	if (r->service == AUTH_TABLE)
+	if (r->service == SERVICE_TABLE)
 		text_put_lower(t, k->field[SAS_TN]);
 	else
 		text_put(t, r->container);
@@ -151,15 +145,15 @@ enum err sas_service_string(const struct auth_request *r, const struct sas_token
 	if (k->version >= SAS_V_IP_AND_PROTOCOL)
 		PUT_FIELDS(&t, k, SAS_SIP, SAS_SPR);
 	text_line(&t, k->field[SAS_SV]);
-	if (r->service == AUTH_BLOB && k->version >= SAS_V_RESOURCE_SIGNED) {
+	if (r->service == SERVICE_BLOB && k->version >= SAS_V_RESOURCE_SIGNED) {
 		text_line(&t, k->field[SAS_SR]);
 		text_line(&t, moment(k));
 		if (k->version >= SAS_V_ENCRYPTION_SCOPE)
 			text_line(&t, k->field[SAS_SES]);
 	}
-	if ((r->service == AUTH_BLOB || r->service == AUTH_FILE) && k->version >= SAS_V_OVERRIDES)
+	if ((r->service == SERVICE_BLOB || r->service == SERVICE_FILE) && k->version >= SAS_V_OVERRIDES)
 		PUT_FIELDS(&t, k, SAS_RSCC, SAS_RSCD, SAS_RSCE, SAS_RSCL, SAS_RSCT);
-	if (r->service == AUTH_TABLE)
+	if (r->service == SERVICE_TABLE)
 		PUT_FIELDS(&t, k, SAS_SPK, SAS_SRK, SAS_EPK, SAS_ERK);
 	return take_joined(&t, ret);
 }
@@ -198,12 +192,12 @@ enum err sas_delegation_string(const struct auth_request *r, const struct sas_to
 	PUT_FIELDS(&t, k, SAS_SP, SAS_ST, SAS_SE);
 	put_resource(&t, r, k);
 	PUT_FIELDS(&t, k, SAS_SKOID, SAS_SKTID, SAS_SKT, SAS_SKE, SAS_SKS, SAS_SKV);
-	if (r->service == AUTH_BLOB && k->version >= SAS_V_AGENTS)
+	if (r->service == SERVICE_BLOB && k->version >= SAS_V_AGENTS)
 		PUT_FIELDS(&t, k, SAS_SAOID, SAS_SUOID, SAS_SCID);
-	if (r->service != AUTH_BLOB || k->version >= SAS_V_DELEGATED_USER)
+	if (r->service != SERVICE_BLOB || k->version >= SAS_V_DELEGATED_USER)
 		PUT_FIELDS(&t, k, SAS_SKDUTID, SAS_SDUOID);
 	PUT_FIELDS(&t, k, SAS_SIP, SAS_SPR, SAS_SV);
-	if (r->service == AUTH_BLOB) {
+	if (r->service == SERVICE_BLOB) {
 		text_line(&t, k->field[SAS_SR]);
 		text_line(&t, moment(k));
 		if (k->version >= SAS_V_ENCRYPTION_SCOPE)
@@ -213,9 +207,9 @@ enum err sas_delegation_string(const struct auth_request *r, const struct sas_to
 			put_signed_query(&t, r, k->field[SAS_SRQ]);
 		}
 	}
-	if (r->service == AUTH_BLOB || r->service == AUTH_FILE)
+	if (r->service == SERVICE_BLOB || r->service == SERVICE_FILE)
 		PUT_FIELDS(&t, k, SAS_RSCC, SAS_RSCD, SAS_RSCE, SAS_RSCL, SAS_RSCT);
-	if (r->service == AUTH_TABLE)
+	if (r->service == SERVICE_TABLE)
 		PUT_FIELDS(&t, k, SAS_SPK, SAS_SRK, SAS_EPK, SAS_ERK);
 	return take_joined(&t, ret);
 }

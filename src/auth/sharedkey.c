@@ -346,7 +346,7 @@ static enum err build(const struct auth_request *r, const struct signed_parts *p
 {
 	struct text t;
 	text_init(&t, arena);
-	if (r->service == AUTH_TABLE) {
+	if (r->service == SERVICE_TABLE) {
 		if (scheme == SHAREDKEY_FULL) {
 			text_line(&t, r->head->method_text);
 			text_line(&t, p->standard[H_CONTENT_MD5]);
@@ -443,7 +443,7 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 		return ERR_INVALID_HEADER_VALUE;
 	TRY(date_check(r, &p, arena, failure));
 
-	bool with_headers = r->service != AUTH_TABLE;
+	bool with_headers = r->service != SERVICE_TABLE;
 	unsigned useful = (with_headers && p.ms_by_culture ? SHAREDKEY_CULTURE_ORDER : 0u) |
 			  (with_headers && p.has_runs ? SHAREDKEY_UNFOLDED : 0u) |
 			  (path_is_secondary(r) ? SHAREDKEY_SECONDARY_REMOVED : 0u);

@@ -2,7 +2,7 @@
  * docs/compat.md, from the table of operations: what is answered, and what is refused with the documented error. */
 #include "server/compat.h"
 
-#include "rest/core/op.h"
+#include "rest/services/services.h"
 
 static void row_put(struct buf *out, const struct op *op)
 {
@@ -31,34 +31,29 @@ static void row_put(struct buf *out, const struct op *op)
 		end = "`";
 	}
 	buf_put(out, slice_str(end));
-	buf_printf(out, " | %s |\n", op->handler ? "yes" : "no: answers the documented error");
+	buf_printf(out, " | %s |\n", op_is_built(op) ? "yes" : "no: answers the documented error");
 }
 
 void compat_print(struct buf *out)
 {
-	static const char *const services[] = { "Blob", "Queue", "Table", "File", "Static website" };
 	BUF_PUT(out, "# What is answered\n\n"
-		     "Written by `zaffre compat` from the table of operations (src/rest/ops.def); `make docs` "
+		     "Written by `zaffre compat` from the table of operations (src/rest/*/ops.def); `make docs` "
 		     "refreshes it and a test\n"
 		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and "
 		     "echoed, also newer\n"
 		     "ones than are known.\n");
-	for (int service = SERVICE_BLOB; service <= SERVICE_WEB; service++) {
-		size_t all = 0, built = 0;
-		for (size_t i = 0; i < op_count(); i++)
-			if ((int)op_at(i)->service == service) {
-				all++;
-				built += op_at(i)->handler != NULL;
-			}
-		if (all == 0)
-			continue;
+	for (size_t i = 0; i < SERVICE_COUNT; i++) {
+		const struct rest_service *s = rest_services[i];
+		size_t built = 0;
+		for (size_t k = 0; k < s->op_count; k++)
+			built += op_is_built(&s->ops[k]);
 		buf_printf(out,
 			   "\n## %s: %zu of %zu operations\n\n| operation | method | query | answered "
 			   "|\n|---|---|---|---|\n",
-			   services[service], built, all);
-		for (size_t i = 0; i < op_count(); i++)
-			if ((int)op_at(i)->service == service)
-				row_put(out, op_at(i));
+			   i == SERVICE_WEB ? "Static website" : service_facts((enum service)i)->title, built,
+			   s->op_count);
+		for (size_t k = 0; k < s->op_count; k++)
+			row_put(out, &s->ops[k]);
 	}
 	BUF_PUT(out,
 		"\n## Not there\n\n"

@@ -20,6 +20,7 @@
 #include "io/loop.h"
 #include "io/tls.h"
 #include "rest/core/server.h"
+#include "rest/services/services.h"
 #include "store/mutant.h"
 
 #include <errno.h>
@@ -177,6 +178,7 @@ static bool house_build(struct house *h, struct buf *error)
 		};
 	struct rest_config rest = {
 		.store = h->store,
+		.services = rest_services,
 		.clock = &h->clock,
 		.listeners = h->listeners,
 		.listener_count = CONFIG_SERVICES + web,

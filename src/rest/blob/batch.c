@@ -2,8 +2,9 @@
  * Blob Batch: up to 256 deletes or tier changes in one request, each a request of its own: authorised by itself,
  * answered by itself, in no order and not atomic together. */
 #include "rest/blob/common.h"
+#include "rest/blob/ops.h"
 #include "rest/core/driver.h"
-#include "rest/core/exchange_int.h"
+#include "rest/core/service.h"
 #include "wire/multipart.h"
 
 struct batch_call {
@@ -14,7 +15,7 @@ struct batch_call {
 
 static bool is_allowed(const struct op *op)
 {
-	return strcmp(op->id, "BLOB_DELETE") == 0 || strcmp(op->id, "BLOB_SET_TIER") == 0;
+	return op->id == OP_BLOB_DELETE || op->id == OP_BLOB_SET_TIER;
 }
 
 static enum err run_parts(struct request *r)

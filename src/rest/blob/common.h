@@ -4,7 +4,7 @@
 #ifndef REST_BLOB_COMMON_H
 #define REST_BLOB_COMMON_H
 
-#include "rest/common/body_checks.h"
+#include "rest/core/body_checks.h"
 #include "rest/core/op.h"
 #include "svc/account/resource.h"
 #include "svc/blob/blob.h"

@@ -5,10 +5,10 @@
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 #include "rest/common/paging.h"
-#include "rest/common/pen.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
+#include "wire/pen.h"
 #include "wire/xml.h"
 
 /* ---- List Containers ---- */

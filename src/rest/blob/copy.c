@@ -5,11 +5,11 @@
  * (copy_job.c). The other two bring all bytes before they answer. */
 #include "svc/blob/copy.h"
 
-#include "rest/blob/tags.h"
-#include "rest/common/conditional.h"
 #include "rest/blob/copy_build.h"
 #include "rest/blob/copy_job.h"
 #include "rest/blob/copy_source.h"
+#include "rest/blob/tags.h"
+#include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 #include "rest/core/server.h"
 #include "svc/blob/state.h"
@@ -165,6 +165,11 @@ static enum err fetch_blocks(struct request *r)
 	return ERR_OK;
 }
 
+static void give_up_job(void *job)
+{
+	copy_job_give_up(job);
+}
+
 static enum err prepare_job(struct request *r, const struct copy_call *c)
 {
 	bool append = c->copy.put.type == BLOB_APPEND;
@@ -186,13 +191,18 @@ static enum err prepare_job(struct request *r, const struct copy_call *c)
 						    .version_ticks = c->found->target.version_ticks };
 		spec.source_etag = c->found->blob.etag;
 	}
-	return copy_job_prepare(r->server->copies, &spec, &c->source.part->response.pin, &r->job);
+	struct copy_job *job;
+	TRY(copy_job_prepare(r->server->service_state[SERVICE_BLOB], &spec, &c->source.part->response.pin, &job));
+	r->held = job;
+	r->release_held = give_up_job;
+	return ERR_OK;
 }
 
 static enum err start_job(struct request *r)
 {
-	copy_job_go(r->job);
-	r->job = NULL;
+	struct copy_job *job = r->held;
+	r->held = NULL;
+	copy_job_go(job);
 	return ERR_OK;
 }
 

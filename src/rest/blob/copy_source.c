@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
+#include "rest/blob/ops.h"
+#include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
 #include "rest/core/driver.h"
-#include "rest/core/exchange_int.h"
+#include "rest/core/server.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
 #include "wire/range.h"
@@ -148,7 +150,7 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 
 static bool only_get(const struct op *op)
 {
-	return strcmp(op->id, "BLOB_GET") == 0;
+	return op->id == OP_BLOB_GET;
 }
 
 enum err copy_source_start(struct request *r, struct copy_source *s)
@@ -193,7 +195,7 @@ static bool is_condition_failure(enum err e)
 
 enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
 {
-	enum err e = exchange_of(s->part)->error;
+	enum err e = request_child_error(s->part);
 	if (e == ERR_OK && s->none_at_all)
 		e = ERR_NOT_MODIFIED;
 	if (e == ERR_OK) {

@@ -189,3 +189,21 @@ static enum err format_get(struct request *r)
 
 const struct handler handler_blob_set_tags = { .parse = parse_set, .parse_body = parse_set_body, .format = format_set };
 const struct handler handler_blob_get_tags = { .parse = parse_get, .format = format_get };
+
+enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
+{
+	struct slice text;
+	size_t position;
+	const char *reason;
+	*ret = NULL;
+	TRY(conditional_header(r, header, &text));
+	if (!slice_is_set(text) || text.len == 0)
+		return ERR_OK;
+	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
+	if (!f)
+		return ERR_NO_MEMORY;
+	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, text);
+	*ret = f;
+	return ERR_OK;
+}

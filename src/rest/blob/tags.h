@@ -15,5 +15,7 @@ enum err blob_tags_header_parse(struct request *, struct pairs *ret) MUST_CHECK;
 
 /* <Tags><TagSet>..</TagSet></Tags> */
 void blob_tags_put_xml(struct buf *, const struct pairs *);
+/* x-ms-if-tags, or the same under another name; NULL if it is absent. */
+enum err conditional_parse_if_tags(struct request *, const char *header, const struct tag_filter **ret) MUST_CHECK;
 
 #endif

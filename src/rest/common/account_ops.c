@@ -34,8 +34,8 @@ struct key_call {
 
 static enum err parse_key(struct request *r)
 {
-	/* Queues came late: versions before know no such operation. */
-	if (r->service == SERVICE_QUEUE && r->version < VERSION(2026, 2, 6))
+	/* Others than Blob came late: versions before know no such operation. */
+	if (r->version < service_facts(r->service)->delegation_since)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
 	struct key_call *c = ARENA_NEW(r->arena, struct key_call);
 	if (!c)
@@ -88,7 +88,7 @@ static enum err parse_key_body(struct request *r)
 	d->object_id = r->identity.subject;
 	d->tenant_id = r->identity.tenant;
 	TRY(parse_delegated_tenant(r, root, &d->delegated_tenant));
-	d->service = r->service == SERVICE_QUEUE ? SLICE("q") : SLICE("b");
+	d->service = slice_make(&service_facts(r->service)->letter, 1);
 	d->version = r->version_text;
 	return ERR_OK;
 }

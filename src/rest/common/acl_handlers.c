@@ -2,7 +2,8 @@
  * Get and Set ACL of queues and tables, which differ in names and errors only. Containers have leases and conditions
  * and do it in their own file. Last writer wins. */
 #include "rest/common/acl.h"
-#include "rest/queue/common.h"
+#include "rest/common/names.h"
+#include "rest/core/server.h"
 
 struct acl_call {
 	char kind;
@@ -82,12 +83,12 @@ static enum err format_set(struct request *r)
 
 static enum err parse_queue_get(struct request *r)
 {
-	TRY(queue_name_check(r));
+	TRY(name_check_container(r->container, false));
 	return parse_get(r, RESOURCE_QUEUE);
 }
 static enum err parse_queue_set(struct request *r)
 {
-	TRY(queue_name_check(r));
+	TRY(name_check_container(r->container, false));
 	return parse_set(r, RESOURCE_QUEUE);
 }
 static enum err parse_table_get(struct request *r)

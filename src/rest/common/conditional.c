@@ -139,24 +139,6 @@ bool conditional_match_is_foreign(const struct request *r, const char *header)
 	return slice_is_set(v) && !memmem(v.ptr, v.len, "0x", 2) && !slice_eq(v, SLICE("*"));
 }
 
-enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
-{
-	struct slice text;
-	size_t position;
-	const char *reason;
-	*ret = NULL;
-	TRY(conditional_header(r, header, &text));
-	if (!slice_is_set(text) || text.len == 0)
-		return ERR_OK;
-	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
-	if (!f)
-		return ERR_NO_MEMORY;
-	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, text);
-	*ret = f;
-	return ERR_OK;
-}
-
 enum err conditional_parse_container(struct request *r, struct conditions *ret)
 {
 	struct conditions c = { .has_modified_since = false };

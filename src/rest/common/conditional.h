@@ -6,7 +6,6 @@
 
 #include "lock/lease.h"
 #include "rest/core/request.h"
-#include "svc/blob/tags.h"
 #include "svc/common/conditions.h"
 
 /* The value of a header that says whether something happens; absent is a value. Given twice it says two things: 400. Shared
@@ -20,8 +19,6 @@ enum err conditional_parse_container(struct request *, struct conditions *ret) M
 enum err conditional_parse_tags(struct request *, struct conditions *ret) MUST_CHECK;
 /* x-ms-access-tier-if-*: the two times again, of the last change of the tier. Both may be given. */
 enum err conditional_parse_tier(struct request *, struct conditions *ret) MUST_CHECK;
-/* x-ms-if-tags, or the same under another name; NULL if it is absent. */
-enum err conditional_parse_if_tags(struct request *, const char *header, const struct tag_filter **ret) MUST_CHECK;
 /* An If-Match, or the same under another name, that is neither "*" nor an ETag of ours: copies name it differently. */
 bool conditional_match_is_foreign(const struct request *, const char *header);
 /* x-ms-source-if-* of copies: the same headers under another prefix. */

@@ -14,11 +14,10 @@ enum { CORS_UNKNOWN = 0, CORS_NONE = 1, CORS_SOME = 2, CORS_STATE_MASK = 3, CORS
 static atomic_uint_least64_t *cors_word(struct request *r)
 {
 	const struct rest_server *s = r->server;
-	/* The website has the properties of Blob. */
-	size_t service = r->service == SERVICE_WEB ? SERVICE_BLOB : (size_t)r->service;
+	size_t service = service_facts(r->service)->properties;
 	for (size_t i = 0; i < s->account_count && i < REST_CORS_ACCOUNTS; i++)
 		if (s->accounts[i].name.ptr == r->account.ptr)
-			return &r->server->cors_state[i * REST_CORS_SERVICES + service];
+			return &r->server->cors_state[i * SERVICE_COUNT + service];
 	return NULL; /* more accounts than words: always look */
 }
 

@@ -2,8 +2,8 @@
  * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table. */
 #include "rest/common/cors.h"
 #include "rest/common/fault_xml.h"
-#include "rest/core/server.h"
 #include "rest/common/service_properties.h"
+#include "rest/core/server.h"
 #include "svc/account/resource.h"
 
 enum {
@@ -294,7 +294,7 @@ static enum err parse_set(struct request *r)
 	struct set_call *c = ARENA_NEW(r->arena, struct set_call);
 	if (!c)
 		return ERR_NO_MEMORY;
-	c->letter = service_properties_letter(r->service);
+	c->letter = service_facts(r->service)->letter;
 	r->call = c;
 	return ERR_OK;
 }

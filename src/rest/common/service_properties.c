@@ -106,21 +106,11 @@ struct service_properties service_properties_default(void)
 	return p;
 }
 
-char service_properties_letter(enum service s)
-{
-	static const char letter[] = { [SERVICE_BLOB] = 'b',
-				       [SERVICE_QUEUE] = 'q',
-				       [SERVICE_TABLE] = 't',
-				       [SERVICE_FILE] = 'f',
-				       [SERVICE_WEB] = 'b' };
-	return letter[s];
-}
-
 enum err service_properties_load(struct request *r, struct service_properties *ret)
 {
 	struct slice record;
-	enum err e = service_properties_find(r->server->store, r->account, service_properties_letter(r->service),
-					     r->arena, &record);
+	enum err e = service_properties_find(r->server->store, r->account, service_facts(r->service)->letter, r->arena,
+					     &record);
 	*ret = service_properties_default();
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;

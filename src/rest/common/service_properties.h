@@ -50,9 +50,8 @@ struct service_properties {
 /* Those of the request's account and service, through the cache of hot records. Slices live in the arena. */
 enum err service_properties_load(struct request *, struct service_properties *ret) MUST_CHECK;
 
-/* What holds before anything was set, and the letter of svc/account/resource.h. */
+/* What holds before anything was set. */
 struct service_properties service_properties_default(void);
-char service_properties_letter(enum service);
 
 /* The record; decode leaves slices pointing into it. */
 void service_properties_encode(struct buf *, const struct service_properties *);

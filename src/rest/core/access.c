@@ -1,49 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
- * from its record, read through the cache and only when they are asked for. */
+ * from the service, only when they are asked for. */
 #include "base/log.h"
 #include "rest/core/exchange_int.h"
-#include "rest/core/op.h"
-#include "svc/account/resource.h"
-
-static char resource_kind_of(enum service s)
-{
-	static const char kinds[] = { [SERVICE_BLOB] = RESOURCE_CONTAINER,
-				      [SERVICE_QUEUE] = RESOURCE_QUEUE,
-				      [SERVICE_TABLE] = RESOURCE_TABLE,
-				      [SERVICE_FILE] = RESOURCE_SHARE,
-				      [SERVICE_WEB] = RESOURCE_CONTAINER };
-	return kinds[s];
-}
-
-static enum err find_resource(struct request *r, struct resource *ret)
-{
-	/* A batch of entities names no table; the token that lets it in does. */
-	struct slice name = r->container.len || r->service != SERVICE_TABLE ? r->container : request_param(r, "tn");
-	if (name.len == 0)
-		return ERR_NOT_FOUND;
-	return resource_find(r->server->store, r->account, resource_kind_of(r->service), name, r->arena, ret);
-}
+#include "rest/core/service.h"
 
 static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)
 {
-	struct resource c;
-	TRY(find_resource(arg, &c));
-	for (size_t i = 0; i < c.policy_count; i++) {
-		const struct policy *p = &c.policy[i];
-		if (slice_eq(p->id, id)) {
-			*ret = (struct auth_policy){ p->id, p->start, p->expiry, p->permission };
-			return ERR_OK;
-		}
-	}
-	return ERR_NOT_FOUND;
+	struct request *r = arg;
+	return rest_service_of(r)->find_policy(r, id, ret);
 }
 
 /* Nobody is told that a private container exists; who speaks a version that knows the challenge gets it. */
 static enum err refuse_anonymous(const struct request *r)
 {
-	uint32_t since = r->service == SERVICE_TABLE ? VERSION(2020, 12, 6) : VERSION(2019, 12, 12);
-	return r->version >= since ? ERR_NO_AUTHENTICATION_INFORMATION : ERR_RESOURCE_NOT_FOUND;
+	return r->version >= service_facts(r->service)->challenge_since ? ERR_NO_AUTHENTICATION_INFORMATION
+									: ERR_RESOURCE_NOT_FOUND;
 }
 
 static enum err check_anonymous(struct request *r)
@@ -54,14 +26,13 @@ static enum err check_anonymous(struct request *r)
 	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
 	if (op->anon == ANON_NEVER || !reads)
 		return refuse_anonymous(r);
-	struct resource c;
-	enum err e = find_resource(r, &c);
-	if (e == ERR_NOT_FOUND)
-		return refuse_anonymous(r);
-	if (e != ERR_OK)
+	const struct rest_service *s = rest_service_of(r);
+	enum anon allowed = ANON_NEVER;
+	enum err e = s->find_public_access ? s->find_public_access(r, &allowed) : ERR_NOT_FOUND;
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	bool allowed = c.public_access == PUBLIC_CONTAINER || (c.public_access == PUBLIC_BLOB && op->anon == ANON_BLOB);
-	return allowed ? ERR_OK : refuse_anonymous(r);
+	/* Who may list a container may read what is in it. */
+	return e == ERR_OK && allowed >= op->anon ? ERR_OK : refuse_anonymous(r);
 }
 
 static struct slice account_in_path(const struct request *r)
@@ -70,11 +41,6 @@ static struct slice account_in_path(const struct request *r)
 		return SLICE("");
 	struct slice rest = slice_from(r->head->path, 1);
 	return slice_first(rest, slice_find_byte(rest, '/'));
-}
-
-static bool is(const char *a, const char *b)
-{
-	return a && strcmp(a, b) == 0;
 }
 
 /* What lets others in, though it was signed too: not even a log that tells what was signed has it. */
@@ -122,12 +88,6 @@ static void tell_refused(enum err e, struct slice string_to_sign)
 	buf_fini(&b);
 }
 
-/* Policies of queues came to bearer tokens late, those of containers and tables never did. */
-static bool bearer_sets_policies(const struct request *r)
-{
-	return r->service == SERVICE_QUEUE && r->version >= VERSION(2025, 7, 5);
-}
-
 enum err access_check(struct request *r)
 {
 	const struct op *op = r->op;
@@ -136,7 +96,7 @@ enum err access_check(struct request *r)
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,
-		.service = (enum auth_service)r->service,
+		.service = r->service,
 		.account = account,
 		.path_style = r->path_style,
 		.account_in_path = account_in_path(r),
@@ -179,8 +139,8 @@ enum err access_check(struct request *r)
 		.account_sas = op->account_sas,
 		.resource_type = op->resource_type,
 		.at_container = r->level != LEVEL_OBJECT && r->level != LEVEL_MESSAGES && r->level != LEVEL_MESSAGE,
-		.no_bearer = is(op->restype, "account") || (is(op->comp, "acl") && !bearer_sets_policies(r)),
-		.bearer_only = is(op->comp, "userdelegationkey"),
+		.no_bearer = op->bearer != BEARER_ONLY && r->version < op->bearer,
+		.bearer_only = op->bearer == BEARER_ONLY,
 	};
 	return auth_authorize(&a, &r->identity, &demand);
 }

@@ -2,8 +2,8 @@
  * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is written again
  * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
  * all. */
+#include "io/log_writer.h"
 #include "rest/core/exchange_int.h"
-#include "rest/core/log_writer.h"
 #include "rest/core/op.h"
 #include "wire/date.h"
 
@@ -79,7 +79,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	put_field(b, "\",\"method\":\"", r->head->method_text);
 	put_path(b, r);
 	put_field(b, "\",\"account\":\"", r->account);
-	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->id) : SLICE("-"));
+	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->name) : SLICE("-"));
 	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r->identity.kind)));
 	if (ex->error != ERR_OK)
 		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));

@@ -4,8 +4,7 @@
 #include <ctype.h>
 
 #include "rest/core/exchange_int.h"
-#include "rest/core/op.h"
-#include "rest/common/service_properties.h"
+#include "rest/core/service.h"
 
 /* Protocol versions before this one are not served. */
 #define VERSION_OLDEST VERSION(2012, 2, 12)
@@ -22,7 +21,7 @@ bool version_parse(struct slice s, uint32_t *ret)
 	return true;
 }
 
-static void version_set(struct request *r, uint32_t version, struct slice text)
+void address_set_version(struct request *r, uint32_t version, struct slice text)
 {
 	r->version = version;
 	r->version_text = text;
@@ -39,46 +38,42 @@ static enum err find_version(struct request *r)
 		if (slice_is_set(api)) {
 			if (!version_parse(api, &version) || version < VERSION_OLDEST)
 				return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "api-version", api, "");
-			version_set(r, version, api);
+			address_set_version(r, version, api);
 			return ERR_OK;
 		}
 	}
 	if (slice_is_set(header)) {
 		if (!version_parse(header, &version) || version < VERSION_OLDEST)
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-version", header);
-		version_set(r, version, header);
+		address_set_version(r, version, header);
 		return ERR_OK;
 	}
 	if (sas && version_parse(request_param(r, "sv"), &version)) {
-		version_set(r, version, request_param(r, "sv"));
+		address_set_version(r, version, request_param(r, "sv"));
 		return ERR_OK;
 	}
 	if (r->parent) { /* a part of a batch speaks the version of the batch */
-		version_set(r, r->parent->version, r->parent->version_text);
+		address_set_version(r, r->parent->version, r->parent->version_text);
 		return ERR_OK;
 	}
 	if (!slice_is_set(request_header(r, "authorization"))) {
-		version_set(r, VERSION(2009, 9, 19), SLICE("2009-09-19"));
+		address_set_version(r, VERSION(2009, 9, 19), SLICE("2009-09-19"));
 		return ERR_OK;
 	}
-	if (r->service != SERVICE_BLOB)
+	if (service_facts(r->service)->default_version == 0)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-version", SLICE_NONE);
-	version_set(r, VERSION_OLDEST, SLICE("2012-02-12"));
+	address_set_version(r, VERSION_OLDEST, SLICE("2012-02-12"));
 	return ERR_OK;
 }
 
-/* Blob without a version at all: the account's default, if it has set one. */
+/* Without a version at all: the account's default, if the service has such a thing and it was set. */
 static enum err find_default_version(struct request *r)
 {
-	struct service_properties p;
-	uint32_t version;
-	if (r->service != SERVICE_BLOB || r->parent || slice_is_set(request_header(r, "x-ms-version")) ||
+	const struct rest_service *s = rest_service_of(r);
+	if (!s->find_default_version || r->parent || slice_is_set(request_header(r, "x-ms-version")) ||
 	    slice_is_set(request_param(r, "sig")))
 		return ERR_OK;
-	TRY(service_properties_load(r, &p));
-	if (slice_is_set(p.default_version) && version_parse(p.default_version, &version))
-		version_set(r, version, p.default_version);
-	return ERR_OK;
+	return s->find_default_version(r);
 }
 
 static void find_client_request_id(struct request *r)
@@ -117,7 +112,7 @@ static bool host_is_address(struct slice host)
 }
 
 /* By the first label. Names of hosts have no case, those of accounts are written small. */
-static const struct auth_account *find_account_of_host(struct request *r)
+const struct auth_account *address_account_of_host(struct request *r)
 {
 	struct slice label = slice_first(r->head->host, slice_find_byte(r->head->host, '.'));
 	char *lower = host_is_address(r->head->host) ? NULL : arena_alloc(r->arena, label.len);
@@ -134,7 +129,7 @@ static enum err find_resource_path(struct request *r)
 	struct slice path = r->head->path;
 	struct slice host = r->head->host;
 	const struct auth_account *a;
-	if (slice_find_byte(host, '.') < host.len && (a = find_account_of_host(r))) {
+	if (slice_find_byte(host, '.') < host.len && (a = address_account_of_host(r))) {
 		r->account = a->name;
 		r->raw_resource_path = path;
 		return ERR_OK;
@@ -155,95 +150,10 @@ static enum err find_resource_path(struct request *r)
 	return ERR_OK;
 }
 
-static enum err decode(struct request *r, struct slice text, struct slice *ret)
+enum err address_decode(struct request *r, struct slice text, struct slice *ret)
 {
 	enum err e = uri_decode(text, r->arena, ret);
 	return e == ERR_SYNTAX ? ERR_INVALID_URI : e;
-}
-
-/* /container[/blob...]; a lone segment is a container only if restype says so, else a blob of $root. */
-static enum err split_blob(struct request *r, struct slice path)
-{
-	struct slice rest = path;
-	struct slice first = slice_cut(&rest, '/');
-	if (slice_is_set(rest) && rest.len > 0) {
-		r->level = LEVEL_OBJECT;
-		TRY(decode(r, first, &r->container));
-		return decode(r, rest, &r->object);
-	}
-	struct slice restype = request_param(r, "restype");
-	if (!slice_is_set(rest) && (!slice_is_set(restype) || restype.len == 0)) {
-		r->level = LEVEL_OBJECT;
-		r->container = SLICE("$root");
-		return decode(r, first, &r->object);
-	}
-	r->level = LEVEL_CONTAINER;
-	return decode(r, first, &r->container);
-}
-
-/* /queue, /queue/messages, /queue/messages/id */
-static enum err split_queue(struct request *r, struct slice path)
-{
-	struct slice rest = path;
-	TRY(decode(r, slice_cut(&rest, '/'), &r->container));
-	r->level = LEVEL_CONTAINER;
-	if (rest.len == 0)
-		return ERR_OK;
-	if (!slice_eq_nocase(slice_cut(&rest, '/'), SLICE("messages"))) {
-		r->level = LEVEL_ANY;
-		return ERR_INVALID_URI;
-	}
-	r->level = rest.len ? LEVEL_MESSAGE : LEVEL_MESSAGES;
-	return rest.len ? decode(r, rest, &r->object) : ERR_OK;
-}
-
-/* 'name' with '' for a quote. */
-static bool unquote(struct request *r, struct slice quoted, struct slice *ret)
-{
-	if (quoted.len < 2 || quoted.ptr[0] != '\'' || quoted.ptr[quoted.len - 1] != '\'')
-		return false;
-	char *dst = arena_alloc(r->arena, quoted.len);
-	size_t n = 0;
-	if (!dst)
-		return false;
-	for (size_t i = 1; i + 1 < quoted.len; i++) {
-		if (quoted.ptr[i] == '\'' && (i + 2 >= quoted.len || quoted.ptr[++i] != '\''))
-			return false;
-		dst[n++] = quoted.ptr[i];
-	}
-	*ret = slice_make(dst, n);
-	return true;
-}
-
-/* /Tables, /Tables('t'), /t, /t(), /t(PartitionKey='p',RowKey='r'), /$batch */
-static enum err split_table(struct request *r, struct slice path)
-{
-	struct slice text;
-	TRY(decode(r, path, &text));
-	if (text.len && text.ptr[text.len - 1] == '/')
-		text.len--;
-	if (slice_eq(text, SLICE("$batch"))) {
-		r->level = LEVEL_BATCH;
-		return ERR_OK;
-	}
-	struct slice inner = text;
-	struct slice name = slice_cut(&inner, '(');
-	bool parentheses = slice_is_set(inner);
-	if (parentheses && (inner.len == 0 || inner.ptr[inner.len - 1] != ')'))
-		return ERR_INVALID_URI;
-	if (parentheses)
-		inner.len--;
-	if (slice_eq_nocase(name, SLICE("tables"))) {
-		r->level = inner.len ? LEVEL_TABLE_NAME : LEVEL_TABLES;
-		return !inner.len || unquote(r, inner, &r->container) ? ERR_OK : ERR_INVALID_URI;
-	}
-	if (slice_find_byte(name, '/') < name.len)
-		return ERR_INVALID_URI;
-	r->container = name;
-	r->level = inner.len ? LEVEL_ENTITY : LEVEL_TABLE;
-	if (inner.len)
-		r->object = inner;
-	return ERR_OK;
 }
 
 static enum err split_resource(struct request *r)
@@ -254,34 +164,14 @@ static enum err split_resource(struct request *r)
 		r->level = LEVEL_SERVICE;
 		return ERR_OK;
 	}
-	switch (r->service) {
-	case SERVICE_QUEUE:
-		return split_queue(r, path);
-	case SERVICE_TABLE:
-		return split_table(r, path);
-	default:
-		return split_blob(r, path);
-	}
-}
-
-/* A web address names a path in $web and nothing else: no version, no parameters. The account is the host's, or the
- * first. */
-static enum err find_website(struct request *r)
-{
-	const struct auth_account *a = find_account_of_host(r);
-	r->account = a ? a->name : r->server->accounts[0].name;
-	r->container = SLICE("$web");
-	r->level = LEVEL_OBJECT;
-	r->version = VERSION(2021, 12, 2);
-	r->version_text = SLICE("2021-12-02");
-	return decode(r, slice_from(r->head->path, 1), &r->object);
+	return rest_service_of(r)->split_path(r, path);
 }
 
 enum err address_find(struct request *r)
 {
 	find_client_request_id(r);
-	if (r->service == SERVICE_WEB)
-		return find_website(r);
+	if (rest_service_of(r)->find_address)
+		return rest_service_of(r)->find_address(r);
 	enum err e = slice_is_set(r->head->query) ? uri_parse_query(r->head->query, r->arena, &r->query) : ERR_OK;
 	if (e != ERR_OK)
 		return e == ERR_SYNTAX ? ERR_INVALID_URI : e;

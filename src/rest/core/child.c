@@ -111,6 +111,11 @@ struct request *request_run_child(struct request *parent, const struct child_par
 	return &ex->req;
 }
 
+enum err request_child_error(const struct request *child)
+{
+	return ((const struct exchange *)child)->error;
+}
+
 void request_child_answer(struct request *child, struct buf *out)
 {
 	struct exchange *ex = exchange_of(child);

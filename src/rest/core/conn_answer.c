@@ -47,7 +47,8 @@ void conn_answer(struct conn *c)
 	ex->close_after = must_close(c);
 	response_finish_head(ex);
 	if (!ex->skip_body && !answer_is_whole(ex)) {
-		log_error("%s made an answer that does not fit its length", ex->req.op ? ex->req.op->id : "a request");
+		log_error("%s made an answer that does not fit its length",
+			  ex->req.op ? ex->req.op->name : "a request");
 		ex->error = ERR_INTERNAL_ERROR;
 		error_format(ex);
 		response_finish_head(ex);

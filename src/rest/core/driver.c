@@ -6,9 +6,9 @@
 
 #include <assert.h>
 
-#include "rest/common/body_checks.h"
-#include "rest/common/cors.h"
+#include "rest/core/body_checks.h"
 #include "rest/core/exchange_int.h"
+#include "rest/core/service.h"
 
 static void step_add(struct request *r, struct step step)
 {
@@ -69,8 +69,9 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	ex->error = e;
 	if (e != ERR_OK)
 		error_format(ex);
-	if (slice_is_set(r->account))
-		cors_decorate(r);
+	const struct rest_service *s = rest_service_of(r);
+	if (slice_is_set(r->account) && s->decorate)
+		s->decorate(r);
 	return DRIVER_DONE;
 }
 
@@ -182,18 +183,6 @@ enum driver_state driver_continue(struct exchange *ex)
 	return ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error);
 }
 
-static enum err not_built(struct request *r)
-{
-	const struct op *op = r->op;
-	enum err e = op_not_built_error(op);
-	struct slice names = slice_str(op->selector + (*op->selector ? 2 : 0));
-	if (e == ERR_UNSUPPORTED_HEADER)
-		fault_add(r, "HeaderName", slice_cut(&names, ','));
-	if (e == ERR_UNSUPPORTED_QUERY_PARAMETER)
-		fault_query(r, e, "comp", slice_str(op->comp), NULL);
-	return e;
-}
-
 enum err body_too_large(struct request *r)
 {
 	if (r->body_limit_error == ERR_REQUEST_BODY_TOO_LARGE) {
@@ -267,11 +256,11 @@ static enum err driver_prepare(struct exchange *ex)
 	if (ex->child_allowed && !ex->child_allowed(r->op))
 		return ERR_INVALID_INPUT;
 	TRY(access_check(r));
-	if (!r->op->handler)
-		return not_built(r);
-	if (r->service == SERVICE_BLOB)
-		TRY(op_refuse_dfs(r));
-	r->body_limit_bytes = r->op->body == BODY_STREAM ? LIMIT_STREAM_BODY_BYTES : LIMIT_SMALL_BODY_BYTES;
+	if (!op_is_built(r->op))
+		return r->op->handler->parse(r);
+	if (rest_service_of(r)->check_request)
+		TRY(rest_service_of(r)->check_request(r));
+	r->body_limit_bytes = r->op->body_limit_bytes;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */
 	TRY(r->op->handler->parse(r));

@@ -24,6 +24,7 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 /* NULL if there is no memory for it; else the part, which may already be done. */
 struct request *request_run_child(struct request *parent, const struct child_part *);
 /* The whole answer of a finished part as an HTTP message: status line, headers, blank line, body. */
+enum err request_child_error(const struct request *child); /* why it failed; ERR_OK if it did not */
 void request_child_answer(struct request *child, struct buf *out);
 
 #endif

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Errors as the services write them: XML with a byte order mark for Blob, Queue, File and the XML operations of Table,
- * OData JSON for the rest of Table. A HEAD and a 304 carry the code in a header only. What a handler put into the
- * answer is dropped, except the headers of a 304 (ETag and the like). */
+ * Errors as the services write them: XML with a byte order mark, unless the service has another form. A HEAD and a 304
+ * carry the code in a header only. What a handler put into the answer is dropped, except the headers of a 304 (ETag and
+ * the like). */
 #include "rest/core/exchange_int.h"
-#include "rest/core/op.h"
+#include "rest/core/service.h"
 #include "wire/date.h"
-#include "wire/json.h"
 #include "wire/xml.h"
 
 #define AUTHORITY "https://login.microsoftonline.com/common/oauth2/authorize"
 
-static void put_message(struct buf *b, const struct request *r, const struct err_info *info, const char *line_break,
-			void (*put)(struct buf *, struct slice))
+void error_put_message(struct buf *b, const struct request *r, enum err e, const char *line_break,
+		       void (*put)(struct buf *, struct slice))
 {
 	char id[UUID_TEXT_BYTES];
-	put(b, slice_is_set(r->fault.message) ? r->fault.message : slice_str(info->text));
+	put(b, slice_is_set(r->fault.message) ? r->fault.message : slice_str(err_info(e)->text));
 	uuid_format(&r->request_id, id);
 	buf_put(b, slice_str(line_break));
 	BUF_PUT(b, "RequestId:");
@@ -24,14 +23,14 @@ static void put_message(struct buf *b, const struct request *r, const struct err
 	date_put_iso(b, r->arrival_ticks);
 }
 
-static void error_xml(struct request *r, const struct err_info *info)
+static void put_xml(struct request *r, enum err e)
 {
 	struct buf *b = &r->response.body;
 	xml_begin(b);
 	xml_open(b, "Error");
-	xml_put(b, "Code", slice_str(info->code));
+	xml_put(b, "Code", slice_str(err_info(e)->code));
 	xml_open(b, "Message");
-	put_message(b, r, info, "\n", xml_put_text);
+	error_put_message(b, r, e, "\n", xml_put_text);
 	xml_close(b, "Message");
 	for (size_t i = 0; i < r->fault.count; i++)
 		xml_put(b, r->fault.detail[i].name, r->fault.detail[i].value);
@@ -39,18 +38,9 @@ static void error_xml(struct request *r, const struct err_info *info)
 	response_header(r, "Content-Type", SLICE("application/xml"));
 }
 
-static void error_odata(struct request *r, const struct err_info *info)
-{
-	struct buf *b = &r->response.body;
-	BUF_PUT(b, "{\"odata.error\":{\"code\":\"");
-	buf_put(b, slice_str(info->code));
-	BUF_PUT(b, "\",\"message\":{\"lang\":\"en-US\",\"value\":\"");
-	put_message(b, r, info, "\\n", json_put_text);
-	BUF_PUT(b, "\"}}}");
-}
+const struct error_form error_form_xml = { .code_header = true, .put_body = put_xml };
 
-/* Authentication and authorisation, which the front of the service answers before OData is reached. */
-static bool is_access_error(enum err e)
+bool error_is_access(enum err e)
 {
 	switch (e) {
 	case ERR_AUTHENTICATION_FAILED:
@@ -69,15 +59,6 @@ static bool is_access_error(enum err e)
 	}
 }
 
-static bool wants_odata(const struct request *r)
-{
-	if (r->service != SERVICE_TABLE)
-		return false;
-	struct slice comp = query_get(&r->query, SLICE("comp"));
-	return !(slice_eq_nocase(comp, SLICE("properties")) || slice_eq_nocase(comp, SLICE("stats")) ||
-		 slice_eq_nocase(comp, SLICE("acl")));
-}
-
 static void put_challenge(struct request *r, enum err e)
 {
 	if (e != ERR_NO_AUTHENTICATION_INFORMATION && e != ERR_INVALID_BEARER_TOKEN)
@@ -86,11 +67,17 @@ static void put_challenge(struct request *r, enum err e)
 			SLICE("Bearer authorization_uri=" AUTHORITY " resource_id=https://storage.azure.com"));
 }
 
+static const struct error_form *form_of(const struct request *r, enum err e)
+{
+	const struct rest_service *s = rest_service_of(r);
+	return s->error_form ? s->error_form(r, e) : &error_form_xml;
+}
+
 void error_format(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	const struct err_info *info = err_info(ex->error);
-	bool odata = wants_odata(r), access = is_access_error(ex->error);
+	const struct error_form *form = form_of(r, ex->error);
 	if (info->http_status == 304) {
 		buf_clear(&r->response.body);
 		r->response.body_slice = SLICE_NONE;
@@ -100,24 +87,12 @@ void error_format(struct exchange *ex)
 		response_reset(&r->response);
 	}
 	r->response.status = info->http_status;
-	if (!odata || access)
+	if (form->code_header)
 		response_header(r, "x-ms-error-code", slice_str(info->code));
 	put_challenge(r, ex->error);
 	if (r->fault.has_length)
 		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
 			   (unsigned long long)r->fault.length_bytes);
-	if (info->http_status == 304 || r->head->method == HTTP_HEAD)
-		return;
-	if (!odata) {
-		error_xml(r, info);
-		return;
-	}
-	error_odata(r, info);
-	if (access) {
-		response_header(r, "Content-Type", SLICE("application/json"));
-	} else {
-		response_header(r, "Content-Type",
-				SLICE("application/json; odata=minimalmetadata; streaming=true; charset=utf-8"));
-		response_header(r, "X-Content-Type-Options", SLICE("nosniff"));
-	}
+	if (info->http_status != 304 && r->head->method != HTTP_HEAD)
+		form->put_body(r, ex->error);
 }

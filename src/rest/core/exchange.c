@@ -3,8 +3,6 @@
  * every connection. What grew large is given back. */
 #include "rest/core/exchange_int.h"
 
-#include "rest/blob/copy_job.h"
-
 #include <assert.h>
 
 enum {
@@ -78,9 +76,9 @@ static void exchange_end(struct exchange *ex)
 	}
 	payload_end(ex);
 	body_drop(ex);
-	if (r->job)
-		copy_job_give_up(r->job);
-	r->job = NULL;
+	if (r->held)
+		r->release_held(r->held);
+	r->held = NULL;
 	if (r->response.pin)
 		extent_unpin(r->server->store, r->response.pin);
 	if (ex->piece)

@@ -193,7 +193,6 @@ void exchange_pool_fini(struct rest_loop *);
 
 /* address.c, route.c, access.c */
 enum err address_find(struct request *);
-const struct auth_account *address_account(const struct rest_server *, struct slice name, bool *ret_secondary);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
 

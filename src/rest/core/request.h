@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/rng.h"
+#include "base/service.h"
 #include "store/extent.h"
 #include "store/store.h"
 #include "wire/http1.h"
@@ -32,9 +33,6 @@
 
 struct request;
 struct rest_server; /* rest/core/server.h: configuration, store, accounts, workers */
-
-/* SERVICE_WEB: the static website of an account, on a port of its own. */
-enum service { SERVICE_BLOB, SERVICE_QUEUE, SERVICE_TABLE, SERVICE_FILE, SERVICE_WEB };
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
@@ -145,7 +143,8 @@ struct request {
 	struct fault fault;
 	struct slice log_note; /* extra text for the access log ("plan") */
 
-	struct copy_job *job;		     /* prepared and not begun: given up at the end */
+	void *held; /* prepared and not used yet: release_held gets it at the end */
+	void (*release_held)(void *);
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
 	struct request *parent;		     /* of a part of a batch, else NULL */
 	bool account_implied;		     /* of a part: a path without an account is in its parent's */

@@ -6,8 +6,8 @@
 #include "base/digits.h"
 #include "base/wide.h"
 #include "rest/core/exchange_int.h"
-#include "rest/common/pen.h"
 #include "wire/date.h"
+#include "wire/pen.h"
 
 enum { HEAD_BYTES = 512 }; /* of an answer, without what handlers and clients say */
 
@@ -88,18 +88,6 @@ void response_reset(struct response *p)
 	buf_clear(&p->body);
 }
 
-static const char *server_name(enum service s)
-{
-	static const char *const names[] = {
-		[SERVICE_BLOB] = "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
-		[SERVICE_QUEUE] = "Windows-Azure-Queue/1.0 Microsoft-HTTPAPI/2.0",
-		[SERVICE_TABLE] = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0",
-		[SERVICE_FILE] = "Windows-Azure-File/1.0 Microsoft-HTTPAPI/2.0",
-		[SERVICE_WEB] = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0",
-	};
-	return names[s];
-}
-
 static void put_status_line(struct pen *p, int status)
 {
 	PEN(p, "HTTP/1.1 ");
@@ -148,7 +136,7 @@ void response_finish_head(struct exchange *ex)
 	put_length(&p, ex);
 	pen_slice(&p, headers);
 	PEN(&p, "Server: ");
-	pen_word(&p, server_name(r->service));
+	pen_word(&p, service_facts(r->service)->server);
 	PEN(&p, "\r\nx-ms-request-id: ");
 	uuid_format(&r->request_id, p.at);
 	p.at += UUID_TEXT_BYTES;

@@ -1,58 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of operations and the search in it. Handlers are weak: a row whose handler is not linked is "not built". */
-#include "rest/core/op.h"
-
+ * The search in a service's table of operations. */
 #include <string.h>
 
 #include "rest/core/exchange_int.h"
+#include "rest/core/service.h"
 
-#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title)      \
-	extern const struct handler handler_##name_ __attribute__((weak));
-#include "rest/ops.def"
-#undef OP
-
-enum op_row {
-#define OP(id, service, methods, level, restype, comp, selector, sas, account_sas, srt, anon, body, name_, title)      \
-	ROW_##id,
-#include "rest/ops.def"
-#undef OP
-};
-/* The rows of a service stand together. */
-static const enum op_row first_row[] = { [SERVICE_BLOB] = ROW_BLOB_LIST_CONTAINERS,
-					 [SERVICE_QUEUE] = ROW_QUEUE_LIST,
-					 [SERVICE_TABLE] = ROW_TABLE_SET_SERVICE,
-					 [SERVICE_WEB] = ROW_WEB_GET };
-
-static const struct op ops[] = {
-#define OP(id_, service_, methods_, level_, restype_, comp_, selector_, sas_, account_sas_, srt_, anon_, body_, name_, \
-	   title_)                                                                                                     \
-	{ .id = #id_,                                                                                                  \
-	  .service = SERVICE_##service_,                                                                               \
-	  .methods = methods_,                                                                                         \
-	  .level = LEVEL_##level_,                                                                                     \
-	  .restype = restype_,                                                                                         \
-	  .comp = comp_,                                                                                               \
-	  .selector = selector_,                                                                                       \
-	  .sas = sas_,                                                                                                 \
-	  .account_sas = account_sas_,                                                                                 \
-	  .resource_type = srt_,                                                                                       \
-	  .anon = ANON_##anon_,                                                                                        \
-	  .body = BODY_##body_,                                                                                        \
-	  .handler = &handler_##name_,                                                                                 \
-	  .title = title_ },
-#include "rest/ops.def"
-#undef OP
-};
-
-size_t op_count(void)
+const struct rest_service *rest_service_of(const struct request *r)
 {
-	return sizeof ops / sizeof *ops;
+	return r->server->config.services[r->service];
 }
 
-const struct op *op_at(size_t i)
+static enum err not_built(struct request *r)
 {
-	return &ops[i];
+	const struct op *op = r->op;
+	enum err e = op_not_built_error(rest_service_of(r), op);
+	struct slice names = slice_str(op->selector + (*op->selector ? 2 : 0));
+	if (e == ERR_UNSUPPORTED_HEADER)
+		fault_add(r, "HeaderName", slice_cut(&names, ','));
+	if (e == ERR_UNSUPPORTED_QUERY_PARAMETER)
+		return fault_query(r, e, "comp", slice_str(op->comp), NULL);
+	return e;
 }
+
+const struct handler handler_NOT_BUILT = { .parse = not_built };
 
 /* "" = absent or empty, NULL = whatever it is. */
 static bool param_fits(const char *wanted, struct slice value)
@@ -83,65 +53,33 @@ static bool level_fits(const struct op *op, const struct request *r)
 	return op->level == LEVEL_ANY || op->level == r->level;
 }
 
-const struct op *op_next(enum service service, const struct op *before)
-{
-	const struct op *op = before ? before + 1 : &ops[first_row[service]];
-	return op < ops + op_count() && op->service == service ? op : NULL;
-}
-
 const struct op *op_find(const struct request *r)
 {
 	unsigned method = 1u << r->head->method;
 	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
-	for (const struct op *op = op_next(r->service, NULL); op; op = op_next(r->service, op))
+	const struct rest_service *s = rest_service_of(r);
+	for (const struct op *op = s->ops; op < s->ops + s->op_count; op++)
 		if ((op->methods & method) && level_fits(op, r) && param_fits(op->comp, comp) &&
 		    param_fits(op->restype, restype) && selector_fits(op->selector, r))
 			return op;
 	return NULL;
 }
 
-enum err op_not_built_error(const struct op *op)
+enum err op_not_built_error(const struct rest_service *s, const struct op *op)
 {
-	if (op->service == SERVICE_TABLE)
-		return ERR_NOT_IMPLEMENTED;
+	if (s->not_built_error != ERR_OK)
+		return s->not_built_error;
 	if (op->selector[0] == 'h')
 		return ERR_UNSUPPORTED_HEADER;
 	return op->comp && *op->comp ? ERR_UNSUPPORTED_QUERY_PARAMETER : ERR_UNSUPPORTED_HTTP_VERB;
 }
 
-/* Tables and entities have a word of their own for it; what of Table is XML has the common one. */
 static enum err verb_error(const struct request *r, struct slice comp)
 {
 	if (r->head->method == HTTP_OTHER)
 		return ERR_INVALID_HTTP_VERB;
-	return r->service == SERVICE_TABLE && !comp.len ? ERR_METHOD_NOT_ALLOWED : ERR_UNSUPPORTED_HTTP_VERB;
-}
-
-/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove one
- * blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
-static const struct {
-	unsigned methods;
-	const char *name, *values;
-} dfs_marks[] = {
-	{ M_READ | M_PUT | M_DELETE, "resource", "filesystem,file,directory" },
-	{ M_READ, "action", "getAccessControl,getStatus,checkAccess" },
-	{ M_DELETE, "recursive", "true,false" },
-};
-
-enum err op_refuse_dfs(struct request *r)
-{
-	if (r->query.count == 0)
-		return ERR_OK;
-	for (size_t i = 0; i < sizeof dfs_marks / sizeof *dfs_marks; i++) {
-		struct slice value = query_get(&r->query, slice_str(dfs_marks[i].name));
-		if (!slice_is_set(value) || !(dfs_marks[i].methods & 1u << r->head->method))
-			continue;
-		/* Others mean nothing to us, and unknown parameters are no reason to refuse a read. */
-		for (struct slice rest = slice_str(dfs_marks[i].values); slice_is_set(rest);)
-			if (slice_eq_nocase(slice_cut(&rest, ','), value))
-				return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, dfs_marks[i].name, value, NULL);
-	}
-	return ERR_OK;
+	enum err own = rest_service_of(r)->wrong_verb_error;
+	return own != ERR_OK && !comp.len ? own : ERR_UNSUPPORTED_HTTP_VERB;
 }
 
 /* No row fits: the verb, if another one would; else the parameter that names no operation. */
@@ -149,7 +87,8 @@ enum err route_error(struct request *r)
 {
 	struct slice restype = query_get(&r->query, SLICE("restype")), comp = query_get(&r->query, SLICE("comp"));
 	bool restype_known = !slice_is_set(restype);
-	for (const struct op *op = op_next(r->service, NULL); op; op = op_next(r->service, op)) {
+	const struct rest_service *s = rest_service_of(r);
+	for (const struct op *op = s->ops; op < s->ops + s->op_count; op++) {
 		if (!level_fits(op, r) || op->methods == M_OPTIONS)
 			continue;
 		if (param_fits(op->restype, restype))

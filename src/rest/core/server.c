@@ -6,7 +6,6 @@
  * then every loop drains (idle connections at once, others as their answers go out, by force after drain_ms); a loop
  * ends when it has neither connections nor exchanges left, so a commit that is under way always finds its loop. */
 #include "rest/core/server.h"
-#include "rest/blob/copy_job.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,8 +15,9 @@
 #include <unistd.h>
 
 #include "io/listen.h"
+#include "io/log_writer.h"
 #include "rest/core/conn_int.h"
-#include "rest/core/log_writer.h"
+#include "rest/core/service.h"
 #include "wire/xml.h"
 
 enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOG_BUF_LIMIT = 1024 * 1024 };
@@ -261,6 +261,21 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 	return ERR_OK;
 }
 
+static enum err services_start(struct rest_server *s)
+{
+	for (size_t i = 0; i < SERVICE_COUNT; i++)
+		if (s->config.services[i]->start)
+			TRY(s->config.services[i]->start(s, &s->service_state[i]));
+	return ERR_OK;
+}
+
+static void services_stop(struct rest_server *s)
+{
+	for (size_t i = 0; i < SERVICE_COUNT; i++)
+		if (s->config.services[i]->stop)
+			s->config.services[i]->stop(s->service_state[i]);
+}
+
 static enum err start_threads(struct rest_server *s)
 {
 	unsigned cores = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
@@ -273,7 +288,7 @@ static enum err start_threads(struct rest_server *s)
 		workers = 2;
 	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
 	TRY(hasher_new((cores + 1) / 2, &s->hasher));
-	TRY(copy_jobs_new(s->store, &s->copies));
+	TRY(services_start(s));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));
 	if (!s->loops)
 		return ERR_NO_MEMORY;
@@ -293,7 +308,7 @@ static enum err start_threads(struct rest_server *s)
 
 static void server_free(struct rest_server *s)
 {
-	copy_jobs_free(s->copies);
+	services_stop(s);
 	io_pool_free(s->workers);
 	hasher_free(s->hasher);
 	for (size_t i = 0; i < s->loop_count; i++)

@@ -17,8 +17,8 @@
 
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
 struct io_pool;
-struct copy_jobs; /* rest/blob/copy_job.h */
-struct hasher;	  /* rest/core/hasher.h */
+struct hasher;	     /* rest/core/hasher.h */
+struct rest_service; /* rest/core/service.h */
 struct rest_loop;
 struct rest_listener_state;
 
@@ -40,7 +40,8 @@ struct rest_timeouts {
 
 struct rest_config {
 	struct store *store;
-	struct clock *clock; /* NULL = the store's */
+	struct clock *clock;			    /* NULL = the store's */
+	const struct rest_service *const *services; /* by enum service (rest/services/services.h) */
 	const struct rest_listener *listeners;
 	size_t listener_count;
 	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
@@ -55,7 +56,7 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
-enum { REST_CORS_ACCOUNTS = 64, REST_CORS_SERVICES = 4 };
+enum { REST_CORS_ACCOUNTS = 64 };
 
 struct rest_server {
 	struct rest_config config;
@@ -65,7 +66,7 @@ struct rest_server {
 	size_t account_count;
 	struct io_pool *workers;
 	struct hasher *hasher;
-	struct copy_jobs *copies;
+	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */
 	struct rest_loop **loops;
 	size_t loop_count;
@@ -74,7 +75,7 @@ struct rest_server {
 	struct log_writer *access_log; /* NULL: none */
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
-			   REST_CORS_SERVICES]; /* rest/common/cors.c: what is remembered per account and service */
+			   SERVICE_COUNT]; /* rest/common/cors.c: what is remembered per account and service */
 };
 
 /* Listens and serves; returns when every port accepts. On failure *ret_message says what to do (port busy, bad

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest/queue/message_list.h"
 
-#include "rest/common/pen.h"
 #include "wire/base64.h"
+#include "wire/pen.h"
 #include "wire/xml.h"
 
 enum { MESSAGE_BYTES = 512 }; /* all but its text */

@@ -49,7 +49,7 @@ static void check_signed_token(struct auth_request *r, struct arena *arena)
 	if (kind == SAS_ACCOUNT)
 		return;
 	struct auth_demand demand = { .sas = "*", .account_sas = "*", .resource_type = 'o' };
-	CHECK(r->service == AUTH_TABLE || slice_eq(id.scope_container, r->container));
+	CHECK(r->service == SERVICE_TABLE || slice_eq(id.scope_container, r->container));
 	CHECK(auth_authorize(r, &id, &demand) == ERR_OK);
 	struct auth_request elsewhere = *r;
 	elsewhere.container = SLICE("surely/not the container");
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct auth_request r = {
 			.head = &head,
 			.query = &query,
-			.service = (enum auth_service)(data[0] & 3),
+			.service = (enum service)(data[0] & 3),
 			.account = &account,
 			.path_style = data[0] & 4,
 			.version = data[0] & 8 ? 20260406 : 20140214,

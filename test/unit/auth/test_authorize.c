@@ -25,7 +25,7 @@ static void letters_by_demand(void **state)
 	static const char *demands[] = {
 		"r", "w", "cw", "wd", "dxy", "a&u", "*", "t", "aw", "l", "i", "au", "wc", "f"
 	};
-	struct auth_request r = { .service = AUTH_BLOB, .container = SLICE("c"), .object = SLICE("o") };
+	struct auth_request r = { .service = SERVICE_BLOB, .container = SLICE("c"), .object = SLICE("o") };
 	for (size_t d = 0; d < sizeof demands / sizeof demands[0]; d++) {
 		for (unsigned set = 0; set < 1u << 16; set += 7) {
 			char held[20];
@@ -78,7 +78,7 @@ static void account_sas_scopes(void **state)
 						    .sas_version = 20211202 };
 			for (unsigned service = 0; service < 4; service++) {
 				for (unsigned type = 0; type < 3; type++) {
-					struct auth_request r = { .service = (enum auth_service)service };
+					struct auth_request r = { .service = (enum service)service };
 					demand.resource_type = types[type];
 					enum err want = !(ss & 1u << service) ? ERR_AUTHORIZATION_SERVICE_MISMATCH
 							: !(srt & 1u << type) ? ERR_AUTHORIZATION_RESOURCE_TYPE_MISMATCH
@@ -93,7 +93,7 @@ static void account_sas_scopes(void **state)
 				    .services = SLICE("bqtf"),
 				    .resource_types = SLICE("sco"),
 				    .sas_version = 20211202 };
-	struct auth_request r = { .service = AUTH_BLOB };
+	struct auth_request r = { .service = SERVICE_BLOB };
 	demand = (struct auth_demand){ .sas = "", .account_sas = "", .resource_type = 'c' }; /* an ACL */
 	assert_int_equal(auth_authorize(&r, &id, &demand), ERR_AUTHORIZATION_FAILURE);
 }
@@ -101,7 +101,7 @@ static void account_sas_scopes(void **state)
 static void service_sas_scopes(void **state)
 {
 	static const struct {
-		enum auth_service service;
+		enum service service;
 		char resource;
 		const char *scope_container, *scope_object, *container, *object;
 		bool at_container;
@@ -109,29 +109,29 @@ static void service_sas_scopes(void **state)
 		uint32_t version;
 		enum err want;
 	} rows[] = {
-		{ AUTH_BLOB, 'b', "c", "o", "c", "o", false, "r", 20211202, ERR_OK },
-		{ AUTH_BLOB, 'b', "c", "o", "c", "o2", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'b', "c", "o", "c2", "o", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'b', "c", "o", "c", "", true, "l", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'c', "c", "", "c", "", true, "l", 20211202, ERR_OK },
-		{ AUTH_BLOB, 'c', "c", "", "c", "any", false, "r", 20211202, ERR_OK },
-		{ AUTH_BLOB, 'c', "c", "", "d", "any", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'c', "c", "", "", "", false, "*", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_BLOB, 'c', "c", "", "c", "", true, "", 20211202,
+		{ SERVICE_BLOB, 'b', "c", "o", "c", "o", false, "r", 20211202, ERR_OK },
+		{ SERVICE_BLOB, 'b', "c", "o", "c", "o2", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_BLOB, 'b', "c", "o", "c2", "o", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_BLOB, 'b', "c", "o", "c", "", true, "l", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "", true, "l", 20211202, ERR_OK },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "any", false, "r", 20211202, ERR_OK },
+		{ SERVICE_BLOB, 'c', "c", "", "d", "any", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_BLOB, 'c', "c", "", "", "", false, "*", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "", true, "", 20211202,
 		  ERR_AUTHORIZATION_FAILURE }, /* container operation */
-		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20211202, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
-		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20150405, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
-		{ AUTH_BLOB, 'c', "c", "", "c", "o", false, "w", 20150221, ERR_RESOURCE_NOT_FOUND },
-		{ AUTH_BLOB, 'c', "c", "", "c", "", true, "", 20140214, ERR_RESOURCE_NOT_FOUND },
-		{ AUTH_QUEUE, 'q', "q", "", "q", "id", false, "r", 20211202, ERR_OK },
-		{ AUTH_QUEUE, 'q', "q", "", "q2", "id", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_TABLE, 't', "people", "", "People", "", true, "r", 20211202, ERR_OK },
-		{ AUTH_TABLE, 't', "people", "", "", "", false, "*", 20211202, ERR_OK }, /* the outside of a batch */
-		{ AUTH_TABLE, 't', "people", "", "Other", "", true, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
-		{ AUTH_TABLE, 't', "people", "", "", "", true, "", 20211202,
+		{ SERVICE_BLOB, 'c', "c", "", "c", "o", false, "w", 20211202, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "o", false, "w", 20150405, ERR_AUTHORIZATION_PERMISSION_MISMATCH },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "o", false, "w", 20150221, ERR_RESOURCE_NOT_FOUND },
+		{ SERVICE_BLOB, 'c', "c", "", "c", "", true, "", 20140214, ERR_RESOURCE_NOT_FOUND },
+		{ SERVICE_QUEUE, 'q', "q", "", "q", "id", false, "r", 20211202, ERR_OK },
+		{ SERVICE_QUEUE, 'q', "q", "", "q2", "id", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_TABLE, 't', "people", "", "People", "", true, "r", 20211202, ERR_OK },
+		{ SERVICE_TABLE, 't', "people", "", "", "", false, "*", 20211202, ERR_OK }, /* the outside of a batch */
+		{ SERVICE_TABLE, 't', "people", "", "Other", "", true, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_TABLE, 't', "people", "", "", "", true, "", 20211202,
 		  ERR_AUTHORIZATION_FAILURE }, /* Query Tables */
-		{ AUTH_FILE, 'f', "s", "d/f", "s", "d/f", false, "r", 20211202, ERR_OK },
-		{ AUTH_FILE, 'f', "s", "d/f", "s", "d/g", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
+		{ SERVICE_FILE, 'f', "s", "d/f", "s", "d/f", false, "r", 20211202, ERR_OK },
+		{ SERVICE_FILE, 'f', "s", "d/f", "s", "d/g", false, "r", 20211202, ERR_AUTHORIZATION_FAILURE },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct auth_request r = { .service = rows[i].service,
@@ -155,7 +155,7 @@ static void service_sas_scopes(void **state)
 
 static void other_identities(void **state)
 {
-	struct auth_request r = { .service = AUTH_BLOB, .container = SLICE("c") };
+	struct auth_request r = { .service = SERVICE_BLOB, .container = SLICE("c") };
 	static const struct {
 		enum auth_kind kind;
 		bool no_bearer, bearer_only;

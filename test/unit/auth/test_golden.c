@@ -47,7 +47,7 @@ static bool line_is_signed(const struct golden_request *g, struct slice line)
 	/* A length of zero is signed as nothing, so its line may go. */
 	if (slice_has_prefix_nocase(line, SLICE("content-length: 0")))
 		return false;
-	if (g->service == AUTH_TABLE) /* these clients sign the date and the path only */
+	if (g->service == SERVICE_TABLE) /* these clients sign the date and the path only */
 		return slice_has_prefix_nocase(line, SLICE("x-ms-date:"));
 	if (slice_has_prefix_nocase(line, SLICE("x-ms-")))
 		return true;
@@ -80,9 +80,9 @@ static void changed_requests_are_refused(void **state)
 				/* Case does not count in names, nor does the query of a table request. */
 				if (c == '\r' || c == '\n' || c == ' ' || c == ':')
 					continue;
-				if (g->service == AUTH_TABLE && from == 0 && memchr(g->head, '?', k + 1))
+				if (g->service == SERVICE_TABLE && from == 0 && memchr(g->head, '?', k + 1))
 					continue;
-				if (g->service == AUTH_TABLE && k < 6)
+				if (g->service == SERVICE_TABLE && k < 6)
 					continue;
 				memcpy(text, g->head, len);
 				text[k] = c == 'x' ? 'y' : c >= '0' && c <= '8' ? (char)(c + 1) : 'x';
@@ -106,7 +106,7 @@ static void moved_lines_are_refused(void **state)
 					       "Range: bytes=0-1\r\n", "If-Match: *\r\n", "x-ms-meta-empty:\r\n" };
 		char text[4096];
 		const char *body = strstr(g->head, "\r\n") + 2;
-		for (size_t k = 0; g->service != AUTH_TABLE && k < sizeof added / sizeof added[0]; k++) {
+		for (size_t k = 0; g->service != SERVICE_TABLE && k < sizeof added / sizeof added[0]; k++) {
 			int len =
 				snprintf(text, sizeof text, "%.*s%s%s", (int)(body - g->head), g->head, added[k], body);
 			enum err e = request_try(g, slice_make(text, (size_t)len));
@@ -178,7 +178,7 @@ static bool unsigned_but_harmless(const struct golden_token *g, struct slice nam
 		return false;
 	/* Queues and shares have one kind of resource for each path; sr of a file decides whether its path is signed.
 	 */
-	return slice_eq(name, SLICE("sr")) && g->service == AUTH_QUEUE;
+	return slice_eq(name, SLICE("sr")) && g->service == SERVICE_QUEUE;
 }
 
 /* Each parameter: changed, removed, emptied, doubled. */
@@ -244,7 +244,7 @@ static void tokens_elsewhere_are_refused(void **state)
 				continue; /* reaches the whole account */
 			} else if (where == 1) {
 				moved.container = "other";
-			} else if (strchr("bsvf", g->resource) && !(g->service == AUTH_FILE && g->resource == 's')) {
+			} else if (strchr("bsvf", g->resource) && !(g->service == SERVICE_FILE && g->resource == 's')) {
 				moved.object = "other";
 			} else {
 				moved.container = "contx";

@@ -5,7 +5,7 @@
 #include "fixture.h"
 
 struct request_case {
-	enum auth_service service;
+	enum service service;
 	const char *container, *object;
 	const char *params; /* without sig */
 	const char *headers;
@@ -63,7 +63,7 @@ struct row {
 	const char *detail; /* part of it */
 };
 
-static void run_rows(enum auth_service service, const char *container, const char *object, const struct row *rows,
+static void run_rows(enum service service, const char *container, const char *object, const struct row *rows,
 		     size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -90,30 +90,31 @@ static void run_rows(enum auth_service service, const char *container, const cha
 static void old_layouts(void **state)
 {
 	static const struct {
-		enum auth_service service;
+		enum service service;
 		const char *params, *want;
 	} rows[] = {
-		{ AUTH_BLOB, "sv=2012-02-12&sp=r&st=A&se=B&sr=b&si=I", "r\nA\nB\n/goldacct/Cont/o/b\nI\n2012-02-12" },
-		{ AUTH_BLOB, "sv=2012-02-12&sp=r&st=A&se=B&sr=c&si=I", "r\nA\nB\n/goldacct/Cont\nI\n2012-02-12" },
-		{ AUTH_QUEUE, "sv=2012-02-12&sp=r&st=A&se=B&si=I", "r\nA\nB\n/goldacct/Cont\nI\n2012-02-12" },
-		{ AUTH_TABLE, "sv=2012-02-12&sp=r&tn=Cont&spk=1&srk=2&epk=3&erk=4",
+		{ SERVICE_BLOB, "sv=2012-02-12&sp=r&st=A&se=B&sr=b&si=I",
+		  "r\nA\nB\n/goldacct/Cont/o/b\nI\n2012-02-12" },
+		{ SERVICE_BLOB, "sv=2012-02-12&sp=r&st=A&se=B&sr=c&si=I", "r\nA\nB\n/goldacct/Cont\nI\n2012-02-12" },
+		{ SERVICE_QUEUE, "sv=2012-02-12&sp=r&st=A&se=B&si=I", "r\nA\nB\n/goldacct/Cont\nI\n2012-02-12" },
+		{ SERVICE_TABLE, "sv=2012-02-12&sp=r&tn=Cont&spk=1&srk=2&epk=3&erk=4",
 		  "r\n\n\n/goldacct/cont\n\n2012-02-12\n1\n2\n3\n4" },
-		{ AUTH_BLOB, "sv=2013-08-15&sp=r&se=B&sr=b&rscc=1&rscd=2&rsce=3&rscl=4&rsct=5",
+		{ SERVICE_BLOB, "sv=2013-08-15&sp=r&se=B&sr=b&rscc=1&rscd=2&rsce=3&rscl=4&rsct=5",
 		  "r\n\nB\n/goldacct/Cont/o/b\n\n2013-08-15\n1\n2\n3\n4\n5" },
-		{ AUTH_BLOB, "sv=2015-02-21&sp=r&se=B&sr=b&rsct=5&sip=x",
+		{ SERVICE_BLOB, "sv=2015-02-21&sp=r&se=B&sr=b&rsct=5&sip=x",
 		  "r\n\nB\n/blob/goldacct/Cont/o/b\n\n2015-02-21\n\n\n\n\n5" },
-		{ AUTH_FILE, "sv=2015-02-21&sp=r&se=B&sr=f",
+		{ SERVICE_FILE, "sv=2015-02-21&sp=r&se=B&sr=f",
 		  "r\n\nB\n/file/goldacct/Cont/o/b\n\n2015-02-21\n\n\n\n\n" },
-		{ AUTH_QUEUE, "sv=2015-02-21&sp=r&se=B", "r\n\nB\n/queue/goldacct/Cont\n\n2015-02-21" },
-		{ AUTH_TABLE, "sv=2014-02-14&sp=r&tn=Cont", "r\n\n\n/goldacct/cont\n\n2014-02-14\n\n\n\n" },
-		{ AUTH_TABLE, "sv=2015-02-21&sp=r&tn=Cont", "r\n\n\n/table/goldacct/cont\n\n2015-02-21\n\n\n\n" },
-		{ AUTH_BLOB, "sv=2015-04-05&sp=r&se=B&sr=b&sip=P&spr=S",
+		{ SERVICE_QUEUE, "sv=2015-02-21&sp=r&se=B", "r\n\nB\n/queue/goldacct/Cont\n\n2015-02-21" },
+		{ SERVICE_TABLE, "sv=2014-02-14&sp=r&tn=Cont", "r\n\n\n/goldacct/cont\n\n2014-02-14\n\n\n\n" },
+		{ SERVICE_TABLE, "sv=2015-02-21&sp=r&tn=Cont", "r\n\n\n/table/goldacct/cont\n\n2015-02-21\n\n\n\n" },
+		{ SERVICE_BLOB, "sv=2015-04-05&sp=r&se=B&sr=b&sip=P&spr=S",
 		  "r\n\nB\n/blob/goldacct/Cont/o/b\n\nP\nS\n2015-04-05\n\n\n\n\n" },
-		{ AUTH_BLOB, "sv=2018-11-09&sp=r&se=B&sr=bs&snapshot=N",
+		{ SERVICE_BLOB, "sv=2018-11-09&sp=r&se=B&sr=bs&snapshot=N",
 		  "r\n\nB\n/blob/goldacct/Cont/o/b\n\n\n\n2018-11-09\nbs\nN\n\n\n\n\n" },
-		{ AUTH_BLOB, "sv=2020-12-06&sp=r&se=B&sr=bv&versionid=N&ses=E",
+		{ SERVICE_BLOB, "sv=2020-12-06&sp=r&se=B&sr=bv&versionid=N&ses=E",
 		  "r\n\nB\n/blob/goldacct/Cont/o/b\n\n\n\n2020-12-06\nbv\nN\nE\n\n\n\n\n" },
-		{ AUTH_BLOB, "sv=2099-01-01&sp=r&se=B&sr=c&snapshot=N",
+		{ SERVICE_BLOB, "sv=2099-01-01&sp=r&se=B&sr=c&snapshot=N",
 		  "r\n\nB\n/blob/goldacct/Cont\n\n\n\n2099-01-01\nc\n\n\n\n\n\n\n" },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -195,7 +196,7 @@ static void blob_rows(void **state)
 		{ "sv=2021-12-02&sr=b&si=revoked&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED,
 		  "identifier cannot be found" },
 	};
-	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
+	RUN_ROWS(SERVICE_BLOB, "cont", "blob", rows);
 }
 
 static void account_rows(void **state)
@@ -216,7 +217,7 @@ static void account_rows(void **state)
 		{ "sv=2021-12-02&sp=r&ss=b&srt=s&se=2026-05-31", ERR_AUTHENTICATION_FAILED, "time frame" },
 		{ "sv=2019-12-12&sp=r&ss=b&srt=s&ses=x&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, NULL },
 	};
-	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
+	RUN_ROWS(SERVICE_BLOB, "cont", "blob", rows);
 }
 
 static void table_and_queue_rows(void **state)
@@ -245,11 +246,11 @@ static void table_and_queue_rows(void **state)
 		{ "sv=2019-02-02&sr=c&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2019-02-02&sp=r&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "sr is mandatory" },
 	};
-	RUN_ROWS(AUTH_TABLE, "People", "", table);
-	RUN_ROWS(AUTH_TABLE, "", "",
+	RUN_ROWS(SERVICE_TABLE, "People", "", table);
+	RUN_ROWS(SERVICE_TABLE, "", "",
 		 ((const struct row[]){ { "sv=2019-02-02&sp=ra&tn=people&" GOOD_TIMES, ERR_OK, NULL } }));
-	RUN_ROWS(AUTH_QUEUE, "q", "", queue);
-	RUN_ROWS(AUTH_FILE, "sh", "d/f", share);
+	RUN_ROWS(SERVICE_QUEUE, "q", "", queue);
+	RUN_ROWS(SERVICE_FILE, "sh", "d/f", share);
 }
 
 static void addresses_and_protocols(void **state)
@@ -279,7 +280,7 @@ static void addresses_and_protocols(void **state)
 		struct fixture f;
 		char params[256];
 		snprintf(params, sizeof params, "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES "&sip=%s", rows[i].sip);
-		struct request_case c = { .service = AUTH_BLOB,
+		struct request_case c = { .service = SERVICE_BLOB,
 					  .container = "c",
 					  .object = "b",
 					  .params = params,
@@ -290,7 +291,7 @@ static void addresses_and_protocols(void **state)
 		fixture_fini(&f);
 	}
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB,
+	struct request_case c = { .service = SERVICE_BLOB,
 				  .container = "c",
 				  .object = "b",
 				  .params = "sv=2021-12-02&sp=r&sr=b&spr=https&" GOOD_TIMES };
@@ -307,15 +308,15 @@ static void addresses_and_protocols(void **state)
 static void overrides_only_where_signed(void **state)
 {
 	static const struct {
-		enum auth_service service;
+		enum service service;
 		const char *params;
 		bool want;
 	} rows[] = {
-		{ AUTH_BLOB, "sv=2021-12-02&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, true },
-		{ AUTH_BLOB, "sv=2013-08-15&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, true },
-		{ AUTH_BLOB, "sv=2012-02-12&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
-		{ AUTH_BLOB, "sv=2021-12-02&sp=r&ss=b&srt=o&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
-		{ AUTH_QUEUE, "sv=2021-12-02&sp=r&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
+		{ SERVICE_BLOB, "sv=2021-12-02&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, true },
+		{ SERVICE_BLOB, "sv=2013-08-15&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, true },
+		{ SERVICE_BLOB, "sv=2012-02-12&sp=r&sr=b&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
+		{ SERVICE_BLOB, "sv=2021-12-02&sp=r&ss=b&srt=o&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
+		{ SERVICE_QUEUE, "sv=2021-12-02&sp=r&rsct=text/x&rscc=no-store&" GOOD_TIMES, false },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct fixture f;
@@ -362,7 +363,7 @@ static void missing_signature(void **state)
 static void keys(void **state)
 {
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB,
+	struct request_case c = { .service = SERVICE_BLOB,
 				  .container = "c",
 				  .object = "b",
 				  .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES,
@@ -386,33 +387,34 @@ static void keys(void **state)
 static void changed_after_signing(void **state)
 {
 	static const struct {
-		enum auth_service service;
+		enum service service;
 		const char *params;
 	} rows[] = {
-		{ AUTH_BLOB, "sv=2012-02-12&sp=rw&st=2026-06-01T11:00:00Z&sr=b&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2012-02-12&sr=c&si=all" },
-		{ AUTH_BLOB,
+		{ SERVICE_BLOB, "sv=2012-02-12&sp=rw&st=2026-06-01T11:00:00Z&sr=b&" GOOD_TIMES },
+		{ SERVICE_BLOB, "sv=2012-02-12&sr=c&si=all" },
+		{ SERVICE_BLOB,
 		  "sv=2013-08-15&sp=rw&st=2026-06-01T11:00:00Z&sr=b&rscc=a&rscd=b&rsce=c&rscl=d&rsct=e&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2014-02-14&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2015-02-21&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
-		{ AUTH_QUEUE, "sv=2012-02-12&sp=rp&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
-		{ AUTH_QUEUE, "sv=2014-02-14&si=all" },
-		{ AUTH_QUEUE, "sv=2015-02-21&sp=rp&" GOOD_TIMES },
-		{ AUTH_TABLE, "sv=2012-02-12&sp=ra&st=2026-06-01T11:00:00Z&tn=c&spk=a&srk=b&epk=c&erk=d&" GOOD_TIMES },
-		{ AUTH_TABLE, "sv=2015-02-21&sp=ra&tn=c&spk=a&" GOOD_TIMES },
-		{ AUTH_TABLE, "sv=2099-12-31&sp=ra&tn=c&sip=10.0.0.5&spr=https&spk=a&" GOOD_TIMES },
-		{ AUTH_FILE, "sv=2015-02-21&sp=r&sr=f&rsct=e&" GOOD_TIMES },
-		{ AUTH_FILE, "sv=2015-04-05&sp=r&sr=s&rsct=e&sip=10.0.0.5&" GOOD_TIMES },
-		{ AUTH_BLOB, "sv=2099-12-31&sp=r&sr=bs&snapshot=2026-01-01T00:00:00Z&ses=e&rsct=e&sip=10.0.0.5&spr="
-			     "https&" GOOD_TIMES },
-		{ AUTH_BLOB,
+		{ SERVICE_BLOB, "sv=2014-02-14&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
+		{ SERVICE_BLOB, "sv=2015-02-21&sp=rw&sr=c&rsct=e&" GOOD_TIMES },
+		{ SERVICE_QUEUE, "sv=2012-02-12&sp=rp&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
+		{ SERVICE_QUEUE, "sv=2014-02-14&si=all" },
+		{ SERVICE_QUEUE, "sv=2015-02-21&sp=rp&" GOOD_TIMES },
+		{ SERVICE_TABLE,
+		  "sv=2012-02-12&sp=ra&st=2026-06-01T11:00:00Z&tn=c&spk=a&srk=b&epk=c&erk=d&" GOOD_TIMES },
+		{ SERVICE_TABLE, "sv=2015-02-21&sp=ra&tn=c&spk=a&" GOOD_TIMES },
+		{ SERVICE_TABLE, "sv=2099-12-31&sp=ra&tn=c&sip=10.0.0.5&spr=https&spk=a&" GOOD_TIMES },
+		{ SERVICE_FILE, "sv=2015-02-21&sp=r&sr=f&rsct=e&" GOOD_TIMES },
+		{ SERVICE_FILE, "sv=2015-04-05&sp=r&sr=s&rsct=e&sip=10.0.0.5&" GOOD_TIMES },
+		{ SERVICE_BLOB, "sv=2099-12-31&sp=r&sr=bs&snapshot=2026-01-01T00:00:00Z&ses=e&rsct=e&sip=10.0.0.5&spr="
+				"https&" GOOD_TIMES },
+		{ SERVICE_BLOB,
 		  "sv=2099-12-31&sp=r&ss=bq&srt=so&ses=e&sip=10.0.0.5&spr=https&st=2026-06-01T11:00:00Z&" GOOD_TIMES },
-		{ AUTH_BLOB,
+		{ SERVICE_BLOB,
 		  "sv=2099-12-31&sp=r&sr=bv&versionid=v&saoid=a&scid=s&srh=host&srq=versionid&rscd=r&" GOOD_TIMES
 			  UDK_OF("b") },
-		{ AUTH_QUEUE, "sv=2026-02-06&sp=r&sip=10.0.0.5&spr=https&" GOOD_TIMES UDK_OF("q") },
-		{ AUTH_TABLE, "sv=2026-02-06&sp=r&tn=c&spk=a&" GOOD_TIMES UDK_OF("t") },
-		{ AUTH_FILE, "sv=2026-02-06&sp=r&sr=f&rscl=l&" GOOD_TIMES UDK_OF("f") },
+		{ SERVICE_QUEUE, "sv=2026-02-06&sp=r&sip=10.0.0.5&spr=https&" GOOD_TIMES UDK_OF("q") },
+		{ SERVICE_TABLE, "sv=2026-02-06&sp=r&tn=c&spk=a&" GOOD_TIMES UDK_OF("t") },
+		{ SERVICE_FILE, "sv=2026-02-06&sp=r&sr=f&rscl=l&" GOOD_TIMES UDK_OF("f") },
 	};
 	size_t cells = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -498,16 +500,16 @@ static void delegation_rows(void **state)
 		  "&skoid=1&skt=2026-05-31T12:00:00Z&ske=2026-06-03T12:00:00Z&sks=b&skv=2021-12-02",
 		  ERR_AUTHENTICATION_FAILED, NULL },
 	};
-	RUN_ROWS(AUTH_BLOB, "cont", "blob", rows);
+	RUN_ROWS(SERVICE_BLOB, "cont", "blob", rows);
 	static const struct row queue[] = {
 		{ "sv=2026-02-06&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_OK, NULL },
 		{ "sv=2025-11-05&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
 		{ "sv=2018-11-09&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
 		{ "sv=2026-02-06&sp=r&saoid=a&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },
 	};
-	RUN_ROWS(AUTH_QUEUE, "q", "", queue);
+	RUN_ROWS(SERVICE_QUEUE, "q", "", queue);
 	struct fixture f;
-	struct request_case c = { .service = AUTH_BLOB,
+	struct request_case c = { .service = SERVICE_BLOB,
 				  .container = "c",
 				  .object = "b",
 				  .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES UDK };
@@ -577,9 +579,10 @@ static void delegation_keys_differ(void **state)
 static void arena_runs_out(void **state)
 {
 	struct fixture f;
-	struct request_case c = {
-		.service = AUTH_BLOB, .container = "c", .object = "b", .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES
-	};
+	struct request_case c = { .service = SERVICE_BLOB,
+				  .container = "c",
+				  .object = "b",
+				  .params = "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES };
 	assert_int_equal(ask(&f, &c), ERR_OK);
 	struct arena small;
 	arena_init(&small, 64);
@@ -604,7 +607,7 @@ static void account_letters(void **state)
 			snprintf(params, sizeof params, rows[i].format, c);
 			struct row row = { params, strchr(rows[i].letters, (int)c) ? ERR_OK : ERR_AUTHENTICATION_FAILED,
 					   NULL };
-			run_rows(AUTH_BLOB, "c", "o", &row, 1);
+			run_rows(SERVICE_BLOB, "c", "o", &row, 1);
 		}
 }
 

@@ -109,7 +109,7 @@ static void string_full(void **state)
 		    "x-ms-empty:\nx-ms-meta-a-b:1\nx-ms-meta-aa:2\nx-ms-meta-b:two \"in  quotes\" blanks\n"
 		    "x-ms-version:2021-12-02\n"
 		    "/goldacct/c/o%20x?comp=block");
-	f.request.service = AUTH_TABLE;
+	f.request.service = SERVICE_TABLE;
 	assert_text(string_of(&f, SHAREDKEY_FULL, 0),
 		    "PUT\nmd5\ntext/plain\nMon, 01 Jun 2026 11:59:00 GMT\n/goldacct/c/o%20x?comp=block");
 	assert_text(string_of(&f, SHAREDKEY_LITE, 0), "Mon, 01 Jun 2026 11:59:00 GMT\n/goldacct/c/o%20x?comp=block");
@@ -143,7 +143,7 @@ static void version_switches(void **state)
 
 /* A request with these header lines, signed by this room's own signer, as Authorization says or with `authorization`.
  */
-static enum err try_signed(enum auth_service service, enum sharedkey_scheme scheme, const char *lines, unsigned key)
+static enum err try_signed(enum service service, enum sharedkey_scheme scheme, const char *lines, unsigned key)
 {
 	struct fixture f;
 	struct slice head, value = SLICE_NONE;
@@ -199,9 +199,9 @@ static void dates(void **state)
 		  ERR_INVALID_HEADER_VALUE },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		for (unsigned service = AUTH_BLOB; service <= AUTH_FILE; service++) {
+		for (unsigned service = SERVICE_BLOB; service <= SERVICE_FILE; service++) {
 			for (unsigned scheme = SHAREDKEY_FULL; scheme <= SHAREDKEY_LITE; scheme++) {
-				enum err e = try_signed((enum auth_service)service, (enum sharedkey_scheme)scheme,
+				enum err e = try_signed((enum service)service, (enum sharedkey_scheme)scheme,
 							rows[i].lines, 0);
 				if (e != rows[i].want)
 					fail_msg("row %zu, service %u: %s", i, service, err_name(e));
@@ -224,7 +224,7 @@ static void changed_after_signing(void **state)
 		struct slice value, before, after;
 		enum sharedkey_scheme scheme = n & 1 ? SHAREDKEY_LITE : SHAREDKEY_FULL;
 		fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
-		f.request.service = (enum auth_service)(n / 2);
+		f.request.service = (enum service)(n / 2);
 		assert_true(fixture_load(
 			&f, arena_printf(&f.arena, "PUT /c/o?comp=x&y=z HTTP/1.1\r\nHost: h\r\n%s\r\n", lines)));
 		assert_int_equal(sharedkey_sign(&f.request, scheme, &f.arena, &value), ERR_OK);
@@ -257,9 +257,9 @@ static void changed_after_signing(void **state)
 static void keys_rotate(void **state)
 {
 	static const char date[] = "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n";
-	assert_int_equal(try_signed(AUTH_BLOB, SHAREDKEY_FULL, date, 0), ERR_OK);
-	assert_int_equal(try_signed(AUTH_BLOB, SHAREDKEY_FULL, date, 1), ERR_OK);
-	assert_int_equal(try_signed(AUTH_BLOB, SHAREDKEY_FULL, date, 2), ERR_AUTHENTICATION_FAILED);
+	assert_int_equal(try_signed(SERVICE_BLOB, SHAREDKEY_FULL, date, 0), ERR_OK);
+	assert_int_equal(try_signed(SERVICE_BLOB, SHAREDKEY_FULL, date, 1), ERR_OK);
+	assert_int_equal(try_signed(SERVICE_BLOB, SHAREDKEY_FULL, date, 2), ERR_AUTHENTICATION_FAILED);
 }
 
 static void malformed_headers(void **state)

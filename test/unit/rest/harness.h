@@ -23,8 +23,10 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "engine/mem/mem.h"
+#include "rest/blob/ops.h"
 #include "rest/core/driver.h"
 #include "rest/core/server.h"
+#include "rest/services/services.h"
 #include "store/key.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
@@ -116,7 +118,7 @@ static enum err test_put_format(struct request *r)
 	response_header(r, "x-ms-content-crc64", slice_make(crc, sizeof crc));
 	return ERR_OK;
 }
-const struct handler handler_blob_put = { test_put_parse, NULL, test_put_format };
+static const struct handler test_handler_put = { test_put_parse, NULL, test_put_format };
 
 static enum err test_get_apply(struct txn *t, void *call)
 {
@@ -153,7 +155,7 @@ static enum err test_get_format(struct request *r)
 	}
 	return ERR_OK;
 }
-const struct handler handler_blob_get = { test_get_parse, NULL, test_get_format };
+static const struct handler test_handler_get = { test_get_parse, NULL, test_get_format };
 
 static enum err test_tags_parse(struct request *r)
 {
@@ -170,7 +172,7 @@ static enum err test_tags_format(struct request *r)
 	buf_put(&r->response.body, r->body);
 	return ERR_OK;
 }
-const struct handler handler_blob_set_tags = { test_tags_parse, test_tags_body, test_tags_format };
+static const struct handler test_handler_set_tags = { test_tags_parse, test_tags_body, test_tags_format };
 
 static atomic_uint test_worked;
 static enum err test_work(struct request *r)
@@ -188,7 +190,7 @@ static enum err test_delete_format(struct request *r)
 	r->response.status = 202;
 	return ERR_OK;
 }
-const struct handler handler_blob_delete = { test_delete_parse, NULL, test_delete_format };
+static const struct handler test_handler_delete = { test_delete_parse, NULL, test_delete_format };
 
 /* A batch here is one "METHOD target" per line; its answer is theirs in a row. */
 struct test_batch {
@@ -197,7 +199,7 @@ struct test_batch {
 };
 static bool test_only_deletes(const struct op *op)
 {
-	return strcmp(op->id, "BLOB_DELETE") == 0;
+	return op->id == OP_BLOB_DELETE;
 }
 static enum err test_batch_start(struct request *r)
 {
@@ -227,7 +229,36 @@ static enum err test_batch_format(struct request *r)
 	r->response.status = 202;
 	return ERR_OK;
 }
-const struct handler handler_blob_batch = { test_batch_parse, NULL, test_batch_format };
+static const struct handler test_handler_batch = { test_batch_parse, NULL, test_batch_format };
+
+/* ---- the services: as they are, but for these handlers of Blob ---- */
+
+static struct op test_ops[OPS_PER_SERVICE];
+static struct rest_service test_blob;
+static const struct rest_service *test_services[SERVICE_COUNT];
+static void (*test_services_changed)(void); /* a test's own handlers */
+
+static inline void test_op_set(unsigned id, const struct handler *handler)
+{
+	for (size_t i = 0; i < test_blob.op_count; i++)
+		if (test_ops[i].id == id)
+			test_ops[i].handler = handler;
+}
+
+static inline void test_services_init(void)
+{
+	memcpy(test_services, rest_services, sizeof test_services);
+	test_blob = rest_service_blob;
+	memcpy(test_ops, test_blob.ops, test_blob.op_count * sizeof *test_ops);
+	test_blob.ops = test_ops;
+	test_services[SERVICE_BLOB] = &test_blob;
+	test_op_set(OP_BLOB_PUT, &test_handler_put);
+	test_op_set(OP_BLOB_GET, &test_handler_get);
+	test_op_set(OP_BLOB_GET_PROPERTIES, &test_handler_get);
+	test_op_set(OP_BLOB_SET_TAGS, &test_handler_set_tags);
+	test_op_set(OP_BLOB_DELETE, &test_handler_delete);
+	test_op_set(OP_BLOB_BATCH, &test_handler_batch);
+}
 
 /* ---- the server ---- */
 
@@ -272,6 +303,9 @@ static inline void harness_start(const struct rest_timeouts *timeouts, const cha
 {
 	struct store_options options = { .clock = &H.clock };
 	struct buf message;
+	test_services_init();
+	if (test_services_changed)
+		test_services_changed();
 	clock_init_wall(&H.clock, NULL);
 	buf_init(&message, 4096);
 	assert_int_equal(engine_mem_open(NULL, &H.engine), ERR_OK);
@@ -282,6 +316,7 @@ static inline void harness_start(const struct rest_timeouts *timeouts, const cha
 					     { NULL, 0, SERVICE_QUEUE, NULL },
 					     { NULL, 0, SERVICE_TABLE, NULL } };
 	struct rest_config config = { .store = H.store,
+				      .services = test_services,
 				      .listeners = listeners,
 				      .listener_count = 3,
 				      .accounts = &H.account,

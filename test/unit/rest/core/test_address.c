@@ -8,19 +8,22 @@
 #include <cmocka.h>
 
 #include "rest/core/exchange_int.h"
-#include "rest/core/op.h"
-#include "rest/common/service_properties.h"
+#include "rest/services/services.h"
 
 static struct slice default_version;
 static struct auth_account accounts[] = { { .name = SLICE("acct") }, { .name = SLICE("other") } };
 /* In place of the stored properties. */
-enum err service_properties_load(struct request *r, struct service_properties *ret)
+static enum err find_default_version(struct request *r)
 {
-	*ret = (struct service_properties){ .default_version = default_version };
+	uint32_t version;
+	if (version_parse(default_version, &version))
+		address_set_version(r, version, default_version);
 	return ERR_OK;
 }
 
-static struct rest_server server = { .accounts = accounts, .account_count = 2 };
+static struct rest_service blob;
+static const struct rest_service *services[SERVICE_COUNT];
+static struct rest_server server = { .accounts = accounts, .account_count = 2, .config.services = services };
 static struct exchange ex;
 
 static enum err look(enum service service, const char *method, const char *target, const char *host,
@@ -257,10 +260,10 @@ static void routes(void **state)
 		const struct op *op = op_find(&ex.req);
 		if (!rows[i].id) {
 			if (op)
-				fail_msg("%s %s: %s", rows[i].method, rows[i].target, op->id);
+				fail_msg("%s %s: %s", rows[i].method, rows[i].target, op->name);
 			assert_int_equal(route_error(&ex.req), rows[i].error);
-		} else if (!op || strcmp(op->id, rows[i].id) != 0) {
-			fail_msg("%s %s: %s, want %s", rows[i].method, rows[i].target, op ? op->id : "none",
+		} else if (!op || strcmp(op->name, rows[i].id) != 0) {
+			fail_msg("%s %s: %s, want %s", rows[i].method, rows[i].target, op ? op->name : "none",
 				 rows[i].id);
 		}
 	}
@@ -268,29 +271,29 @@ static void routes(void **state)
 
 static void every_row_says_what_it_answers_when_not_built(void **state)
 {
-	assert_true(op_count() > 90);
-	for (size_t i = 0; i < op_count(); i++)
-		assert_int_not_equal(op_not_built_error(op_at(i)), ERR_OK);
+	size_t rows = 0;
+	for (size_t i = 0; i < SERVICE_COUNT; i++)
+		for (size_t k = 0; k < services[i]->op_count; k++, rows++)
+			assert_int_not_equal(op_not_built_error(services[i], &services[i]->ops[k]), ERR_OK);
+	assert_true(rows > 90);
 }
 
-/* Each row of the table belongs to the rows of its service, in the same order. */
-static void rows_of_a_service_stand_together(void **state)
+/* An id names one operation of one service. */
+static void ids_are_unique(void **state)
 {
-	size_t seen = 0;
-	for (int service = SERVICE_BLOB; service <= SERVICE_WEB; service++) {
-		size_t at = 0;
-		for (const struct op *op = op_next((enum service)service, NULL); op; seen++) {
-			while (at < op_count() && op_at(at)->service != (enum service)service)
-				at++;
-			assert_ptr_equal(op, op_at(at++));
-			op = op_next((enum service)service, op);
-		}
+	for (size_t i = 0; i < SERVICE_COUNT; i++) {
+		assert_true(services[i]->op_count > 0 && services[i]->op_count <= OPS_PER_SERVICE);
+		for (size_t k = 0; k < services[i]->op_count; k++)
+			assert_int_equal(services[i]->ops[k].id, (i + 1) * OPS_PER_SERVICE + k);
 	}
-	assert_int_equal(seen, op_count());
 }
 
 int main(void)
 {
+	memcpy(services, rest_services, sizeof services);
+	blob = rest_service_blob;
+	blob.find_default_version = find_default_version;
+	services[SERVICE_BLOB] = &blob;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resources_of_every_service),
 		cmocka_unit_test(addresses_that_name_nothing),
@@ -298,7 +301,7 @@ int main(void)
 		cmocka_unit_test(the_account_s_default_version_is_for_blob_requests_without_any),
 		cmocka_unit_test(client_request_ids_that_are_echoed),
 		cmocka_unit_test(routes),
-		cmocka_unit_test(rows_of_a_service_stand_together),
+		cmocka_unit_test(ids_are_unique),
 		cmocka_unit_test(every_row_says_what_it_answers_when_not_built),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

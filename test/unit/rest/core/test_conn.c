@@ -23,7 +23,11 @@ static enum err test_stop_format(struct request *r)
 	r->response.status = 204;
 	return ERR_OK;
 }
-const struct handler handler_blob_get_tags = { test_stop_parse, NULL, test_stop_format };
+static const struct handler test_handler_stop = { test_stop_parse, NULL, test_stop_format };
+static void set_stop_handler(void)
+{
+	test_op_set(OP_BLOB_GET_TAGS, &test_handler_stop);
+}
 
 static unsigned char *pattern(size_t len, unsigned seed)
 {
@@ -955,6 +959,7 @@ static void access_log_has_one_line_per_request_and_no_signature(void **state)
 
 int main(void)
 {
+	test_services_changed = set_stop_handler;
 	const struct CMUnitTest plain[] = {
 		cmocka_unit_test(health_answers_on_every_port_without_an_account),
 		cmocka_unit_test(bodies_of_every_size_come_back_whole),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes lines to a descriptor on a thread of its own. Who hands them over never waits, whoever reads at the other end:
  * past a bound of waiting bytes lines are lost, and how many is told. */
-#ifndef REST_LOG_WRITER_H
-#define REST_LOG_WRITER_H
+#ifndef IO_LOG_WRITER_H
+#define IO_LOG_WRITER_H
 
 #include "base/err.h"
 #include "base/slice.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rest/core/log_writer.h"
+#include "io/log_writer.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

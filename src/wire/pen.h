@@ -3,8 +3,8 @@
  * that differ. So an entry is written with a pen: room for all of it is reserved at once, constant text between the
  * values is one copy of known length, and nothing is checked per piece. What has no bound (metadata, tags, the text of a
  * message) is put aside of the pen, between pen_leave and the next pen_take. */
-#ifndef REST_PEN_H
-#define REST_PEN_H
+#ifndef WIRE_PEN_H
+#define WIRE_PEN_H
 
 #include "base/buf.h"
 #include "wire/date.h"

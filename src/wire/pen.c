@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rest/common/pen.h"
+#include "wire/pen.h"
 
 #include "base/clock.h"
 #include "base/digits.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rest/common/body_checks.h"
+#include "rest/core/body_checks.h"
 
 #include "wire/base64.h"
 #include "wire/hash.h"

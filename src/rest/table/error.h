@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How Table writes an error. */
+#ifndef REST_TABLE_ERROR_H
+#define REST_TABLE_ERROR_H
+
+#include "rest/core/service.h"
+
+const struct error_form *table_error_form(const struct request *, enum err);
+
+#endif
