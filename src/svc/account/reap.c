@@ -49,6 +49,7 @@ static enum err walk_page(struct txn *txn, struct walk *w, char tag, struct rows
 /* A page that changes rows: each one is looked at first, so that nothing found costs no commit. */
 struct change {
 	struct walk walk;
+	char tag; /* of the rows */
 	bool found;
 };
 
@@ -58,6 +59,7 @@ static enum err change_all(struct store *store, struct slice account, char tag, 
 	arena_init(&arena, REAP_ARENA_BYTES);
 	struct slice partition = resource_account_partition(&arena, account);
 	enum err e = slice_is_set(partition) ? ERR_OK : ERR_NO_MEMORY;
+	c->tag = tag;
 	walk_begin(&c->walk, tag);
 	while (e == ERR_OK && c->walk.more) {
 		struct arena_mark memory = arena_mark(&arena);
@@ -165,7 +167,7 @@ static enum err apply_expire(struct txn *txn, void *call)
 	struct change *c = call;
 	struct rows rows;
 	c->found = false;
-	TRY(walk_page(txn, &c->walk, 'r', &rows));
+	TRY(walk_page(txn, &c->walk, c->tag, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct deleted_resource d;
 		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
@@ -181,7 +183,8 @@ static enum err apply_expire(struct txn *txn, void *call)
 enum err resource_expire(struct store *store, struct slice account)
 {
 	struct change c = { .found = false };
-	return change_all(store, account, 'r', apply_expire, &c);
+	TRY(change_all(store, account, deleted_tag(RESOURCE_CONTAINER), apply_expire, &c));
+	return change_all(store, account, deleted_tag(RESOURCE_SHARE), apply_expire, &c);
 }
 
 /* ---- dropped generations ---- */

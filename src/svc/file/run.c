@@ -249,6 +249,16 @@ static enum err cut_by_cover(struct txn *txn, struct inode *n, const struct shar
 	return work_add(txn, &(struct work){ .kind = WORK_COVER, .subject = n->content, .stamp = c.stamp });
 }
 
+/* Once the background has resolved them all, nobody needs to look for covers. */
+static enum err forget_covers(struct txn *txn, struct inode *n)
+{
+	struct covers all;
+	TRY(covers_load(txn, &live_view, n, &all));
+	if (!all.count)
+		n->covers = 0;
+	return ERR_OK;
+}
+
 enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end)
 {
 	struct share_state state;
@@ -257,6 +267,7 @@ enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end
 	if (!n->content || first >= end)
 		return ERR_OK;
 	TRY(share_state_get(txn, &state));
+	TRY(forget_covers(txn, n));
 	TRY(cut_gather(txn, n, first, end, &cut));
 	if (cut.too_many)
 		return cut_by_cover(txn, n, &state, first, end);
