@@ -15,17 +15,17 @@ static enum err take_runs(struct txn *txn, const struct file_view *view, struct 
 			  struct shared_runs *ret)
 {
 	struct shared_runs s = { ARENA_NEW_ARRAY(txn_arena(txn), struct run, RUNS_AT_ONCE), 0 };
-	struct run_walk *w = ARENA_NEW(txn_arena(txn), struct run_walk);
+	struct run_walk w;
 	const struct inode *n = &c->source_inode;
-	if (!s.run || !w)
+	if (!s.run)
 		return ERR_NO_MEMORY;
 	*ret = s;
 	if (!n->content)
 		return ERR_OK;
-	TRY(run_walk_begin(w, txn, view, n, 0, n->size_bytes, 64));
+	TRY(run_walk_begin(&w, txn, view, n, 0, n->size_bytes, 64));
 	for (;;) {
 		struct run_row row;
-		enum err e = run_walk_next(w, &row);
+		enum err e = run_walk_next(&w, &row);
 		if (e == ERR_NOT_FOUND)
 			break;
 		TRY(e);

@@ -100,32 +100,52 @@ enum err row_get(struct txn *txn, const struct file_view *view, struct slice key
 
 /* ---- walks ---- */
 
-void row_walk_begin(struct row_walk *w, struct txn *txn, const struct file_view *view, const struct key *from,
-		    const struct key *until, size_t page_rows)
+/* The history beside the live rows, and the next row of each. */
+struct row_past {
+	struct row_stream stream;
+	struct key begin;
+	bool has_live, has_past;
+	struct row head_live, head_past;
+};
+
+static void stream_begin(struct row_stream *s, const struct key *from, const struct key *until)
+{
+	s->from = *from;
+	s->until = *until;
+	s->begun = s->exhausted = false;
+}
+
+/* The key behind the tag of history; a key that long is no row's. */
+static struct key past_key(const struct key *row_key)
+{
+	struct key k;
+	key_init(&k);
+	key_tag(&k, 'h');
+	size_t len = row_key->len < sizeof k.bytes - 1 ? row_key->len : sizeof k.bytes - 1;
+	memcpy(k.bytes + 1, row_key->bytes, len);
+	k.len = len + 1;
+	return k;
+}
+
+enum err row_walk_begin(struct row_walk *w, struct txn *txn, const struct file_view *view, const struct key *from,
+			const struct key *until, size_t page_rows)
 {
 	assert(page_rows > 0);
 	w->txn = txn;
 	w->snapshot = view->snapshot;
 	w->page_rows = page_rows;
-	w->begin = *from;
-	w->has_live = w->has_past = false;
-	w->live.from = *from;
-	w->live.until = *until;
-	w->live.begun = w->live.exhausted = false;
-	w->past.begun = false;
-	w->past.exhausted = true;
+	w->past = NULL;
+	w->filter = NULL;
+	stream_begin(&w->live, from, until);
 	if (!view->snapshot)
-		return;
-	w->past.exhausted = false;
-	key_init(&w->past.from);
-	key_tag(&w->past.from, 'h');
-	w->past.until = w->past.from;
-	size_t from_len = from->len < LIMIT_KEY_BYTES - 1 ? from->len : LIMIT_KEY_BYTES - 1;
-	size_t until_len = until->len < LIMIT_KEY_BYTES - 1 ? until->len : LIMIT_KEY_BYTES - 1;
-	memcpy(w->past.from.bytes + 1, from->bytes, from_len);
-	memcpy(w->past.until.bytes + 1, until->bytes, until_len);
-	w->past.from.len = from_len + 1;
-	w->past.until.len = until_len + 1;
+		return ERR_OK;
+	w->past = ARENA_NEW(txn_arena(txn), struct row_past);
+	if (!w->past)
+		return ERR_NO_MEMORY;
+	struct key past_from = past_key(from), past_until = past_key(until);
+	stream_begin(&w->past->stream, &past_from, &past_until);
+	w->past->begin = *from;
+	return ERR_OK;
 }
 
 /* Is the row part of what the walk sees? Of history, *row becomes the row it was. */
@@ -144,19 +164,21 @@ static enum err is_visible(const struct row_walk *w, bool past, struct row *row,
 		return ERR_CORRUPT;
 	row->key = key;
 	/* The number follows the key, so a key just before the beginning has its history behind it. */
-	*ret = *ret && w->snapshot <= number && slice_cmp(key, key_slice(&w->begin)) >= 0;
+	*ret = *ret && w->snapshot <= number && slice_cmp(key, key_slice(&w->past->begin)) >= 0;
 	return ERR_OK;
 }
 
 /* The next visible row of a stream; ERR_NOT_FOUND at its end. */
 static enum err stream_next(struct row_walk *w, struct row_stream *s, struct row *ret)
 {
-	bool past = s == &w->past, any = false;
+	bool past = s != &w->live, any = false;
 	struct arena_mark mark = arena_mark(txn_arena(w->txn));
 	for (;;) {
 		while (s->begun && s->at < s->rows.count) {
 			struct row row = s->rows.row[s->at++];
 			TRY(is_visible(w, past, &row, &any));
+			if (any && w->filter)
+				TRY(w->filter(w->filter_arg, &row, &any));
 			if (any) {
 				*ret = row;
 				return ERR_OK;
@@ -191,16 +213,17 @@ enum err row_walk_next(struct row_walk *w, struct row *ret)
 {
 	if (!w->snapshot)
 		return stream_next(w, &w->live, ret);
+	struct row_past *p = w->past;
 	/* A stream gives back only what it fetched in its own call, so the other head stays. */
-	TRY(head_fill(w, &w->live, &w->head_live, &w->has_live));
-	TRY(head_fill(w, &w->past, &w->head_past, &w->has_past));
-	if (!w->has_live && !w->has_past)
+	TRY(head_fill(w, &w->live, &p->head_live, &p->has_live));
+	TRY(head_fill(w, &p->stream, &p->head_past, &p->has_past));
+	if (!p->has_live && !p->has_past)
 		return ERR_NOT_FOUND;
-	bool take_live = w->has_live && (!w->has_past || slice_cmp(w->head_live.key, w->head_past.key) <= 0);
-	*ret = take_live ? w->head_live : w->head_past;
+	bool take_live = p->has_live && (!p->has_past || slice_cmp(p->head_live.key, p->head_past.key) <= 0);
+	*ret = take_live ? p->head_live : p->head_past;
 	if (take_live)
-		w->has_live = false;
+		p->has_live = false;
 	else
-		w->has_past = false;
+		p->has_past = false;
 	return ERR_OK;
 }

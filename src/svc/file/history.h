@@ -33,18 +33,20 @@ struct row_stream {
 	size_t at;
 	bool begun, exhausted;
 };
+struct row_past; /* history.c */
 struct row_walk {
 	struct txn *txn;
 	uint64_t snapshot; /* 0 = live */
 	size_t page_rows;
-	struct key begin;
-	struct row_stream live, past;
-	bool has_live, has_past;
-	struct row head_live, head_past;
+	struct row_stream live;
+	struct row_past *past; /* of a snapshot, in the arena; NULL = live */
+	/* May be set after row_walk_begin: rows that the caller does not want to see either. */
+	enum err (*filter)(void *arg, const struct row *, bool *ret_visible);
+	void *filter_arg;
 };
 /* until: exclusive. page_rows: of one scan; small for those who need few. */
-void row_walk_begin(struct row_walk *, struct txn *, const struct file_view *, const struct key *from,
-		    const struct key *until, size_t page_rows);
+enum err row_walk_begin(struct row_walk *, struct txn *, const struct file_view *, const struct key *from,
+			const struct key *until, size_t page_rows) MUST_CHECK;
 enum err row_walk_next(struct row_walk *, struct row *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
 
 #endif

@@ -87,7 +87,7 @@ enum err file_apply_list(struct txn *txn, void *call)
 	struct file_list_call *c = call;
 	struct file_view view;
 	struct key from, until;
-	struct row_walk *w = ARENA_NEW(txn_arena(txn), struct row_walk);
+	struct row_walk w;
 	c->count = 0;
 	c->more = false;
 	c->next = SLICE_NONE;
@@ -95,9 +95,9 @@ enum err file_apply_list(struct txn *txn, void *call)
 	if (c->directory.kind != FILE_KIND_DIRECTORY)
 		return ERR_RESOURCE_NOT_FOUND;
 	c->entry = ARENA_NEW_ARRAY(txn_arena(txn), struct inode, c->limit ? c->limit : 1);
-	if (!w || !c->entry)
+	if (!c->entry)
 		return ERR_NO_MEMORY;
 	TRY(list_bounds(txn, c, &from, &until));
-	row_walk_begin(w, txn, &view, &from, &until, c->limit < LIST_PAGE_ROWS ? c->limit + 1 : LIST_PAGE_ROWS);
-	return list_rows(txn, c, w);
+	TRY(row_walk_begin(&w, txn, &view, &from, &until, c->limit < LIST_PAGE_ROWS ? c->limit + 1 : LIST_PAGE_ROWS));
+	return list_rows(txn, c, &w);
 }

@@ -75,14 +75,12 @@ static bool stretch_take(struct stretch *s, const struct run *r, uint64_t newest
 /* Goes along the runs of the file from m->from. */
 static enum err look_along(struct txn *txn, struct merge *m, const struct inode *n, uint64_t newest)
 {
-	struct run_walk *w = ARENA_NEW(txn_arena(txn), struct run_walk);
-	if (!w)
-		return ERR_NO_MEMORY;
+	struct run_walk w;
 	m->next = m->from;
-	TRY(run_walk_begin(w, txn, &live_view, n, m->from, n->data_end, MERGE_PAGE_ROWS));
+	TRY(run_walk_begin(&w, txn, &live_view, n, m->from, n->data_end, MERGE_PAGE_ROWS));
 	for (size_t i = 0; i < MERGE_LOOK_ROWS; i++) {
 		struct run_row row;
-		enum err e = run_walk_next(w, &row);
+		enum err e = run_walk_next(&w, &row);
 		m->at_end = e == ERR_NOT_FOUND;
 		if (m->at_end)
 			return ERR_OK;

@@ -65,13 +65,11 @@ static bool add_run(struct lister *l, const struct run *r)
 /* One batch from *at on, which moves behind it. */
 static enum err list_batch(struct lister *l, const struct file_view *view, uint64_t *at, bool *ret_done)
 {
-	struct run_walk *w = ARENA_NEW(txn_arena(l->txn), struct run_walk);
-	if (!w)
-		return ERR_NO_MEMORY;
-	TRY(run_walk_begin(w, l->txn, view, &l->call->inode, *at, l->end, BATCH_ROWS / 4));
+	struct run_walk w;
+	TRY(run_walk_begin(&w, l->txn, view, &l->call->inode, *at, l->end, BATCH_ROWS / 4));
 	for (size_t i = 0; i < BATCH_ROWS; i++) {
 		struct run_row row;
-		enum err e = run_walk_next(w, &row);
+		enum err e = run_walk_next(&w, &row);
 		*ret_done = e == ERR_NOT_FOUND;
 		if (*ret_done)
 			return ERR_OK;
@@ -111,12 +109,18 @@ struct diff {
 	unsigned char page[WINDOW_PAGES];
 };
 
-/* One side of a window: marks the pages of its runs. */
-static enum err mark_side(struct run_walk *w, struct run_row *head, bool *has, uint64_t window, uint64_t since,
-			  bool before, unsigned char *page)
+/* One of the two states: its walk, and the run it is at. */
+struct side {
+	struct run_walk walk;
+	struct run_row head;
+	bool has;
+};
+
+/* Marks the pages of its runs in a window; of bytes written after `since`, as written. */
+static enum err mark_side(struct side *s, uint64_t window, bool before, uint64_t since, unsigned char *page)
 {
-	while (*has && head->run.first < window + WINDOW_BYTES) {
-		const struct run *r = &head->run;
+	while (s->has && s->head.run.first < window + WINDOW_BYTES) {
+		const struct run *r = &s->head.run;
 		uint64_t first = r->first > window ? r->first - window : 0;
 		uint64_t end = r->end - window < WINDOW_BYTES ? r->end - window : WINDOW_BYTES;
 		unsigned char mark = before ? PAGE_BEFORE : r->data_stamp > since ? PAGE_NOW | PAGE_WRITTEN : PAGE_NOW;
@@ -124,27 +128,23 @@ static enum err mark_side(struct run_walk *w, struct run_row *head, bool *has, u
 			page[p] |= mark;
 		if (r->end >= window + WINDOW_BYTES)
 			return ERR_OK; /* goes on in the next one */
-		enum err e = run_walk_next(w, head);
-		*has = e == ERR_OK;
+		enum err e = run_walk_next(&s->walk, &s->head);
+		s->has = e == ERR_OK;
 		if (e != ERR_NOT_FOUND)
 			TRY(e);
 	}
 	return ERR_OK;
 }
 
-static enum err walk_open(struct txn *txn, const struct file_view *view, const struct inode *n, uint64_t at,
-			  uint64_t end, struct run_walk **ret, struct run_row *head, bool *has)
+static enum err walk_open(struct lister *l, const struct file_view *view, const struct inode *n, uint64_t at,
+			  struct side *s)
 {
-	struct run_walk *w = ARENA_NEW(txn_arena(txn), struct run_walk);
-	if (!w)
-		return ERR_NO_MEMORY;
-	*has = false;
-	*ret = w;
+	s->has = false;
 	if (!n->content)
 		return ERR_OK;
-	TRY(run_walk_begin(w, txn, view, n, at, end, 256));
-	enum err e = run_walk_next(w, head);
-	*has = e == ERR_OK;
+	TRY(run_walk_begin(&s->walk, l->txn, view, n, at, l->end, 256));
+	enum err e = run_walk_next(&s->walk, &s->head);
+	s->has = e == ERR_OK;
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
@@ -163,21 +163,19 @@ static bool list_window(struct lister *l, const struct diff *d, uint64_t window)
 /* The next window at or behind *at that has runs in either state. */
 static enum err diff_window(struct lister *l, struct diff *d, uint64_t *at, bool *ret_done)
 {
-	struct run_walk *wn, *wb;
-	struct run_row hn, hb;
-	bool has_now, has_before;
-	TRY(walk_open(l->txn, &d->now_view, d->now, *at, l->end, &wn, &hn, &has_now));
-	TRY(walk_open(l->txn, &d->before_view, d->before, *at, l->end, &wb, &hb, &has_before));
-	*ret_done = !has_now && !has_before;
+	struct side now, before;
+	TRY(walk_open(l, &d->now_view, d->now, *at, &now));
+	TRY(walk_open(l, &d->before_view, d->before, *at, &before));
+	*ret_done = !now.has && !before.has;
 	if (*ret_done)
 		return ERR_OK;
-	uint64_t first = !has_before				   ? hn.run.first
-			 : !has_now || hb.run.first < hn.run.first ? hb.run.first
-								   : hn.run.first;
+	uint64_t first = now.has ? now.head.run.first : before.head.run.first;
+	if (before.has && before.head.run.first < first)
+		first = before.head.run.first;
 	uint64_t window = page_floor(first > *at ? first : *at);
 	memset(d->page, 0, sizeof d->page);
-	TRY(mark_side(wn, &hn, &has_now, window, d->before_view.snapshot, false, d->page));
-	TRY(mark_side(wb, &hb, &has_before, window, 0, true, d->page));
+	TRY(mark_side(&now, window, false, d->before_view.snapshot, d->page));
+	TRY(mark_side(&before, window, true, 0, d->page));
 	*ret_done = !list_window(l, d, window);
 	*at = window + WINDOW_BYTES;
 	return ERR_OK;

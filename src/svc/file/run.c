@@ -178,17 +178,15 @@ struct cut {
 
 static enum err cut_gather(struct txn *txn, const struct inode *n, uint64_t first, uint64_t end, struct cut *ret)
 {
-	struct run_walk *w = ARENA_NEW(txn_arena(txn), struct run_walk);
+	struct run_walk w;
 	struct cut c = { NULL, 0, false };
 	size_t cap = 0;
-	if (!w)
-		return ERR_NO_MEMORY;
-	TRY(run_walk_begin(w, txn, &live_view, n, first, end,
+	TRY(run_walk_begin(&w, txn, &live_view, n, first, end,
 			   end - first <= CUT_FEW_BYTES ? CUT_FEW_ROWS : CUT_PAGE_ROWS));
-	w->hidden_limit = RUNS_HIDDEN_MAX;
+	w.hidden_limit = RUNS_HIDDEN_MAX;
 	for (;;) {
 		struct run_row row;
-		enum err e = run_walk_next(w, &row);
+		enum err e = run_walk_next(&w, &row);
 		if (e == ERR_NOT_FOUND)
 			break;
 		TRY(e);
@@ -216,13 +214,11 @@ static enum err cut_gather(struct txn *txn, const struct inode *n, uint64_t firs
  * cover. */
 static enum err cut_across(struct txn *txn, struct inode *n, uint64_t newest, uint64_t at, uint64_t first, uint64_t end)
 {
-	struct run_walk *w = ARENA_NEW(txn_arena(txn), struct run_walk);
+	struct run_walk w;
 	struct run_row row;
-	if (!w)
-		return ERR_NO_MEMORY;
-	TRY(run_walk_begin(w, txn, &live_view, n, at, at + 1, 4));
-	w->hidden_limit = RUNS_HIDDEN_MAX;
-	enum err e = run_walk_next(w, &row);
+	TRY(run_walk_begin(&w, txn, &live_view, n, at, at + 1, 4));
+	w.hidden_limit = RUNS_HIDDEN_MAX;
+	enum err e = run_walk_next(&w, &row);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;
 	TRY(e);

@@ -49,6 +49,17 @@ const struct cover *covers_hide(const struct covers *all, const struct run *r)
 
 /* ---- walks ---- */
 
+static enum err is_uncovered(void *arg, const struct row *row, bool *ret_visible)
+{
+	struct run_walk *w = arg;
+	struct run run;
+	TRY(run_decode(row->key, row->value, &run));
+	*ret_visible = !covers_hide(&w->covers, &run);
+	if (!*ret_visible && w->hidden_limit && ++w->hidden > w->hidden_limit)
+		return ERR_BUSY;
+	return ERR_OK;
+}
+
 enum err run_walk_begin(struct run_walk *w, struct txn *txn, const struct file_view *view, const struct inode *n,
 			uint64_t first, uint64_t end, size_t page_rows)
 {
@@ -60,27 +71,24 @@ enum err run_walk_begin(struct run_walk *w, struct txn *txn, const struct file_v
 	run_key(&from, n->content, first);
 	/* A run that reaches into the range ends at most this far behind it. */
 	run_key(&until, n->content, end + RUN_MAX_BYTES);
-	row_walk_begin(&w->rows, txn, view, &from, &until, page_rows);
+	TRY(row_walk_begin(&w->rows, txn, view, &from, &until, page_rows));
+	if (w->covers.count) {
+		w->rows.filter = is_uncovered;
+		w->rows.filter_arg = w;
+	}
 	return ERR_OK;
 }
 
 enum err run_walk_next(struct run_walk *w, struct run_row *ret)
 {
-	for (;;) {
-		struct row row;
-		struct run run;
-		TRY(row_walk_next(&w->rows, &row));
-		TRY(run_decode(row.key, row.value, &run));
-		if (covers_hide(&w->covers, &run)) {
-			if (w->hidden_limit && ++w->hidden > w->hidden_limit)
-				return ERR_BUSY;
-			continue;
-		}
-		if (run.first >= w->end)
-			return ERR_NOT_FOUND;
-		*ret = (struct run_row){ row.key, row.value, run };
-		return ERR_OK;
-	}
+	struct row row;
+	struct run run;
+	TRY(row_walk_next(&w->rows, &row));
+	TRY(run_decode(row.key, row.value, &run));
+	if (run.first >= w->end)
+		return ERR_NOT_FOUND;
+	*ret = (struct run_row){ row.key, row.value, run };
+	return ERR_OK;
 }
 
 struct run run_part(const struct run *r, uint64_t first, uint64_t end)
@@ -182,19 +190,16 @@ enum err inode_pieces(struct txn *txn, const struct file_view *view, const struc
 		      uint64_t length, size_t limit, struct file_pieces *ret)
 {
 	struct gather g = { .txn = txn, .limit = limit };
-	struct run_walk *w;
+	struct run_walk w;
 	assert(limit > 0);
 	enum err e;
 	if (!n->content || offset >= n->data_end) {
 		e = add_zeros(&g, length);
 	} else {
-		w = ARENA_NEW(txn_arena(txn), struct run_walk); /* too large for a stack of applies */
-		if (!w)
-			return ERR_NO_MEMORY;
 		size_t rows = length / RUN_INLINE_BYTES + 2;
-		TRY(run_walk_begin(w, txn, view, n, offset, offset + length,
+		TRY(run_walk_begin(&w, txn, view, n, offset, offset + length,
 				   rows < READ_PAGE_ROWS ? rows : READ_PAGE_ROWS));
-		e = gather_runs(&g, w, offset, offset + length);
+		e = gather_runs(&g, &w, offset, offset + length);
 	}
 	if (e != ERR_OK && (e != ERR_LIMIT || !g.out.count))
 		return e;
