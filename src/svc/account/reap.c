@@ -49,7 +49,6 @@ static enum err walk_page(struct txn *txn, struct walk *w, char tag, struct rows
 /* A page that changes rows: each one is looked at first, so that nothing found costs no commit. */
 struct change {
 	struct walk walk;
-	char tag; /* of the rows */
 	bool found;
 };
 
@@ -59,7 +58,6 @@ static enum err change_all(struct store *store, struct slice account, char tag, 
 	arena_init(&arena, REAP_ARENA_BYTES);
 	struct slice partition = resource_account_partition(&arena, account);
 	enum err e = slice_is_set(partition) ? ERR_OK : ERR_NO_MEMORY;
-	c->tag = tag;
 	walk_begin(&c->walk, tag);
 	while (e == ERR_OK && c->walk.more) {
 		struct arena_mark memory = arena_mark(&arena);
@@ -162,12 +160,18 @@ enum err resource_settle(struct store *store, struct slice account)
 
 /* ---- what time ends ---- */
 
+struct expire {
+	struct change change; /* first */
+	char tag;
+};
+
 static enum err apply_expire(struct txn *txn, void *call)
 {
-	struct change *c = call;
+	struct expire *expire = call;
+	struct change *c = &expire->change;
 	struct rows rows;
 	c->found = false;
-	TRY(walk_page(txn, &c->walk, c->tag, &rows));
+	TRY(walk_page(txn, &c->walk, expire->tag, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct deleted_resource d;
 		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
@@ -182,9 +186,12 @@ static enum err apply_expire(struct txn *txn, void *call)
 
 enum err resource_expire(struct store *store, struct slice account)
 {
-	struct change c = { .found = false };
-	TRY(change_all(store, account, deleted_tag(RESOURCE_CONTAINER), apply_expire, &c));
-	return change_all(store, account, deleted_tag(RESOURCE_SHARE), apply_expire, &c);
+	static const char kinds[] = { RESOURCE_CONTAINER, RESOURCE_SHARE };
+	for (size_t i = 0; i < sizeof kinds; i++) {
+		struct expire e = { .tag = deleted_tag(kinds[i]) };
+		TRY(change_all(store, account, e.tag, apply_expire, &e.change));
+	}
+	return ERR_OK;
 }
 
 /* ---- dropped generations ---- */

@@ -263,11 +263,6 @@ enum err resource_create_publish(struct txn *txn, void *call)
 
 /* ---- deletion ---- */
 
-char deleted_tag(char kind)
-{
-	return kind == RESOURCE_SHARE ? 'R' : 'r';
-}
-
 static void deleted_key(struct key *k, char kind, struct slice name, uint64_t ticks)
 {
 	key_init(k);
@@ -375,32 +370,31 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 	TRY(txn_del(txn, key_slice(&k)));
 	c->resource = d.resource;
 	c->resource.lease = (struct lease){ .held = false };
-	if (c->new_etag)
+	if (c->kind == RESOURCE_SHARE)
 		c->resource.etag = c->resource.modified_ticks = txn_now(txn);
 	return resource_put(txn, &c->resource);
 }
 
-enum err resource_list_deleted(struct txn *txn, char kind, const struct deleted_page *page,
-			       struct deleted_resource **ret, size_t *ret_count)
+enum err resource_list_deleted(struct txn *txn, const struct deleted_query *q, struct deleted_resource **ret,
+			       size_t *ret_count)
 {
 	struct key from, until;
 	struct rows rows = { .more = true };
-	struct deleted_resource *found =
-		ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, page->limit ? page->limit : 1);
-	size_t count = 0;
+	size_t count = 0, limit = q->limit ? q->limit : 1;
+	struct deleted_resource *found = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, limit);
 	if (!found)
 		return ERR_NO_MEMORY;
 	key_init(&until);
-	key_tag(&until, deleted_tag(kind));
-	key_str_open(&until, page->prefix);
+	key_tag(&until, deleted_tag(q->kind));
+	key_str_open(&until, q->prefix);
 	from = until;
 	key_prefix_end(&until);
-	if (slice_is_set(page->from_name) && slice_cmp(page->from_name, page->prefix) >= 0)
-		deleted_key(&from, kind, page->from_name, page->from_ticks);
-	while (rows.more && count < page->limit) {
+	if (slice_is_set(q->from_name) && slice_cmp(q->from_name, q->prefix) >= 0)
+		deleted_key(&from, q->kind, q->from_name, q->from_ticks);
+	while (rows.more && count < limit) {
 		struct scan_spec spec = { .from = key_slice(&from),
 					  .until = key_slice(&until),
-					  .limit_rows = page->limit - count };
+					  .limit_rows = limit - count };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
 			TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &found[count]));
@@ -414,35 +408,16 @@ enum err resource_list_deleted(struct txn *txn, char kind, const struct deleted_
 	return ERR_OK;
 }
 
-/* ---- service properties ---- */
-
-static struct slice properties_key(char bytes[static 2], char service)
+enum err resource_apply_set_policies(struct txn *txn, void *resource_set_policies)
 {
-	bytes[0] = 'p';
-	bytes[1] = service;
-	return slice_make(bytes, 2);
-}
-
-enum err service_properties_get(struct txn *txn, char service, struct slice *ret)
-{
-	char bytes[2];
-	return txn_get(txn, properties_key(bytes, service), ret);
-}
-
-enum err service_properties_put(struct txn *txn, char service, struct slice value)
-{
-	char bytes[2];
-	return txn_put(txn, properties_key(bytes, service), value);
-}
-
-enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
-				 struct slice *ret)
-{
-	struct key partition;
-	char bytes[2];
-	key_init(&partition);
-	key_partition_account(&partition, account);
-	if (partition.overflow)
-		return ERR_NOT_FOUND;
-	return store_get(store, key_slice(&partition), properties_key(bytes, service), arena, ret);
+	const struct resource_set_policies *c = resource_set_policies;
+	struct resource r;
+	assert(c->count <= POLICIES_MAX);
+	enum err e = resource_get(txn, c->kind, c->name, &r);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? c->missing_error : e;
+	r.policy_count = c->count;
+	memcpy(r.policy, c->policy, sizeof c->policy);
+	r.modified_ticks = txn_now(txn);
+	return resource_put(txn, &r);
 }

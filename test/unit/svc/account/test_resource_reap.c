@@ -214,8 +214,8 @@ struct listing {
 static enum err apply_list_deleted(struct txn *txn, void *call)
 {
 	struct listing *l = call;
-	struct deleted_page page = { .prefix = SLICE(""), .limit = 10 };
-	return resource_list_deleted(txn, RESOURCE_CONTAINER, &page, &l->deleted, &l->count);
+	struct deleted_query all = { .kind = RESOURCE_CONTAINER, .prefix = SLICE(""), .limit = 10 };
+	return resource_list_deleted(txn, &all, &l->deleted, &l->count);
 }
 
 /* A delete's last step may come when the container is back already. */

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
+ * short however many containers and queues there are; one container that has much to give back is tended for a while.
+ * Nothing found in the whole store: a second of rest; in these few: a rest in proportion, so that going through a store
+ * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own for them, and
+ * the engine allows one alone. */
+#include "jobs/background.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "store/key.h"
+#include "svc/account/resource.h"
+#include "svc/blob/retire.h"
+#include "svc/blob/state.h"
+#include "svc/file/file.h"
+#include "svc/queue/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+enum {
+	IDLE_MS = 1000,
+	BUSY_MS = 5,
+	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
+	PARTITIONS_A_ROUND = 128,
+	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
+	EXPIRE_EVERY_SECONDS = 3600
+};
+
+struct background {
+	struct store *store;
+	const struct slice *accounts;
+	size_t account_count;
+	struct key next_partition;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	bool stop;
+	uint64_t rest_ns; /* before the next round */
+	bool complained;
+	bool expire_now;	    /* this pass over accounts and store also looks for what the clock ended */
+	uint64_t expire_last_ticks; /* when the last such pass began */
+};
+
+/* Rows go with their partition; only containers and shares name extents that must be retired first. */
+static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
+{
+	*ret_more = false;
+	if (kind == RESOURCE_CONTAINER)
+		return blob_retire_container(store, partition, ret_more);
+	return kind == RESOURCE_SHARE ? file_empty(store, partition, ret_more) : ERR_OK;
+}
+
+void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
+{
+	for (size_t i = 0; i < account_count; i++) {
+		enum err err = resource_settle(store, accounts[i]);
+		if (err != ERR_OK)
+			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
+				 SLICE_FMT(accounts[i]), err_name(err));
+	}
+}
+
+/* The first error of a row of errors is said; the work is tried again anyway. */
+static void result_note(struct background *b, const char *what, enum err err, bool *failed)
+{
+	if (err == ERR_OK || err == ERR_STOPPED)
+		return;
+	*failed = true;
+	if (!b->complained)
+		log_warn("%s failed (%s); it is tried again every second", what, err_name(err));
+	b->complained = true;
+}
+
+static bool stopping(struct background *b)
+{
+	pthread_mutex_lock(&b->mutex);
+	bool stop = b->stop;
+	pthread_mutex_unlock(&b->mutex);
+	return stop;
+}
+
+/* What the clock ends in a container: soft-deleted blobs and uncommitted blocks. Looked for once an hour. */
+static enum err container_expire(struct background *b, struct slice partition)
+{
+	struct buf from;
+	bool more = b->expire_now;
+	enum err err = ERR_OK;
+	buf_init(&from, LIMIT_KEY_BYTES);
+	while (err == ERR_OK && more && !stopping(b))
+		err = blob_expire_round(b->store, partition, &from, &more);
+	buf_fini(&from);
+	return err;
+}
+
+static enum err container_retire(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(blob_retire_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
+}
+
+static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(file_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
+}
+
+static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
+{
+	char account[64];
+	struct slice rest = partition, name;
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+		return ERR_OK;
+	if (rest.ptr[0] == 'c') {
+		TRY(container_expire(b, partition));
+		return container_retire(b, partition, ret_more);
+	}
+	if (rest.ptr[0] == RESOURCE_SHARE)
+		return share_tend(b, partition, ret_more);
+	if (rest.ptr[0] == 'q')
+		return queue_sweep(b->store, partition, arena, ret_more);
+	return ERR_OK;
+}
+
+/* True if one of them has more to give back. */
+static bool partitions_tend(struct background *b, bool *failed)
+{
+	struct arena arena;
+	struct slice *found;
+	size_t count = 0;
+	bool more = false;
+	struct engine *engine = store_engine(b->store);
+	arena_init(&arena, 16 * MIB);
+	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
+						    &found, &count);
+	result_note(b, "looking through the store", err, failed);
+	if (err != ERR_OK)
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct arena work;
+		bool again = false;
+		arena_init(&work, 16 * MIB);
+		result_note(b, "tending a container or queue", partition_tend(b, found[i], &work, &again), failed);
+		arena_fini(&work);
+		more = more || again;
+	}
+	key_init(&b->next_partition);
+	if (count == PARTITIONS_A_ROUND)
+		key_after(&b->next_partition, found[count - 1]);
+	arena_fini(&arena);
+	return more;
+}
+
+static void pass_begin(struct background *b, bool *failed)
+{
+	uint64_t now = clock_now(store_clock(b->store));
+	b->expire_now = now >= b->expire_last_ticks + EXPIRE_EVERY_SECONDS * TICKS_PER_SECOND;
+	if (!b->expire_now)
+		return;
+	b->expire_last_ticks = now;
+	for (size_t i = 0; i < b->account_count; i++)
+		result_note(b, "looking for deleted resources whose days are over",
+			    resource_expire(b->store, b->accounts[i]), failed);
+}
+
+static uint64_t rest_after(const struct background *b, bool more, uint64_t took_ns)
+{
+	uint64_t idle_ns = IDLE_MS * UINT64_C(1000000), busy_ns = BUSY_MS * UINT64_C(1000000),
+		 look_ns = took_ns * REST_PER_LOOK;
+	if (more)
+		return busy_ns;
+	if (b->next_partition.len == 0) /* that was all of them */
+		return idle_ns;
+	return look_ns < busy_ns ? busy_ns : look_ns < idle_ns ? look_ns : idle_ns;
+}
+
+static void round_run(struct background *b)
+{
+	bool more = false, failed = false;
+	uint64_t began_ns = base_monotonic_ns();
+	if (b->next_partition.len == 0)
+		pass_begin(b, &failed);
+	for (size_t i = 0; i < b->account_count; i++) {
+		bool again = false;
+		result_note(b, "emptying deleted resources",
+			    resource_reap(b->store, b->accounts[i], generation_empty, &again), &failed);
+		more = more || again;
+	}
+	more = partitions_tend(b, &failed) || more;
+	if (!failed)
+		b->complained = false;
+	b->rest_ns = failed ? IDLE_MS * UINT64_C(1000000) : rest_after(b, more, base_monotonic_ns() - began_ns);
+}
+
+static void *background_run(void *arg)
+{
+	struct background *b = arg;
+	b->rest_ns = IDLE_MS * UINT64_C(1000000);
+	pthread_mutex_lock(&b->mutex);
+	while (!b->stop) {
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		uint64_t ns = (uint64_t)until.tv_nsec + b->rest_ns;
+		until.tv_sec += (time_t)(ns / 1000000000);
+		until.tv_nsec = (long)(ns % 1000000000);
+		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
+			continue;
+		pthread_mutex_unlock(&b->mutex);
+		round_run(b);
+		pthread_mutex_lock(&b->mutex);
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return NULL;
+}
+
+struct background *background_start(struct store *store, const struct slice *accounts, size_t account_count)
+{
+	struct background *b = calloc(1, sizeof *b);
+	if (!b)
+		return NULL;
+	b->store = store;
+	b->accounts = accounts;
+	b->account_count = account_count;
+	key_init(&b->next_partition);
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&b->mutex, NULL);
+	pthread_cond_init(&b->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	int failed = pthread_create(&b->thread, NULL, background_run, b);
+	if (failed) {
+		log_warn("no thread for background work (%s): space is not reclaimed", strerror(failed));
+		pthread_cond_destroy(&b->wake);
+		pthread_mutex_destroy(&b->mutex);
+		free(b);
+		return NULL;
+	}
+	return b;
+}
+
+void background_stop(struct background *b)
+{
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->mutex);
+	b->stop = true;
+	pthread_cond_signal(&b->wake);
+	pthread_mutex_unlock(&b->mutex);
+	pthread_join(b->thread, NULL);
+	pthread_cond_destroy(&b->wake);
+	pthread_mutex_destroy(&b->mutex);
+	free(b);
+}
