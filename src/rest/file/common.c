@@ -4,10 +4,10 @@
 
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
-#include "rest/common/names.h"
 #include "rest/core/server.h"
 #include "rest/file/properties.h"
 #include "rest/file/wait.h"
+#include "svc/account/names.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"

@@ -13,7 +13,6 @@
 #include "rest/file/get.h"
 #include "rest/file/properties.h"
 #include "rest/file/source.h"
-#include "svc/common/background.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024, COPY_PIECE_BYTES = 4 * 1024 * 1024 };
 
@@ -29,38 +28,13 @@ struct copy_call {
 /* ---- what the destination takes from the source ---- */
 
 /* As the answer of the part shows them: blobs and files have the same headers. */
-static enum err take_headers(struct request *r, const struct request *part, struct file_http *h)
+static void take_headers(const struct request *part, struct file_http *h)
 {
 	h->content_type = request_child_header(part, "Content-Type");
 	h->content_encoding = request_child_header(part, "Content-Encoding");
 	h->content_language = request_child_header(part, "Content-Language");
 	h->content_disposition = request_child_header(part, "Content-Disposition");
 	h->cache_control = request_child_header(part, "Cache-Control");
-	return ERR_OK;
-}
-
-/* x-ms-meta-* of the part's answer. */
-static enum err take_metadata(struct request *r, const struct request *part, struct pairs *ret)
-{
-	static const char prefix[] = "x-ms-meta-";
-	struct slice all = buf_slice(&part->response.headers);
-	struct pairs p = { NULL, 0 };
-	size_t lines = 1;
-	for (size_t i = 0; i < all.len; i++)
-		lines += all.ptr[i] == '\n';
-	p.pair = ARENA_NEW_ARRAY(r->arena, struct pair, lines);
-	if (!p.pair)
-		return ERR_NO_MEMORY;
-	while (slice_is_set(all) && all.len) {
-		struct slice value = slice_cut(&all, '\n');
-		if (value.len && value.ptr[value.len - 1] == '\r')
-			value.len--;
-		struct slice name = slice_cut(&value, ':');
-		if (slice_is_set(value) && slice_has_prefix_nocase(name, slice_str(prefix)))
-			p.pair[p.count++] = (struct pair){ slice_from(name, sizeof prefix - 1), slice_trim(value) };
-	}
-	*ret = p;
-	return ERR_OK;
 }
 
 /* The descriptor of a file of another share, as text: keys belong to their share. */
@@ -89,9 +63,9 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	struct file_create_call *to = &c->copy.create;
 	const struct request *part = c->source.part;
 	to->size_bytes = c->copy.copy.total_bytes = request_child_length(part);
-	TRY(take_headers(r, part, &to->http));
+	take_headers(part, &to->http);
 	if (!c->copy.has_metadata)
-		TRY(take_metadata(r, part, &to->metadata));
+		TRY(metadata_from_answer(r->arena, part, &to->metadata));
 	if (!to->settings.set_attributes) {
 		to->settings.set_attributes = true;
 		to->settings.attributes = FILE_ATTR_ARCHIVE;
@@ -141,7 +115,7 @@ static enum err write_step(struct request *r, struct copy_call *c, struct file_c
 {
 	struct arena arena;
 	arena_init(&arena, 4 * MIB);
-	enum err e = background_write(r->server->store, c->partition, file_apply_copy_step, step, &arena);
+	enum err e = store_write_wait(r->server->store, c->partition, file_apply_copy_step, step, &arena);
 	arena_fini(&arena);
 	return e;
 }

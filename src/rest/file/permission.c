@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Create Permission, Get Permission: security descriptors of a share, by key. */
-#include "rest/common/names.h"
 #include "rest/core/server.h"
 #include "rest/file/properties.h"
+#include "svc/account/names.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/sddl/sddl.h"

@@ -50,11 +50,30 @@ static enum err check_intent(struct request *r)
 		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-request-intent", intent);
 }
 
+/* The JavaScript client renames at a path-style endpoint by an address without the account, and signs it so. The header
+ * that names the source tells which account is meant. */
+static const struct auth_account *find_account(struct request *r)
+{
+	struct slice url = request_header(r, "x-ms-file-rename-source"), path;
+	bool unused_secondary;
+	if (!slice_is_set(url) || uri_decode(url, r->arena, &path) != ERR_OK)
+		return NULL;
+	const char *scheme = memmem(path.ptr, path.len, "://", 3);
+	if (!scheme)
+		return NULL;
+	path = slice_from(path, (size_t)(scheme - path.ptr) + 3);
+	path = slice_from(path, slice_find_byte(path, '/') + 1);
+	return address_account(r->server, slice_first(path, slice_find_byte(path, '/')), &unused_secondary);
+}
+
 const struct rest_service rest_service_file = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
+	.find_account = find_account,
 	.split_path = split_path,
 	.find_policy = policy_find,
 	.check_request = check_intent,
 	.decorate = cors_decorate,
+	.anonymous_error = ERR_RESOURCE_NOT_FOUND,
+	.not_built_error = ERR_UNSUPPORTED_QUERY_PARAMETER,
 };

@@ -2,9 +2,9 @@
  * Shares that come and go: snapshot, delete, restore. */
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
-#include "rest/common/names.h"
 #include "rest/core/server.h"
 #include "rest/file/share.h"
+#include "svc/account/names.h"
 #include "wire/date.h"
 
 /* ---- snapshot ---- */

@@ -59,7 +59,8 @@ enum err file_source_start(struct request *r, struct file_source *s)
 				   .service = s->service };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
 	/* Holds if the source turns out to be in the same account. */
-	if (s->owner_reads && owner && !copy_url_has_signature(s->url) && !slice_is_set(authorization))
+	s->trusted = s->owner_reads && owner && !copy_url_has_signature(s->url) && !slice_is_set(authorization);
+	if (s->trusted)
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
 	return s->part ? ERR_OK : ERR_NO_MEMORY;
@@ -73,7 +74,7 @@ enum err file_source_result(struct request *r, const struct file_source *s)
 	if (e == ERR_OK)
 		return ERR_OK;
 	const struct err_info *info = err_info(e);
-	bool inside = s->owner_reads && s->service == SERVICE_FILE && !copy_url_has_signature(s->url);
+	bool inside = s->trusted && s->service == SERVICE_FILE;
 	if (inside && (e == ERR_RESOURCE_NOT_FOUND || e == ERR_PARENT_NOT_FOUND || e == ERR_SHARE_NOT_FOUND))
 		return e == ERR_SHARE_NOT_FOUND ? e : ERR_RESOURCE_NOT_FOUND;
 	if (e == ERR_NO_MEMORY || info->http_status >= 500)

@@ -10,6 +10,7 @@ struct file_source {
 	struct slice url;
 	enum service service;
 	bool owner_reads;   /* within one account the credentials of the request itself count */
+	bool trusted;	    /* they did */
 	struct slice range; /* of the source; absent = all */
 	struct request *part;
 };

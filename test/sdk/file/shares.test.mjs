@@ -219,7 +219,7 @@ describe('leases', () => {
 		const acquired = await lease.acquireLease(15);
 		assert.equal(acquired.leaseId, lease.leaseId);
 		assert.deepEqual([(await s.getProperties()).leaseState, (await s.getProperties()).leaseDuration], ['leased', 'fixed']);
-		await lease.renewLease();
+		expectStatus(await files.lease(`/${s.name}`, 'renew', { 'x-ms-lease-id': lease.leaseId }, { restype: 'share' }), 200);
 		const of = s.withSnapshot(snapshot).getShareLeaseClient();
 		await of.acquireLease(-1);
 		await rejectsWith(s.withSnapshot(snapshot).getProperties({ leaseAccessConditions: { leaseId: lease.leaseId } }), 412, 'LeaseIdMismatchWithContainerOperation');
