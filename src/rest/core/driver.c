@@ -42,6 +42,22 @@ void request_steps_restart(struct request *r)
 	r->step_next = r->step_count = 0;
 }
 
+void request_steps_clear(struct request *r)
+{
+	r->step_next = r->step_count = 0;
+}
+
+void request_suspend(struct request *r)
+{
+	assert(!r->suspended);
+	r->suspended = true;
+}
+
+struct io_loop *request_loop(struct request *r)
+{
+	return exchange_of(r)->rl->loop;
+}
+
 void request_step_work(struct request *r, enum err (*call)(struct request *))
 {
 	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });
@@ -83,6 +99,24 @@ enum driver_state driver_fail(struct exchange *ex, enum err e)
 
 static enum driver_state driver_steps(struct exchange *ex);
 
+/* A step failed: the handler may know what to do about it. */
+static enum driver_state driver_refused(struct exchange *ex, enum err e)
+{
+	struct request *r = &ex->req;
+	if (r->op->handler->refused)
+		e = r->op->handler->refused(r, e);
+	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+}
+
+void request_resume(struct request *r, enum err e)
+{
+	struct exchange *ex = exchange_of(r);
+	assert(r->suspended && ex->pending > 0);
+	r->suspended = false;
+	ex->pending--;
+	ex->advanced(ex, e == ERR_OK ? driver_steps(ex) : driver_refused(ex, e));
+}
+
 static void driver_woken(struct io_task *t)
 {
 	struct exchange *ex = io_container_of(t, struct exchange, wake);
@@ -92,7 +126,7 @@ static void driver_woken(struct io_task *t)
 		ex->write_done = true;
 	else if (!surely_not_committed(e))
 		ex->write_uncertain = true;
-	ex->advanced(ex, e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e));
+	ex->advanced(ex, e == ERR_OK ? driver_steps(ex) : driver_refused(ex, e));
 }
 
 /* On the committer's thread. */
@@ -130,7 +164,7 @@ static void step_work_done(struct io_work *w)
 {
 	struct exchange *ex = io_container_of(w, struct exchange, work);
 	ex->pending--;
-	ex->advanced(ex, ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error));
+	ex->advanced(ex, ex->async_error == ERR_OK ? driver_steps(ex) : driver_refused(ex, ex->async_error));
 }
 
 static enum err step_work(struct exchange *ex)
@@ -165,6 +199,11 @@ static enum driver_state driver_steps(struct exchange *ex)
 				ex->async_error = e;
 				return DRIVER_PARKED;
 			}
+			if (r->suspended) {
+				assert(e == ERR_OK);
+				ex->pending++;
+				return DRIVER_PARKED;
+			}
 			break;
 		case STEP_WORK:
 			e = step_work(ex);
@@ -173,7 +212,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 			break;
 		}
 		if (e != ERR_OK)
-			return driver_finish(ex, e);
+			return driver_refused(ex, e);
 	}
 	return driver_finish(ex, ERR_OK);
 }
@@ -216,6 +255,14 @@ static enum err check_secondary(struct request *r)
 	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;
 }
 
+/* What must be waited for is waited for when the body is there. */
+static enum err precheck_result(struct request *r, enum err e)
+{
+	if (e == ERR_OK || e == ERR_BREAK_FIRST)
+		return ERR_OK;
+	return r->op->handler->refused ? r->op->handler->refused(r, e) : e;
+}
+
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
@@ -225,7 +272,8 @@ static enum err precheck(struct request *r)
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
 		const struct step *s = &r->steps[i];
 		if (s->kind == STEP_READ || s->kind == STEP_READ_POINTS || s->kind == STEP_WRITE)
-			return store_read(r->server->store, s->partition, s->apply, r->call, r->arena);
+			return precheck_result(r,
+					       store_read(r->server->store, s->partition, s->apply, r->call, r->arena));
 	}
 	return ERR_OK;
 }
