@@ -17,6 +17,7 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
 	struct auth_bearer_config *bearer;

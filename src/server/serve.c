@@ -6,7 +6,7 @@
  * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines
  * and take the connection string from the last one. */
 #include "server/serve.h"
-#include "server/background.h"
+#include "jobs/background.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -181,7 +181,9 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (c->oauth[0] && !bearer_open(h, error))
 		return false;
-	background_at_start(h->store, h->accounts.account, h->accounts.count);
+	for (size_t i = 0; i < h->accounts.count; i++)
+		h->account_names[i] = h->accounts.account[i].name;
+	background_at_start(h->store, h->account_names, h->accounts.count);
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
@@ -205,7 +207,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (!smb_open(h, error))
 		return false;
-	h->background = background_start(h->store, h->accounts.account, h->accounts.count);
+	h->background = background_start(h->store, h->account_names, h->accounts.count);
 	return true;
 }
 

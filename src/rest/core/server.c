@@ -209,6 +209,7 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 		free(rl);
 		return e;
 	}
+	rl->magic = REST_LOOP_MAGIC;
 	rl->server = s;
 	rl->index = index;
 	rng_init_system(&rl->rng);
@@ -227,6 +228,7 @@ static void loop_free(struct rest_loop *rl)
 	buf_fini(&rl->log);
 	io_loop_free(rl->loop);
 	metrics_loop_fini(&rl->metrics);
+	rl->magic = 0;
 	free(rl);
 }
 
