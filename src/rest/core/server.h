@@ -42,7 +42,7 @@ struct rest_timeouts {
 
 struct rest_config {
 	struct store *store;
-	const char *version; /* of the program, for those who ask; may be NULL */
+	const char *version;			    /* of the program, for those who ask; may be NULL */
 	struct clock *clock;			    /* NULL = the store's */
 	const struct rest_service *const *services; /* by enum service (rest/services/services.h) */
 	const struct rest_listener *listeners;
