@@ -11,6 +11,8 @@
 #include "server/datadir.h"
 
 struct background;
+struct holder_list;
+struct wait_list;
 struct smb_server;
 
 struct house {
@@ -25,6 +27,8 @@ struct house {
 	struct background *background;
 	struct rest_listener listeners[CONFIG_SERVICES + 2]; /* and the website, and the admin listener */
 	size_t listener_count;
+	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
+	struct holder_list *holders;
 	struct rest_server *server;
 	struct smb_server *smb; /* NULL: not served */
 };

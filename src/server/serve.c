@@ -22,6 +22,8 @@
 #include "rest/core/server.h"
 #include "rest/services/services.h"
 #include "store/mutant.h"
+#include "wait/holder.h"
+#include "wait/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +189,10 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
@@ -196,6 +202,10 @@ static bool house_build(struct house *h, struct buf *error)
 		.version = ZAFFRE_VERSION,
 		.versioning = c->blobVersioning,
 		.container_retention_days = (uint32_t)c->containerRetentionDays,
+		.share_retention_days = (uint32_t)c->shareDeleteRetentionDays,
+		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
+		.waits = h->waits,
+		.holders = h->holders,
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
@@ -216,6 +226,8 @@ static void house_take_down(struct house *h)
 	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
+	holder_list_free(h->holders);
+	wait_list_free(h->waits);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	bearer_config_free(h->bearer);
