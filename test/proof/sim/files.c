@@ -12,8 +12,6 @@
 #include "svc/file/open.h"
 #include "svc/file/rows.h"
 
-#include "../../unit/svc/file/opens_none.h"
-
 enum { NAMES = 4, EXTENTS_MAX = 2, EXTENT_BYTES = 512, WORDS_MAX = 200, FILE_BYTES = 16 * 1024, SNAPSHOTS_KNOWN = 4 };
 
 enum op {
