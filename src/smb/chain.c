@@ -5,7 +5,7 @@
  * Order of the checks: header, ids and credits (these close the connection), protection, session, tree; then the
  * handler looks at the body. The answers of a chain go out as one message, but what was answered before a part that
  * waits goes out at once. */
-#include "smb/smb_int.h"
+#include "smb/opens.h"
 
 #include <assert.h>
 
@@ -177,6 +177,7 @@ static void commit_woken(struct io_task *t)
 {
 	struct smb_request *r = io_container_of(t, struct smb_request, wake);
 	r->conn->sl->work_count--;
+	r->committing = false;
 	r->then(r, r->result);
 }
 
@@ -201,6 +202,7 @@ void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, 
 		.owner = r,
 	};
 	r->conn->sl->work_count++;
+	r->committing = true;
 	store_write(r->conn->sl->server->config.store, &r->job);
 }
 
@@ -228,19 +230,33 @@ static void interim_send(struct smb_request *r)
 	smb_conn_send(r->conn, &b, SMB_OUT_HEAD_BYTES, ch->encrypted);
 }
 
+static void request_cancel(struct smb_request *r, uint32_t status)
+{
+	void (*cancel)(struct smb_request *, uint32_t) = r->cancel;
+	r->cancelled = true;
+	smb_wait_end(r);
+	cancel(r, status);
+}
+
 bool smb_wait_begin(struct smb_request *r, void (*cancel)(struct smb_request *, uint32_t status))
 {
 	struct smb_conn *c = r->conn;
-	assert(!r->cancel);
-	if (c->waiting_count >= SMB_WAITING_MAX) {
-		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
-		return false;
-	}
+	assert(!r->cancel && !r->committing);
 	c->waiting_count++;
 	r->cancel = cancel;
-	if (r->h.next == 0 && !r->sent_interim && !c->closed)
+	if (c->closed || r->session->ended || r->tree->ended || r->cancel_wanted) {
+		request_cancel(r, r->cancel_wanted ? r->cancel_wanted : STATUS_FILE_CLOSED);
+		return false;
+	}
+	if (c->waiting_count > SMB_WAITING_MAX) {
+		request_cancel(r, STATUS_INSUFFICIENT_RESOURCES);
+		return false;
+	}
+	if (r->h.next == 0 && !r->sent_interim)
 		interim_send(r);
-	return true;
+	if (!c->closed)
+		return true;
+	return false; /* the interim answer could not be sent: closing has cancelled it */
 }
 
 void smb_wait_end(struct smb_request *r)
@@ -251,12 +267,16 @@ void smb_wait_end(struct smb_request *r)
 	r->conn->waiting_count--;
 }
 
-static void request_cancel(struct smb_request *r, uint32_t status)
+/* Now, or when its commit is done and it would wait again. */
+static bool cancel_or_remember(struct smb_request *r, uint32_t status)
 {
-	void (*cancel)(struct smb_request *, uint32_t) = r->cancel;
-	r->cancelled = true;
-	smb_wait_end(r);
-	cancel(r, status);
+	if (r->cancel) {
+		request_cancel(r, status);
+		return true;
+	}
+	if (r->committing)
+		r->cancel_wanted = status;
+	return false;
 }
 
 void smb_cancel_all(struct smb_conn *c, const struct smb_session *s, const struct smb_tree *t, uint32_t status)
@@ -264,10 +284,17 @@ void smb_cancel_all(struct smb_conn *c, const struct smb_session *s, const struc
 	/* A cancelled chain may end and leave the list: begin again after each. */
 	for (struct smb_chain *ch = c->chains; ch;) {
 		struct smb_request *r = &ch->request;
-		bool hit = ch->begun && r->cancel && (!s || r->session == s) && (!t || r->tree == t);
-		if (hit)
-			request_cancel(r, status);
-		ch = hit ? c->chains : ch->next;
+		bool hit = ch->begun && !r->answered && (!s || r->session == s) && (!t || r->tree == t);
+		ch = hit && cancel_or_remember(r, status) ? c->chains : ch->next;
+	}
+}
+
+void smb_cancel_open(struct smb_conn *c, const struct smb_open *o, uint32_t status)
+{
+	for (struct smb_chain *ch = c->chains; ch;) {
+		struct smb_request *r = &ch->request;
+		bool hit = ch->begun && !r->answered && r->open == o;
+		ch = hit && cancel_or_remember(r, status) ? c->chains : ch->next;
 	}
 }
 
@@ -278,11 +305,11 @@ void smb_do_cancel(struct smb_request *r)
 	r->silent = true;
 	for (struct smb_chain *ch = c->chains; ch; ch = ch->next) {
 		struct smb_request *v = &ch->request;
-		if (!ch->begun || !v->cancel || v->session != r->session)
+		if (!ch->begun || v == r || v->answered || v->session != r->session)
 			continue;
 		if (async ? v->sent_interim && v->async_id == smb2_header_async_id(&r->h)
 			  : v->h.message_id == r->h.message_id) {
-			request_cancel(v, STATUS_CANCELLED);
+			(void)cancel_or_remember(v, STATUS_CANCELLED);
 			break;
 		}
 	}
@@ -429,6 +456,10 @@ static void part_end(struct smb_chain *ch)
 	struct smb_request *r = &ch->request;
 	if (!ch->conn->closed)
 		part_finish(r);
+	if (r->h.command == SMB2_CREATE)
+		ch->related_status = STATUS_IS_ERROR(r->status) ? r->status : STATUS_OK;
+	if (r->open)
+		smb_open_unref(r->open);
 	if (r->tree)
 		smb_tree_unref(r->tree);
 	if (r->session)

@@ -11,10 +11,16 @@
 #include "wire/smb2/setup.h"
 
 struct smb_server;
+struct wait_list;   /* wait/wait.h */
+struct holder_list; /* wait/holder.h */
+struct watch_list;  /* wait/watch.h */
 
 struct smb_config {
 	struct store *store;
 	struct clock *clock;
+	struct wait_list *waits; /* shared with the other front end */
+	struct holder_list *holders;
+	struct watch_list *watches;
 	const char *host;
 	uint16_t port; /* 0 = the system picks one: smb_server_port tells which */
 	const struct auth_account *accounts;

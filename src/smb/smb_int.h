@@ -58,6 +58,8 @@ enum {
 struct smb_conn;
 struct smb_chain;
 struct smb_request;
+struct smb_open;
+struct breaking;
 
 /* ---- what is connected ---- */
 
@@ -151,6 +153,7 @@ struct smb_request {
 	struct slice part;
 	struct smb_session *session;
 	struct smb_tree *tree;
+	struct smb_open *open; /* smb/opens.h; the request's until it is answered */
 	struct arena arena;
 	struct buf *out; /* the answer's body goes here */
 	size_t head_at;	 /* where in it the part's header is */
@@ -167,9 +170,13 @@ struct smb_request {
 	struct io_task wake;
 	smb_then_fn *then;
 	enum err result;
-	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. */
+	bool committing;
+	struct breaking *breaking; /* smb/commit.c */
+	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. A cancel that comes during a commit
+	 * is remembered, and takes effect when the request would wait (again). */
 	void (*cancel)(struct smb_request *, uint32_t status);
 	bool cancelled;
+	uint32_t cancel_wanted; /* status; 0 = none */
 	void *call; /* the handler's */
 	struct io_timer timer;
 };
@@ -247,12 +254,14 @@ void smb_fail_data(struct smb_request *, uint32_t status, struct slice data);
 void smb_fail_err(struct smb_request *, enum err);
 /* Runs apply in a commit and calls `then` on the connection's loop. */
 void smb_commit(struct smb_request *, struct slice partition, apply_fn *, void *call, smb_then_fn *then);
-/* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: too many
- * wait already, the request was failed. */
+/* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: it is
+ * over: too many wait already, or it was cancelled before (then `cancel` was called). */
 bool smb_wait_begin(struct smb_request *, void (*cancel)(struct smb_request *, uint32_t status));
 void smb_wait_end(struct smb_request *);
-/* Ends what waits, of a session, of a tree, or of the connection (both NULL). */
+/* Ends what waits, of a session, of a tree, or of the connection (both NULL); of one open. STATUS_CANCELLED: somebody
+ * asked for it; STATUS_FILE_CLOSED: what it works on is gone. */
 void smb_cancel_all(struct smb_conn *, const struct smb_session *, const struct smb_tree *, uint32_t status);
+void smb_cancel_open(struct smb_conn *, const struct smb_open *, uint32_t status);
 /* The largest of what was sent and what may be answered must be paid for. */
 bool smb_charge_ok(const struct smb_request *, uint64_t bytes);
 uint32_t smb_status_of(enum err);
