@@ -178,7 +178,9 @@ static void commit_woken(struct io_task *t)
 	struct smb_request *r = io_container_of(t, struct smb_request, wake);
 	r->conn->sl->work_count--;
 	r->committing = false;
+	struct smb_loop *sl = r->conn->sl;
 	r->then(r, r->result);
+	smb_loop_check_drained(sl);
 }
 
 /* On the committer's thread. */

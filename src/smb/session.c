@@ -146,9 +146,11 @@ static void evicted(struct io_task *t)
 {
 	struct session_eviction *e = io_container_of(t, struct session_eviction, task);
 	struct smb_request *r = e->request;
-	e->home->work_count--;
+	struct smb_loop *home = e->home;
+	home->work_count--;
 	free(e);
 	setup_finish(r);
+	smb_loop_check_drained(home);
 }
 
 /* Everything of the former session is on its way to the committer, whose queue keeps the order: what the new session
@@ -196,7 +198,6 @@ static bool evict_previous(struct smb_request *r, uint64_t id)
 struct setup_call {
 	struct smb2_session_setup in;
 	struct buf token; /* freed when the request is answered */
-	bool again;	  /* a live session authenticates once more */
 };
 
 static void setup_refused(struct io_timer *t)
@@ -210,6 +211,8 @@ static void setup_refuse(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
 	struct smb_session *s = r->session;
+	struct setup_call *call = r->call;
+	buf_fini(&call->token);
 	c->login_failures++;
 	log_warn("smb: login from %s refused", c->address);
 	if (!s->ended)
@@ -265,12 +268,14 @@ static void setup_done(struct smb_request *r)
 		return;
 	}
 	if (s->conn->sl->server->config.encryption_required && s->conn->cipher == SMB2_CIPHER_NONE) {
+		buf_fini(&call->token);
 		smb_session_end(s, false);
 		smb_fail(r, STATUS_ACCESS_DENIED);
 		return;
 	}
 	s->account = account;
 	if (!s->valid && !session_open(s, call->in.security_mode)) {
+		buf_fini(&call->token);
 		smb_session_end(s, false);
 		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
 		return;
@@ -317,7 +322,6 @@ static void setup_step(struct smb_request *r)
 		setup_done(r);
 		break;
 	case LOGIN_REFUSED:
-		buf_fini(&call->token);
 		setup_refuse(r);
 		break;
 	}

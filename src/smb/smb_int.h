@@ -208,7 +208,7 @@ struct smb_loop {
 	struct smb_server *server;
 	struct io_loop *loop;
 	pthread_t thread;
-	bool started, draining;
+	bool started, draining, drained;
 	struct smb_conn *conns;
 	atomic_size_t conn_count;
 	size_t work_count; /* chains and closes under way, also of connections that are gone */
@@ -230,6 +230,7 @@ struct smb_server {
 	unsigned char guid[SMB2_GUID_BYTES];
 	struct smb_loop **loops;
 	size_t loop_count;
+	atomic_uint busy_loops; /* stopping: that still have something to do */
 	struct io_source listen_source;
 	struct io_timer listen_pause;
 	int listen_fd, reserve_fd;
