@@ -26,6 +26,7 @@ struct config {
 	const char *oauth, *create, *accessLog, *debug;
 	const char *webPort;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
+	bool smbPersistentHandles;
 	bool blobVersioning;
 	int64_t containerRetentionDays;
 	const char *clockShiftFile;

@@ -190,6 +190,8 @@ static enum err apply_above(struct txn *t, void *call)
 void smb_publish_events(struct smb_loop *sl, struct slice partition, uint64_t share, const struct file_events *events,
 			struct arena *arena)
 {
+	if (atomic_load(&sl->server->watchers) == 0)
+		return;
 	for (size_t i = 0; i < events->count; i++) {
 		const struct file_event *e = &events->event[i];
 		struct above_call above = { .parent_id = e->parent_id };

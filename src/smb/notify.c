@@ -82,8 +82,11 @@ void smb_notify_end(struct smb_open *o, uint32_t status)
 {
 	while (o->notify_first)
 		smb_fail(queue_take(o, o->notify_first), status);
+	if (!o->watcher)
+		return;
 	watch_remove(o->watcher);
 	o->watcher = NULL;
+	atomic_fetch_sub(&o->session->conn->sl->server->watchers, 1);
 }
 
 static enum err watcher_make(struct smb_request *r, const struct notify *n)
@@ -95,6 +98,7 @@ static enum err watcher_make(struct smb_request *r, const struct notify *n)
 	TRY(watch_add(sl->server->config.watches, r->tree->share, o->handle.inode_id, n->in.tree, sl->loop, notify_ready,
 		      o, &o->watcher));
 	o->watch_limit = n->in.output_length;
+	atomic_fetch_add(&sl->server->watchers, 1);
 	return ERR_OK;
 }
 

@@ -235,6 +235,7 @@ struct smb_server {
 	struct io_timer listen_pause;
 	int listen_fd, reserve_fd;
 	uint16_t port;
+	atomic_size_t watchers; /* without any, changes need not be described */
 	pthread_mutex_t lock;
 	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
 };
