@@ -43,22 +43,38 @@ bool smb_is_3x(const struct smb_conn *c)
 
 /* ---- answers ---- */
 
-/* The part answered last is complete: padded if another follows, hashed, signed. */
-static void last_seal(struct smb_chain *ch, bool another_follows)
+/* The part answered last is complete. `next_at`: where the one that follows begins, 0 = none does. */
+static void last_seal(struct smb_chain *ch, size_t next_at)
 {
 	if (!ch->last_head)
 		return;
-	if (another_follows) {
-		smb2_pad(&ch->out, ch->last_head, 8);
-		if (buf_ok(&ch->out))
-			bytes_store(ch->out.ptr + ch->last_head + SMB2_NEXT_AT, ch->out.len - ch->last_head, 4);
-	}
+	size_t len = (next_at ? next_at : ch->out.len) - ch->last_head;
+	if (buf_ok(&ch->out) && next_at)
+		bytes_store(ch->out.ptr + ch->last_head + SMB2_NEXT_AT, len, 4);
 	if (buf_ok(&ch->out) && ch->last_session)
-		protect_sign(ch->last_session->protect, ch->out.ptr + ch->last_head, ch->out.len - ch->last_head);
+		protect_sign(ch->last_session->protect, ch->out.ptr + ch->last_head, len);
 	if (ch->last_session)
 		smb_session_unref(ch->last_session);
 	ch->last_session = NULL;
 	ch->last_head = 0;
+}
+
+/* Takes back what the part at hand has put, its header's place and the padding before it. */
+static void part_drop(struct smb_request *r)
+{
+	struct smb_chain *ch = r->chain;
+	if (buf_ok(&ch->out))
+		ch->out.len = ch->last_head ? ch->last_end : r->head_at;
+}
+
+/* Room for the header of the part that begins. */
+static void part_head_begin(struct smb_request *r)
+{
+	struct smb_chain *ch = r->chain;
+	ch->last_end = ch->out.len;
+	smb2_pad(&ch->out, SMB_OUT_HEAD_BYTES, 8);
+	r->head_at = ch->out.len;
+	smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
 }
 
 static void out_begin(struct smb_chain *ch)
@@ -69,7 +85,7 @@ static void out_begin(struct smb_chain *ch)
 
 static void out_send(struct smb_chain *ch)
 {
-	last_seal(ch, false);
+	last_seal(ch, 0);
 	if (!buf_ok(&ch->out) || ch->out.len > SMB_OUT_HEAD_BYTES)
 		smb_conn_send(ch->conn, &ch->out, SMB_OUT_HEAD_BYTES, ch->encrypted);
 	else
@@ -112,9 +128,10 @@ static void part_finish(struct smb_request *r)
 {
 	struct smb_chain *ch = r->chain;
 	if (r->silent) {
-		ch->out.len = buf_ok(&ch->out) ? r->head_at : ch->out.len;
+		part_drop(r);
 		return;
 	}
+	last_seal(ch, r->head_at);
 	if (r->sent_interim)
 		r->credits = 0;
 	else
@@ -213,12 +230,10 @@ static void interim_send(struct smb_request *r)
 	struct smb_chain *ch = r->chain;
 	struct buf b;
 	if (ch->last_head) { /* what was answered before goes first */
-		struct buf *out = &ch->out;
-		out->len = buf_ok(out) ? r->head_at : out->len;
+		part_drop(r);
 		out_send(ch);
 		out_begin(ch);
-		r->head_at = ch->out.len;
-		smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
+		part_head_begin(r);
 	}
 	r->sent_interim = true;
 	r->async_id = r->conn->next_async_id++;
@@ -360,7 +375,7 @@ static bool header_check(struct smb_chain *ch, struct smb_request *r)
 static uint32_t related_check(struct smb_chain *ch, struct smb_request *r)
 {
 	if (r->h.flags & SMB2_FLAG_RELATED) {
-		if (ch->parts == 1)
+		if (ch->parts == 1 || ch->related_broken)
 			return STATUS_INVALID_PARAMETER;
 		r->h.session_id = ch->session_id;
 		r->h.tree_id = ch->tree_id;
@@ -437,12 +452,11 @@ static void part_begin(struct smb_chain *ch)
 		return;
 	}
 	ch->begun = true;
-	last_seal(ch, true);
-	r->head_at = ch->out.len;
-	smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
+	part_head_begin(r);
 	uint32_t status = related_check(ch, r);
 	if (status == STATUS_OK)
 		status = session_check(ch, r);
+	ch->related_broken = status != STATUS_OK;
 	if (r->h.command == SMB2_CANCEL && status != STATUS_OK) {
 		r->silent = true;
 		smb_reply(r, status);

@@ -191,12 +191,14 @@ struct smb_chain {
 	bool running;		       /* chain_run is on the stack */
 	struct smb_session *encrypted; /* the session whose keys the message came under; NULL: plain */
 	struct buf out;
-	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another follows */
+	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another is answered too */
+	size_t last_end;  /* where that part ends, before any padding */
 	struct smb_session *last_session; /* whose key signs that part; NULL: none */
 	/* what a related part takes over */
 	uint64_t session_id;
 	uint32_t tree_id;
 	struct smb2_file_id file_id;
+	bool related_broken;	 /* the part before had no session or tree to take over */
 	uint32_t related_status; /* of the part that made or should have made file_id */
 	unsigned parts;
 	struct smb_request request;
