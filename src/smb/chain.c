@@ -106,6 +106,12 @@ static struct smb2_header answer_header(const struct smb_request *r)
 		.tree_id = r->h.tree_id,
 		.session_id = r->h.session_id,
 	};
+	/* What was refused before its signature could be judged gets it back: clients that require signing take such an
+	 * error for one then. */
+	if ((r->h.flags & SMB2_FLAG_SIGNED) && !r->is_signed) {
+		h.flags |= SMB2_FLAG_SIGNED;
+		memcpy(h.signature, r->h.signature, sizeof h.signature);
+	}
 	if (r->sent_interim) {
 		h.flags |= SMB2_FLAG_ASYNC;
 		h.reserved = (uint32_t)r->async_id;

@@ -41,17 +41,18 @@ static void answer(struct smb_request *r, uint32_t status, uint32_t chunks, uint
 	smb_reply(r, status);
 }
 
+/* What was done before stays done, and the answer tells how much that was. */
+static void copy_stop(struct smb_request *r, uint32_t status)
+{
+	struct copy *c = r->call;
+	answer(r, status, (uint32_t)c->done, 0, (uint32_t)c->total);
+}
+
+/* Nothing was begun. */
 static void copy_fail(struct smb_request *r, uint32_t status)
 {
 	struct copy *c = r->call;
-	if (c->done > 0) {
-		answer(r, status, (uint32_t)c->done, 0, (uint32_t)c->total);
-		return;
-	}
-	free(c->memory);
-	c->memory = NULL;
-	if (c->source)
-		smb_open_unref(c->source);
+	smb_open_unref(c->source);
 	c->source = NULL;
 	smb_fail(r, status);
 }
@@ -63,7 +64,7 @@ static void copy_written(struct smb_request *r, enum err e)
 	struct copy *c = r->call;
 	smb_payload_end(r, &c->payload, e);
 	if (e != ERR_OK) {
-		copy_fail(r, e == ERR_SHARE_SIZE_LIMIT_REACHED ? STATUS_DISK_FULL : smb_status_of(e));
+		copy_stop(r, e == ERR_SHARE_SIZE_LIMIT_REACHED ? STATUS_DISK_FULL : smb_status_of(e));
 		return;
 	}
 	smb_tell(r, &c->write.breaks);
@@ -85,13 +86,13 @@ static void copy_next(struct smb_request *r)
 	uint32_t length = smb2_u32(chunk, 16);
 	enum err e = smb_read_bytes(r, c->source, from, length, c->memory, &got);
 	if (e != ERR_OK || got < length) {
-		copy_fail(r, e != ERR_OK ? smb_status_of(e) : STATUS_INVALID_VIEW_SIZE);
+		copy_stop(r, e != ERR_OK ? smb_status_of(e) : STATUS_INVALID_VIEW_SIZE);
 		return;
 	}
 	e = to > FILE_SIZE_MAX_BYTES - length ? ERR_NO_SPACE
 					      : smb_payload_make(r, slice_make(c->memory, length), &c->payload);
 	if (e != ERR_OK) {
-		copy_fail(r, smb_status_of(e));
+		copy_stop(r, smb_status_of(e));
 		return;
 	}
 	smb_write_fill(&c->write, r->open, to, length, &c->payload);
@@ -118,7 +119,8 @@ static uint32_t rights_check(const struct smb_request *r, const struct copy *c, 
 	const struct smb_open *o = r->open;
 	if (o->directory || c->source->directory)
 		return STATUS_INVALID_DEVICE_REQUEST;
-	if (!(o->access & (SMB2_WRITE_DATA | SMB2_APPEND_DATA)) || !(c->source->access & (SMB2_READ_DATA | SMB2_EXECUTE)))
+	if (!(o->access & (SMB2_WRITE_DATA | SMB2_APPEND_DATA)) ||
+	    !(c->source->access & (SMB2_READ_DATA | SMB2_EXECUTE)))
 		return STATUS_ACCESS_DENIED;
 	if (read_too && !(o->access & SMB2_READ_DATA))
 		return STATUS_ACCESS_DENIED;

@@ -8,7 +8,7 @@
 
 enum {
 	IMPERSONATION_MAX = 3,
-	OPTIONS_REFUSED = 0x00102080,  /* by id, reserved opfilter, tree connection */
+	OPTIONS_REFUSED = 0x00102080, /* by id, reserved opfilter, tree connection */
 	ATTRIBUTES_KEPT = 0x23127,
 };
 #define OPTIONS_INVALID	   UINT32_C(0xFF000000)
@@ -62,13 +62,23 @@ static uint32_t options_check(const struct smb2_create *in)
 	return STATUS_OK;
 }
 
+static uint32_t durable_check(const struct smb2_create *in)
+{
+	bool v1 = in->durable || in->reconnect, v2 = in->durable_v2 || in->reconnect_v2;
+	return (v1 && v2) || (in->durable_v2 && in->reconnect_v2) ? STATUS_INVALID_PARAMETER : STATUS_OK;
+}
+
 static uint32_t request_check(const struct smb2_create *in)
 {
+	uint32_t status = durable_check(in);
+	/* A reconnect takes what the open had, and ignores what is asked here. */
+	if (status != STATUS_OK || in->reconnect || in->reconnect_v2)
+		return status;
 	if (in->impersonation > IMPERSONATION_MAX)
 		return STATUS_BAD_IMPERSONATION_LEVEL;
 	if (in->disposition >= SMB2_DISPOSITIONS || (in->share & ~7u) || (in->attributes & ATTRIBUTES_INVALID))
 		return STATUS_INVALID_PARAMETER;
-	uint32_t status = options_check(in);
+	status = options_check(in);
 	if (status != STATUS_OK)
 		return status;
 	if (in->access & SMB2_SYSTEM_SECURITY)
@@ -76,9 +86,6 @@ static uint32_t request_check(const struct smb2_create *in)
 	if (in->access == 0 || (in->access & ACCESS_INVALID))
 		return STATUS_ACCESS_DENIED;
 	if ((in->options & SMB2_OPTION_DELETE_ON_CLOSE) && !(access_resolve(in->access) & SMB2_DELETE))
-		return STATUS_INVALID_PARAMETER;
-	bool v1 = in->durable || in->reconnect, v2 = in->durable_v2 || in->reconnect_v2;
-	if ((v1 && v2) || (in->durable_v2 && in->reconnect_v2))
 		return STATUS_INVALID_PARAMETER;
 	return in->has_eas ? STATUS_EAS_NOT_SUPPORTED : STATUS_OK;
 }
@@ -108,9 +115,9 @@ static struct oplock_request oplock_asked(const struct smb_conn *c, const struct
 		};
 	}
 	uint8_t state = oplock_level_state(in->oplock);
-	return (struct oplock_request){
-		.kind = state ? OPLOCK_PLAIN : OPLOCK_NONE, .client = guid_of(c->client_guid), .state = state
-	};
+	return (struct oplock_request){ .kind = state ? OPLOCK_PLAIN : OPLOCK_NONE,
+					.client = guid_of(c->client_guid),
+					.state = state };
 }
 
 static struct file_opener opener_of(const struct smb_request *r)
@@ -212,8 +219,10 @@ static void open_hand_over(struct smb_request *r, struct create *c, const struct
 	}
 	o->access = row->access;
 	o->options = row->options;
+	o->position = row->position;
 	o->directory = inode->kind == FILE_KIND_DIRECTORY;
 	o->channel_sequence = smb_is_3x(r->conn) ? (uint16_t)r->h.status : 0;
+	o->action = a->action;
 	a->id = o->id;
 	r->chain->file_id = o->id;
 	smb2_create_put(r->out, a);
@@ -227,6 +236,7 @@ static bool replay_answer(struct smb_request *r, const struct file_open *row, st
 	struct smb_open *o = smb_open_by_persistent(r->session, row->open_id);
 	if (!o || o->tree != r->tree)
 		return false;
+	a->action = o->action;
 	a->id = o->id;
 	r->chain->file_id = o->id;
 	smb2_create_put(r->out, a);
@@ -321,14 +331,6 @@ static void snapshot_open(struct smb_request *r, struct create *c)
 				 SMB2_WRITE_DAC | SMB2_WRITE_OWNER;
 	bool maximum = c->in.access & SMB2_MAXIMUM_ALLOWED;
 	struct file_get_call *g = &c->get;
-	if (c->in.disposition != SMB2_OPEN && c->in.disposition != SMB2_OPEN_IF) {
-		smb_fail(r, STATUS_MEDIA_WRITE_PROTECTED);
-		return;
-	}
-	if (!maximum && (c->access & changes)) {
-		smb_fail(r, STATUS_ACCESS_DENIED);
-		return;
-	}
 	g->target = (struct file_target){
 		.has_snapshot = true,
 		.snapshot_ticks = SMB_TICKS_OF_FILETIME(c->in.snapshot_time),
@@ -343,6 +345,14 @@ static void snapshot_open(struct smb_request *r, struct create *c)
 			    : e != ERR_OK	     ? open_status(e)
 			    : directory		     ? STATUS_FILE_IS_A_DIRECTORY
 						     : STATUS_NOT_A_DIRECTORY);
+		return;
+	}
+	if (c->in.disposition != SMB2_OPEN && c->in.disposition != SMB2_OPEN_IF) {
+		smb_fail(r, STATUS_MEDIA_WRITE_PROTECTED);
+		return;
+	}
+	if (!maximum && (c->access & changes)) {
+		smb_fail(r, STATUS_ACCESS_DENIED);
 		return;
 	}
 	struct smb_open *o = smb_open_new(r, (struct file_handle){ g->inode.id, 0 }, open_id_make(r));

@@ -10,35 +10,55 @@ enum { ELEMENTS_MAX = 4096 };
 struct lock {
 	struct smb2_lock in;
 	struct file_lock_element *element;
+	size_t count; /* of those that are well-formed */
 	bool unlocks, waits;
 	struct file_unlock_call call;
 	struct waiter *waiter;
 	bool woken;
 };
 
-/* All unlocks, or all locks that fail at once, or a single lock that waits. */
+/* All locks that fail at once, or a single lock that waits. */
+static bool locks_parse(struct lock *l)
+{
+	for (size_t i = 0; i < l->in.count; i++) {
+		struct smb2_lock_element e = smb2_lock_element(&l->in, i);
+		uint32_t kind = e.flags & ~(uint32_t)SMB2_LOCK_FAIL_NOW;
+		if (kind != SMB2_LOCK_SHARED && kind != SMB2_LOCK_EXCLUSIVE)
+			return false;
+		if (!(e.flags & SMB2_LOCK_FAIL_NOW)) {
+			if (l->in.count > 1)
+				return false;
+			l->waits = true;
+		}
+		l->element[i] = (struct file_lock_element){ .offset = e.offset,
+							    .length = e.length,
+							    .exclusive = kind == SMB2_LOCK_EXCLUSIVE };
+	}
+	l->count = l->in.count;
+	return true;
+}
+
+/* Unlocks are done in order; what is not one ends the list, and is an error once those before it are done. */
+static void unlocks_parse(struct lock *l)
+{
+	l->unlocks = true;
+	for (l->count = 0; l->count < l->in.count; l->count++) {
+		struct smb2_lock_element e = smb2_lock_element(&l->in, l->count);
+		if (e.flags != SMB2_LOCK_UNLOCK)
+			return;
+		l->element[l->count] =
+			(struct file_lock_element){ .offset = e.offset, .length = e.length, .unlock = true };
+	}
+}
+
 static bool elements_parse(struct smb_request *r, struct lock *l)
 {
 	l->element = ARENA_NEW_ARRAY(&r->arena, struct file_lock_element, l->in.count);
 	if (!l->element)
 		return false;
-	for (size_t i = 0; i < l->in.count; i++) {
-		struct smb2_lock_element e = smb2_lock_element(&l->in, i);
-		bool unlock = e.flags == SMB2_LOCK_UNLOCK;
-		uint32_t kind = e.flags & ~(uint32_t)SMB2_LOCK_FAIL_NOW;
-		if (i == 0)
-			l->unlocks = unlock;
-		if (unlock != l->unlocks || (!unlock && kind != SMB2_LOCK_SHARED && kind != SMB2_LOCK_EXCLUSIVE))
-			return false;
-		if (!unlock && !(e.flags & SMB2_LOCK_FAIL_NOW)) {
-			if (l->in.count > 1)
-				return false;
-			l->waits = true;
-		}
-		l->element[i] = (struct file_lock_element){
-			.offset = e.offset, .length = e.length, .exclusive = kind == SMB2_LOCK_EXCLUSIVE, .unlock = unlock
-		};
-	}
+	if (smb2_lock_element(&l->in, 0).flags != SMB2_LOCK_UNLOCK)
+		return locks_parse(l);
+	unlocks_parse(l);
 	return true;
 }
 
@@ -94,8 +114,8 @@ static void lock_done(struct smb_request *r, enum err e)
 	smb_tell(r, &l->call.lock.breaks);
 	if (l->call.lock.wake)
 		smb_wake(r, r->open->handle.inode_id);
-	if (l->unlocks && l->call.failed_at < l->in.count) {
-		smb_fail(r, STATUS_RANGE_NOT_LOCKED);
+	if (l->unlocks && (l->call.failed_at < l->count || l->count < l->in.count)) {
+		smb_fail(r, l->call.failed_at < l->count ? STATUS_RANGE_NOT_LOCKED : STATUS_INVALID_PARAMETER);
 		return;
 	}
 	smb2_empty_put(r->out);
@@ -142,7 +162,7 @@ void smb_do_lock(struct smb_request *r)
 	l->call.lock = (struct file_lock_call){
 		.handle = o->handle,
 		.element = l->element,
-		.count = l->in.count,
+		.count = l->count,
 		.sequence_bucket = l->in.sequence_index <= FILE_LOCK_SEQUENCES ? l->in.sequence_index : 0,
 		.sequence_number = l->in.sequence_number,
 	};

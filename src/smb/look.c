@@ -42,6 +42,15 @@ static bool has_any(struct slice s, const char *set)
 	return false;
 }
 
+/* A part that is "..": never resolved. */
+static bool has_dots(struct slice path)
+{
+	while (slice_is_set(path))
+		if (slice_eq(slice_cut(&path, '\\'), SLICE("..")))
+			return true;
+	return false;
+}
+
 uint32_t smb_path_parse(struct smb_request *r, struct slice utf16, struct file_path *ret)
 {
 	struct slice text;
@@ -59,6 +68,8 @@ uint32_t smb_path_parse(struct smb_request *r, struct slice utf16, struct file_p
 	*ret = (struct file_path){ 0 };
 	if (text.len == 0)
 		return STATUS_OK;
+	if (has_dots(text))
+		return STATUS_OBJECT_PATH_SYNTAX_BAD;
 	e = file_path_split(&r->arena, text, (struct file_path_rules){ .keep_dots = true, .backslash = true }, ret);
 	if (e == ERR_OK)
 		return STATUS_OK;

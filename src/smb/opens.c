@@ -43,7 +43,8 @@ struct smb_open *smb_open_new(struct smb_request *r, struct file_handle handle, 
 	do
 		o->id.volatile_ = rng_u64(&sl->rng);
 	while (o->id.volatile_ == 0 || o->id.volatile_ == UINT64_MAX);
-	if (handle.open_id && holder_add(sl->server->config.holders, handle.open_id, sl->loop, open_notice, o) != ERR_OK) {
+	if (handle.open_id &&
+	    holder_add(sl->server->config.holders, handle.open_id, sl->loop, open_notice, o) != ERR_OK) {
 		free(o);
 		return NULL;
 	}

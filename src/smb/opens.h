@@ -22,16 +22,18 @@ struct smb_open {
 	struct file_handle handle;
 	bool directory;
 	uint32_t access, options;
-	bool snapshot; /* a previous version: no row, read only */
+	uint32_t action; /* what CREATE answered */
+	bool snapshot;	 /* a previous version: no row, read only */
 	uint64_t snapshot_ticks;
 	uint16_t channel_sequence;
+	uint64_t position; /* after the last read or write; what SET_INFO stored is in the row too, for reconnects */
 	/* the list that QUERY_DIRECTORY goes through */
 	struct slice pattern, after; /* owned; absent: none yet */
 	bool list_begun, list_found;
 	unsigned dots; /* of "." and "..": how many were given */
 	struct watcher *watcher;
 	bool watch_tree;
-	size_t watch_limit; /* bytes, of the first request */
+	size_t watch_limit;		  /* bytes, of the first request */
 	struct smb_request *notify_first; /* requests that wait for a change, in their order */
 };
 

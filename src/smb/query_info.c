@@ -101,7 +101,7 @@ static void query_file(struct smb_request *r, struct info_query *q)
 		.size = i->kind == FILE_KIND_DIRECTORY ? 0 : i->size_bytes,
 		.disk_id = smb_disk_id(i),
 		.volume_id = r->tree->generation,
-		.position = q->note.open.position,
+		.position = o->position,
 		.attributes = smb_attributes(i),
 		.access = o->access,
 		.mode = o->options & OPTIONS_MODE,
@@ -152,7 +152,7 @@ static void query_security(struct smb_request *r, struct info_query *q)
 		smb_fail(r, STATUS_ACCESS_DENIED);
 		return;
 	}
-	if (!smb_open_may(r, r->open, SMB2_READ_CONTROL))
+	if (q->in.additional && !smb_open_may(r, r->open, SMB2_READ_CONTROL))
 		return;
 	enum err e = query_look(r, q);
 	if (e == ERR_OK)

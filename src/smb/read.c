@@ -30,13 +30,14 @@ void smb_do_read(struct smb_request *r)
 	enum err e = dst ? smb_read_bytes(r, o, in.offset, in.length, dst, &length) : ERR_NO_MEMORY;
 	if (e != ERR_OK) {
 		smb_fail_err(r, e);
-	} else if (in.length && (length == 0 || length < in.minimum)) {
+	} else if ((in.length && length == 0) || length < in.minimum) {
 		smb_fail(r, STATUS_END_OF_FILE);
 	} else {
 		bytes_store(r->out->ptr + fixed_at + 4, length, 4);
 		r->out->len += length;
 		if (length == 0)
 			bytes_put_u8(r->out, 0);
+		o->position = in.offset + length;
 		smb_reply(r, STATUS_OK);
 	}
 }

@@ -159,7 +159,7 @@ static void rename_then(struct smb_request *r, enum err e)
 {
 	struct set *s = r->call;
 	if (e != ERR_OK) {
-		uint32_t status = e == ERR_PARENT_NOT_FOUND	   ? STATUS_OBJECT_PATH_NOT_FOUND
+		uint32_t status = e == ERR_PARENT_NOT_FOUND	     ? STATUS_OBJECT_PATH_NOT_FOUND
 				  : e == ERR_RESOURCE_ALREADY_EXISTS ? STATUS_OBJECT_NAME_COLLISION
 								     : set_status(e);
 		smb_fail(r, r->cancelled ? STATUS_CANCELLED : status);
@@ -259,6 +259,7 @@ static void set_position(struct smb_request *r, struct set *s)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
+	r->open->position = position;
 	s->note = (struct file_open_note_call){ .handle = r->open->handle, .set_position = true, .position = position };
 	smb_commit(r, r->tree->partition, file_apply_open_note, &s->note, note_then);
 }
@@ -279,8 +280,11 @@ static void set_file(struct smb_request *r, struct set *s)
 	static const struct {
 		uint8_t info_class;
 		size_t least;
-	} sizes[] = { { SMB2_FILE_DISPOSITION, 1 }, { SMB2_FILE_POSITION, 8 },	 { SMB2_FILE_MODE, 4 },
-		      { SMB2_FILE_ALLOCATION, 8 },  { SMB2_FILE_END_OF_FILE, 8 } };
+	} sizes[] = { { SMB2_FILE_DISPOSITION, 1 },
+		      { SMB2_FILE_POSITION, 8 },
+		      { SMB2_FILE_MODE, 4 },
+		      { SMB2_FILE_ALLOCATION, 8 },
+		      { SMB2_FILE_END_OF_FILE, 8 } };
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		if (s->in.info_class == sizes[i].info_class && s->in.input.len < sizes[i].least) {
 			smb_fail(r, STATUS_INFO_LENGTH_MISMATCH);
@@ -338,6 +342,6 @@ void smb_do_set_info(struct smb_request *r)
 	else if (s->in.type == SMB2_INFO_SECURITY)
 		set_security(r, s);
 	else
-		smb_fail(r, s->in.type == SMB2_INFO_FS || s->in.type == SMB2_INFO_QUOTA ? STATUS_NOT_SUPPORTED :
-											  STATUS_INVALID_PARAMETER);
+		smb_fail(r, s->in.type == SMB2_INFO_FS || s->in.type == SMB2_INFO_QUOTA ? STATUS_NOT_SUPPORTED
+											: STATUS_INVALID_PARAMETER);
 }

@@ -41,7 +41,7 @@ enum {
 	SMB_SESSIONS_MAX = 64,				/* of a connection */
 	SMB_TREES_MAX = 1024,				/* of a session */
 	SMB_OPENS_MAX = 65536,				/* of a session */
-	SMB_OUT_BYTES_MAX = 16 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
+	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
 	SMB_SETUP_MS = 45000,		      /* from connecting to the end of the first login */
 	SMB_MESSAGE_MS = 30000,		      /* from a message's first byte to its last */
 	SMB_WRITE_IDLE_MS = 30000,	      /* a peer that does not read */
@@ -177,7 +177,7 @@ struct smb_request {
 	void (*cancel)(struct smb_request *, uint32_t status);
 	bool cancelled;
 	uint32_t cancel_wanted; /* status; 0 = none */
-	void *call; /* the handler's */
+	void *call;		/* the handler's */
 	struct io_timer timer;
 };
 

@@ -19,6 +19,7 @@ static void written(struct smb_request *r, enum err e)
 	}
 	smb_tell(r, &c->call.breaks);
 	smb_publish(r, &c->call.write.events);
+	r->open->position = c->in.offset + c->in.data.len;
 	smb2_write_put(r->out, (uint32_t)c->in.data.len);
 	smb_reply(r, STATUS_OK);
 }
