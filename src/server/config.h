@@ -24,7 +24,7 @@ struct config {
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
-	const char *webPort;
+	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;
