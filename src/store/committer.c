@@ -135,7 +135,8 @@ static size_t apply_member(struct store *s, struct run *r, struct member *m, uin
 	struct txn t;
 	struct store_job *job = m->job;
 	atomic_fetch_add_explicit(&s->applies, 1, memory_order_relaxed);
-	txn_init(&t, s, TXN_GROUP, job->partition, job->arena, store_next_ticks(s, ticks));
+	txn_init(&t, s, TXN_GROUP, job->partition, job->arena, commit_next_ticks(s, r, ticks));
+	t.unique = commit_next_unique(s);
 	t.group = r->group;
 	enum err err = job->apply(&t, job->call);
 	if (err == ERR_OK)

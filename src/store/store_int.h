@@ -28,6 +28,7 @@ struct txn {
 	struct slice partition;
 	struct arena *arena;
 	uint64_t now_ticks;
+	uint64_t unique; /* see txn_unique; 0: the time serves */
 	enum txn_mode mode;
 	struct engine_snapshot *snapshot;
 	struct engine_group *group;
@@ -86,6 +87,7 @@ struct run {
 	struct arena scratch;
 	struct stamp stamp;
 	uint64_t counter;
+	uint64_t last_ticks; /* the newest time of the partition: the stamp's, then that of the last apply */
 };
 
 struct store {
@@ -113,6 +115,7 @@ struct store {
 	struct run run[2];
 	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
+	uint64_t unique_counter;	   /* with the instance: txn_unique */
 	uint64_t pace_looked_ms, pace_reads;
 
 	/* between committer and writer */
@@ -121,7 +124,9 @@ struct store {
 	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
 	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
 
-	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write */
+	uint64_t session;
+	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write; where others write, of no partition in
+					  * particular and not used */
 	atomic_bool stopped, failure_told;
 	void (*_Atomic failed)(void *);
 	void *failed_arg;
@@ -153,6 +158,8 @@ static inline uint64_t store_hash(const struct store *s, struct slice partition,
 
 /* txn.c */
 void txn_init(struct txn *, struct store *, enum txn_mode, struct slice partition, struct arena *, uint64_t now_ticks);
+/* Where others write: the time of the last commit to the partition, as this transaction sees it; 0: none. */
+enum err txn_stamp_time(struct txn *, uint64_t *ret) MUST_CHECK;
 void txn_fini(struct txn *); /* drops the snapshot; the write set lives in the arena */
 
 /* committer.c */
@@ -162,7 +169,8 @@ size_t committer_step(struct store *);
 bool committer_may_use_cache(const struct store *, uint64_t hash);
 
 /* commit.c */
-uint64_t store_next_ticks(struct store *, uint64_t ticks);
+uint64_t commit_next_ticks(struct store *, struct run *, uint64_t ticks);
+uint64_t commit_next_unique(struct store *);
 void store_answer(struct store *, struct store_job *, enum err result);
 enum err commit_begin(struct store *, struct run *) MUST_CHECK;
 void commit_close(struct store *, struct run *); /* nothing more is added */
@@ -182,6 +190,7 @@ void store_stop(struct store *); /* nothing is acknowledged any more; any thread
 enum stamp_answer { STAMP_SAW, STAMP_SAW_NOT, STAMP_CANNOT_SAY };
 enum err stamp_read(struct engine_group *, const struct engine_ops *, struct slice partition, struct arena *,
 		    struct stamp *ret) MUST_CHECK; /* no row: an empty stamp */
+enum err stamp_decode(struct slice partition, struct slice record, struct stamp *ret) MUST_CHECK;
 void stamp_set(struct stamp *, uint64_t instance, uint64_t counter, uint64_t now_ticks);
 enum stamp_answer stamp_ask(const struct stamp *, uint64_t instance, uint64_t counter);
 /* The write that stores it; its bytes lie in the arena. */
