@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-
 enum { BUILD_BUFFER_BYTES = 1024 * 1024, BUILD_ARENA_BYTES = 32 * 1024 * 1024 };
 
 enum err copy_build_init(struct copy_build *b)

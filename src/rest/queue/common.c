@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest/queue/common.h"
 
-#include "rest/common/names.h"
+#include "svc/account/names.h"
 
 enum err queue_name_check(struct request *r)
 {

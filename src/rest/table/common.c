@@ -228,19 +228,6 @@ enum err table_top(struct request *req, size_t *ret)
 	return ERR_OK;
 }
 
-enum err table_name_check(struct slice name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)name.ptr[i];
-		bool letter = (unsigned char)((c | 0x20) - 'a') < 26, digit = (unsigned char)(c - '0') < 10;
-		if (!letter && !(digit && i))
-			return ERR_INVALID_RESOURCE_NAME;
-	}
-	if (slice_eq_nocase(name, SLICE("tables")))
-		return ERR_INVALID_RESOURCE_NAME;
-	return name.len >= 3 && name.len <= TABLE_NAME_MAX ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
-}
-
 /* 'text' at the front of *rest, quotes doubled inside. */
 static bool take_quoted(struct arena *arena, struct slice *rest, struct slice *ret)
 {

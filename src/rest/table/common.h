@@ -3,8 +3,8 @@
 #ifndef REST_TABLE_COMMON_H
 #define REST_TABLE_COMMON_H
 
-#include "rest/table/entity_json.h"
 #include "rest/core/request.h"
+#include "rest/table/entity_json.h"
 #include "svc/account/resource.h"
 
 /* $format, else Accept, of a request of this version; ERR_ATOM_FORMAT_NOT_SUPPORTED if Atom is all that is accepted. */
@@ -44,8 +44,6 @@ enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
 enum err table_options_check(const struct request *) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
-enum { TABLE_NAME_MAX = 63 };
-enum err table_name_check(struct slice name) MUST_CHECK;
 /* The error, with this text in its body; absent (no memory for it): the usual one. */
 enum err table_fault(struct request *, enum err, struct slice message);
 

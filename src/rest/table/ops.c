@@ -6,6 +6,7 @@
 #include "rest/core/op.h"
 #include "rest/core/server.h"
 #include "rest/table/common.h"
+#include "svc/account/names.h"
 #include "svc/table/filter.h"
 #include "wire/json.h"
 
@@ -80,7 +81,7 @@ static enum err create_parse_body(struct request *req)
 	struct slice name = json_member_string(body, "TableName");
 	if (!slice_is_set(name))
 		return ERR_PROPERTIES_NEED_VALUE;
-	TRY(table_name_check(name));
+	TRY(name_check_table(name));
 	struct resource *r = &c->create.resource;
 	r->kind = RESOURCE_TABLE;
 	r->name = name;
@@ -119,7 +120,9 @@ static enum err create_format(struct request *req)
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-const struct handler handler_table_create = { create_parse, create_parse_body, create_format };
+const struct handler handler_table_create = { .parse = create_parse,
+					      .parse_body = create_parse_body,
+					      .format = create_format };
 
 /* ---- Delete ---- */
 

@@ -142,12 +142,18 @@ enum err resource_settle(struct store *store, struct slice account)
 
 /* ---- what time ends ---- */
 
+struct expire {
+	struct change change; /* first */
+	char tag;
+};
+
 static enum err apply_expire(struct txn *txn, void *call)
 {
-	struct change *c = call;
+	struct expire *expire = call;
+	struct change *c = &expire->change;
 	struct rows rows;
 	c->found = false;
-	TRY(walk_page(txn, &c->walk, 'r', &rows));
+	TRY(walk_page(txn, &c->walk, expire->tag, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct deleted_resource d;
 		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
@@ -162,8 +168,12 @@ static enum err apply_expire(struct txn *txn, void *call)
 
 enum err resource_expire(struct store *store, struct slice account)
 {
-	struct change c = { .found = false };
-	return change_all(store, account, 'r', apply_expire, &c);
+	static const char kinds[] = { RESOURCE_CONTAINER, RESOURCE_SHARE };
+	for (size_t i = 0; i < sizeof kinds; i++) {
+		struct expire e = { .tag = deleted_tag(kinds[i]) };
+		TRY(change_all(store, account, e.tag, apply_expire, &e.change));
+	}
+	return ERR_OK;
 }
 
 /* ---- dropped generations ---- */

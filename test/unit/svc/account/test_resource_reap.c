@@ -213,7 +213,8 @@ struct listing {
 static enum err apply_list_deleted(struct txn *txn, void *call)
 {
 	struct listing *l = call;
-	return resource_list_deleted(txn, SLICE(""), SLICE_NONE, 0, 10, &l->deleted, &l->count);
+	struct deleted_query all = { .kind = RESOURCE_CONTAINER, .prefix = SLICE(""), .limit = 10 };
+	return resource_list_deleted(txn, &all, &l->deleted, &l->count);
 }
 
 /* A delete's last step may come when the container is back already. */
@@ -223,7 +224,8 @@ static void restore_within_a_delete(bool close_first)
 	open_store(&b);
 	create(&b, SLICE("back"), 7);
 	struct resource_delete d = deletion(SLICE("back"), 7, 3);
-	struct resource_restore back = { .name = SLICE("back"),
+	struct resource_restore back = { .kind = RESOURCE_CONTAINER,
+					 .name = SLICE("back"),
 					 .exists_error = ERR_CONTAINER_ALREADY_EXISTS,
 					 .missing_error = ERR_CONTAINER_NOT_FOUND };
 	struct listing listing;
