@@ -272,3 +272,76 @@ enum err resource_reap(struct store *store, struct slice account, resource_empty
 	arena_fini(&arena);
 	return result;
 }
+
+/* ---- what there is to tend ---- */
+
+struct places {
+	struct key *from;
+	size_t limit;
+	struct resource_place *ret;
+	size_t count;
+	bool more;
+};
+
+/* The letters of the rows that lead to a partition with work in it, in key order. */
+#define PLACE_TAGS "cqrs"
+
+static enum err place_decode(const struct row *row, struct arena *arena, struct resource_place *ret)
+{
+	struct deleted_resource d;
+	if (row->key.ptr[0] == 'r')
+		TRY(deleted_decode(row->value, arena, &d));
+	else
+		TRY(resource_decode(row->value, arena, &d.resource));
+	*ret = (struct resource_place){ d.resource.kind, d.resource.generation };
+	return ERR_OK;
+}
+
+static enum err apply_places(struct txn *txn, void *call)
+{
+	struct places *p = call;
+	const char *tag = p->from->len ? strchr(PLACE_TAGS, p->from->bytes[0]) : PLACE_TAGS;
+	p->count = 0;
+	if (!p->from->len)
+		key_tag(p->from, *tag);
+	while (tag && *tag && p->count < p->limit) {
+		struct key until;
+		struct rows rows;
+		key_init(&until);
+		key_tag(&until, *tag);
+		key_prefix_end(&until);
+		struct scan_spec spec = { .from = key_slice(p->from),
+					  .until = key_slice(&until),
+					  .limit_rows = p->limit - p->count };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++)
+			TRY(place_decode(&rows.row[i], txn_arena(txn), &p->ret[p->count++]));
+		if (rows.more) {
+			key_after(p->from, rows.row[rows.count - 1].key);
+			continue;
+		}
+		key_init(p->from);
+		if (*++tag)
+			key_tag(p->from, *tag);
+	}
+	p->more = p->from->len > 0;
+	return ERR_OK;
+}
+
+enum err resource_places(struct store *store, struct slice account, struct key *from, size_t limit,
+			 struct resource_place *ret, size_t *ret_count, bool *ret_more)
+{
+	struct arena arena;
+	struct places p = { .from = from, .limit = limit, .ret = ret };
+	arena_init(&arena, REAP_ARENA_BYTES);
+	struct slice partition = resource_account_partition(&arena, account);
+	enum err e = slice_is_set(partition) ? store_look(store, partition, apply_places, &p, &arena) : ERR_NO_MEMORY;
+	arena_fini(&arena);
+	if (e != ERR_OK) {
+		key_init(from);
+		return e;
+	}
+	*ret_count = p.count;
+	*ret_more = p.more;
+	return ERR_OK;
+}

@@ -147,6 +147,15 @@ struct resource_set_policies {
 };
 enum err resource_apply_set_policies(struct txn *, void *resource_set_policies) MUST_CHECK;
 
+/* Background: where the containers, queues and shares of an account are, those that can be restored included; one page
+ * of records, at most `limit`, from *from on (empty: the beginning), which is moved behind them. *ret_more: there are
+ * others behind. By records and not by what the engine has: not every engine can list its partitions. */
+struct resource_place {
+	char kind;
+	uint64_t generation;
+};
+enum err resource_places(struct store *, struct slice account, struct key *from, size_t limit,
+			 struct resource_place *ret, size_t *ret_count, bool *ret_more) MUST_CHECK;
 /* At start, and now and then: creations that did not finish and whose request cannot be running become dropped
  * generations. Blocks. */
 enum err resource_settle(struct store *, struct slice account) MUST_CHECK;
