@@ -244,18 +244,10 @@ static enum err resolve(struct store *s, struct slice partition, uint64_t counte
 	return result;
 }
 
-static void push_front(struct store *s, struct store_job *j)
-{
-	j->next = s->pending_first;
-	s->pending_first = j;
-	if (!s->pending_last)
-		s->pending_last = j;
-}
-
 void commit_push_back(struct store *s, struct run *r)
 {
 	for (size_t i = r->member_count; i-- > 0;)
-		push_front(s, r->members[i].job);
+		pending_add_again(&s->pending, r->members[i].job);
 	r->member_count = 0;
 }
 

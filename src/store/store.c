@@ -166,7 +166,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	committer_close(s);
-	while (s->manual && (committer_step(s) || s->pending_first)) /* a group that runs again answers nobody */
+	while (s->manual &&
+	       (committer_step(s) || pending_next(&s->pending))) /* a group that runs again answers nobody */
 		;
 	if (s->reclaimer_runs) {
 		pthread_mutex_lock(&s->reclaim_lock);

@@ -89,7 +89,7 @@ struct store_job {
 	void *owner; /* for done */
 	/* private to the store */
 	struct store_job *next;
-	unsigned attempts;
+	unsigned attempts, line;
 };
 void store_write(struct store *, struct store_job *);
 /* For threads that may block: queues, and waits for the answer. */

@@ -9,6 +9,7 @@
 #include "store/duty.h"
 #include "store/key.h"
 #include "store/mutant.h"
+#include "store/pending.h"
 #include "store/record.h"
 #include "store/store.h"
 
@@ -79,7 +80,10 @@ struct run {
 	bool alone;		    /* holds one job: the group it was in did not happen */
 	struct member members[LIMIT_GROUP_TXNS];
 	size_t member_count, bytes;
-	uint64_t *written;		  /* WRITTEN_SLOTS hashes, 0 = free */
+	uint64_t spent;	    /* what its applies cost: time, or their number where steps must be the same each time */
+	unsigned spender;   /* the line of the job with which that became much */
+	bool others_served; /* a job of another line was taken since */
+	uint64_t *written;  /* WRITTEN_SLOTS hashes, 0 = free */
 	uint16_t written_at[WRITTEN_MAX]; /* the slots that are not */
 	size_t written_count;
 	char clock_record[8 + RECORD_OVERHEAD_BYTES];
@@ -110,8 +114,8 @@ struct store {
 	bool reclaimer_runs;
 
 	/* the committer's own */
-	struct store_job *pending_first, *pending_last; /* taken, in order, not yet in a group */
-	size_t alone_count; /* so many pending jobs run in groups of one: their group did not happen */
+	struct pending pending; /* taken, not yet in a group */
+	size_t alone_count;	/* so many of those that run again do so in groups of one */
 	struct run run[2];
 	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
