@@ -13,6 +13,7 @@
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 #include "svc/file/file.h"
+#include "svc/file/open.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ enum {
 	BUSY_MS = 5,
 	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
 	PLACES_A_ROUND = 128,
+	PARTITIONS_A_PAGE = 128,
 	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
 	EXPIRE_EVERY_SECONDS = 3600
 };
@@ -61,6 +63,38 @@ void background_at_start(struct store *store, const struct slice *accounts, size
 			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
 				 SLICE_FMT(accounts[i]), err_name(err));
 	}
+}
+
+/* Which kind of resource the partition holds; 0: none that is known. */
+static char partition_kind(struct slice partition)
+{
+	char account[64];
+	struct slice rest = partition, name;
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+		return 0;
+	return rest.ptr[0];
+}
+
+enum err background_load_opens(struct store *store)
+{
+	struct key next;
+	size_t count;
+	enum err err;
+	key_init(&next);
+	do {
+		struct arena arena;
+		struct slice *found;
+		arena_init(&arena, 16 * MIB);
+		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_PAGE, &arena, &found, &count);
+		for (size_t i = 0; err == ERR_OK && i < count; i++)
+			if (partition_kind(found[i]) == RESOURCE_SHARE)
+				err = file_opens_load(store, found[i]);
+		if (err == ERR_OK && count)
+			key_after(&next, found[count - 1]);
+		arena_fini(&arena);
+	} while (err == ERR_OK && count == PARTITIONS_A_PAGE);
+	return err == ERR_NOT_FOUND ? ERR_OK
+				    : err; /* an engine that has no list of them has no handles to bring back */
 }
 
 /* The first error of a row of errors is said; the work is tried again anyway. */
@@ -107,6 +141,9 @@ static enum err container_retire(struct background *b, struct slice partition, b
 static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
 {
 	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	bool opens_more = true;
+	while (opens_more && !stopping(b))
+		TRY(file_opens_round(b->store, partition, &opens_more));
 	do
 		TRY(file_round(b->store, partition, ret_more));
 	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));

@@ -185,6 +185,15 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < h->accounts.count; i++)
 		h->account_names[i] = h->accounts.account[i].name;
 	background_at_start(h->store, h->account_names, h->accounts.count);
+	err = background_load_opens(h->store);
+	if (err != ERR_OK) {
+		buf_printf(
+			error,
+			"cannot read the persistent handles of shares in %s (%s); run `zaffre scrub` on it, it names "
+			"what is damaged",
+			h->data.path, err_name(err));
+		return false;
+	}
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
