@@ -12,6 +12,7 @@
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
+#include "svc/file/file.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
@@ -43,11 +44,13 @@ struct background {
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
-/* Rows go with their partition; only containers name extents that must be retired first. */
+/* Rows go with their partition; only containers and shares name extents that must be retired first. */
 static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
 {
 	*ret_more = false;
-	return kind == 'c' ? blob_retire_container(store, partition, ret_more) : ERR_OK;
+	if (kind == RESOURCE_CONTAINER)
+		return blob_retire_container(store, partition, ret_more);
+	return kind == RESOURCE_SHARE ? file_empty(store, partition, ret_more) : ERR_OK;
 }
 
 void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
@@ -101,6 +104,15 @@ static enum err container_retire(struct background *b, struct slice partition, b
 	return ERR_OK;
 }
 
+static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(file_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
+}
+
 static enum err place_tend(struct background *b, struct slice account, const struct resource_place *place,
 			   bool *ret_more)
 {
@@ -108,12 +120,14 @@ static enum err place_tend(struct background *b, struct slice account, const str
 	enum err err = ERR_OK;
 	arena_init(&arena, 16 * MIB);
 	struct slice partition = resource_generation_partition(&arena, account, place->kind, place->generation);
-	if (!slice_is_set(partition))
+	if (!slice_is_set(partition)) {
 		err = ERR_NO_MEMORY;
-	else if (place->kind == RESOURCE_CONTAINER) {
+	} else if (place->kind == RESOURCE_CONTAINER) {
 		err = container_expire(b, partition);
 		if (err == ERR_OK)
 			err = container_retire(b, partition, ret_more);
+	} else if (place->kind == RESOURCE_SHARE) {
+		err = share_tend(b, partition, ret_more);
 	} else if (place->kind == RESOURCE_QUEUE) {
 		err = queue_sweep(b->store, partition, &arena, ret_more);
 	}
