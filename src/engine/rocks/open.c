@@ -397,6 +397,11 @@ static enum err replay_journal(struct opening *o)
 		err = journal_start(r->journal);
 	if (err == ERR_NO_SPACE)
 		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again", o->name);
+	else if (err == ERR_CORRUPT)
+		buf_printf(o->message,
+			   "the journal in '%s' holds a record that no server wrote, or the database is damaged; "
+			   "restore the directory from a backup",
+			   o->name);
 	else if (err != ERR_OK)
 		opening_refuse_err(o, "bring the journal into the database", err);
 	return err;
@@ -414,6 +419,8 @@ static enum err upgrade(struct opening *o)
 static enum err open_locator(struct opening *o)
 {
 	struct rocks *r = o->r;
+	if (o->options->locator_off)
+		return ERR_OK;
 	r->locator = locator_new(
 		&(struct locator_options){ .db = r->db,
 					   .family = r->family,
