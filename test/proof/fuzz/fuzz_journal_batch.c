@@ -14,13 +14,16 @@ static rocksdb_writeoptions_t *write_options;
 static void open_once(void)
 {
 	char *error = NULL;
-	rocksdb_options_t *o = rocksdb_options_create();
-	rocksdb_options_set_env(o, rocksdb_create_mem_env());
+	static rocksdb_options_t *o; /* all of it stays until the end */
+	static rocksdb_column_family_handle_t *family[FAMILIES];
+	static rocksdb_env_t *env;
+	o = rocksdb_options_create();
+	env = rocksdb_create_mem_env();
+	rocksdb_options_set_env(o, env);
 	rocksdb_options_set_create_if_missing(o, 1);
 	rocksdb_options_set_create_missing_column_families(o, 1);
 	rocksdb_options_set_write_buffer_size(o, 4 << 20);
 	const rocksdb_options_t *each[FAMILIES] = { o, o, o };
-	rocksdb_column_family_handle_t *family[FAMILIES];
 	db = rocksdb_open_column_families(o, "/fuzz", FAMILIES, layout_family_name, each, family, &error);
 	CHECK(!error);
 	write_options = rocksdb_writeoptions_create();
