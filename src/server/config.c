@@ -425,6 +425,10 @@ static bool config_check(struct config *c, struct buf *error)
 		return false;
 	}
 	bool full = strcmp(c->oauth, "full") == 0;
+	if (strcmp(c->rowIndex, "on") != 0 && strcmp(c->rowIndex, "off") != 0) {
+		buf_printf(error, "--rowIndex is on or off, not \"%s\"", c->rowIndex);
+		return false;
+	}
 	if (c->oauth[0] && !full && strcmp(c->oauth, "basic") != 0) {
 		buf_printf(error, "--oauth is basic or full, not \"%s\"", c->oauth);
 		return false;

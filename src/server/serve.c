@@ -160,7 +160,9 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
 				     : datadir_open(&h->data, c->location, true, error)))
 		return false;
-	struct rocks_options rocks = { .dir = h->data.path, .create = true };
+	struct rocks_options rocks = { .dir = h->data.path,
+				       .create = true,
+				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
 	struct engine *engine;
 	/* The engine first: it holds the lock that makes the directory ours. */
 	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
