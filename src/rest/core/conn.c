@@ -129,8 +129,11 @@ void conn_enter_linger(struct conn *c)
 ssize_t conn_read(struct conn *c, void *dst, size_t size)
 {
 	ssize_t n = io_stream_read(&c->stream, dst, size);
+	c->turn_reads++;
 	if (n > 0)
 		c->turn_bytes += (size_t)n;
+	if (n == STREAM_YIELD)
+		conn_defer(c); /* still readable: no edge will tell */
 	if (n == STREAM_AGAIN)
 		c->readable = false;
 	else if (n > 0 && (size_t)n < size && !c->stream.ssl && !c->peer_ended)
@@ -161,12 +164,15 @@ static void conn_go_idle(struct conn *c)
 /* False: wait (or closed). True: more bytes are in ex->in. */
 static bool conn_read_head(struct conn *c)
 {
-	if (!c->readable) {
-		if (!c->ex || c->ex->in.len == 0) {
-			conn_go_idle(c);
-		} else if (c->state != CONN_HEAD) {
+	bool begun = c->ex && c->ex->in.len > 0;
+	if (c->readable && c->turn_reads >= LIMIT_READS_PER_TURN)
+		conn_defer(c);
+	if (!c->readable || c->task_queued) {
+		if (begun && c->state != CONN_HEAD) {
 			conn_enter(c, CONN_HEAD); /* from its first byte on, however slowly the others follow */
 			conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
+		} else if (!begun && !c->readable) {
+			conn_go_idle(c);
 		}
 		return false;
 	}
@@ -191,7 +197,7 @@ static bool conn_read_head(struct conn *c)
 	}
 	if (n == STREAM_END)
 		conn_close(c); /* between requests, or in the middle of a head: nobody to answer */
-	else if (n == STREAM_AGAIN)
+	else if (n == STREAM_AGAIN || n == STREAM_YIELD)
 		return conn_read_head(c);
 	return false;
 }
@@ -320,6 +326,10 @@ static void conn_linger(struct conn *c)
 {
 	char waste[16 * 1024];
 	while (c->readable && c->state == CONN_LINGER) {
+		if (c->turn_reads >= LIMIT_READS_PER_TURN)
+			conn_defer(c);
+		if (c->task_queued)
+			return;
 		ssize_t n = conn_read(c, waste, sizeof waste);
 		if (n > 0)
 			c->lingered_bytes += (size_t)n;
@@ -330,16 +340,26 @@ static void conn_linger(struct conn *c)
 
 /* ---- the machine ---- */
 
+/* Pipelined requests: so many, or so long, before others get their turn. */
+static bool conn_turn_is_over(const struct conn *c)
+{
+	if (c->turn_requests >= LIMIT_REQUESTS_PER_TURN)
+		return true;
+	return c->turn_requests > 0 && c->ex && c->ex->in.len > 0 &&
+	       base_monotonic_ns() - c->turn_began_ns > LIMIT_TURN_NS;
+}
+
 static void conn_pump(struct conn *c)
 {
 	c->turn_requests = 0;
 	c->turn_bytes = 0;
+	c->turn_reads = 0;
 	for (;;) {
 		bool on = false;
 		switch (c->state) {
 		case CONN_IDLE:
 		case CONN_HEAD:
-			if (c->turn_requests >= LIMIT_REQUESTS_PER_TURN) {
+			if (conn_turn_is_over(c)) {
 				conn_defer(c);
 				return;
 			}

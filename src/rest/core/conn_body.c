@@ -149,7 +149,7 @@ bool conn_body(struct conn *c)
 			return true;
 		if (!on && ex->sink.error == ERR_OK)
 			return false;
-		if (c->turn_bytes >= LIMIT_STREAM_TURN_BYTES) {
+		if (c->turn_bytes >= LIMIT_STREAM_TURN_BYTES || c->turn_reads >= LIMIT_READS_PER_TURN) {
 			conn_defer(c); /* it may come as fast as it is read: others have their turn */
 			return false;
 		}
@@ -167,7 +167,9 @@ bool conn_drain(struct conn *c)
 	f->in_pos += here;
 	f->left_bytes -= here;
 	while (f->left_bytes > 0) {
-		if (!c->readable)
+		if (c->turn_reads >= LIMIT_READS_PER_TURN)
+			conn_defer(c);
+		if (!c->readable || c->task_queued)
 			return false;
 		ssize_t n = conn_read(c, waste, f->left_bytes < sizeof waste ? (size_t)f->left_bytes : sizeof waste);
 		if (n == STREAM_END)

@@ -29,8 +29,10 @@ struct conn {
 	bool task_queued;
 	bool idle_since_request; /* the deadline of idleness is set */
 	unsigned turn_requests;
-	size_t turn_bytes;     /* read */
-	uint64_t window_bytes; /* of the body, when its window began */
+	size_t turn_bytes; /* read */
+	unsigned turn_reads;
+	uint64_t turn_began_ns; /* arrival of the first request that was answered in it */
+	uint64_t window_bytes;	/* of the body, when its window began */
 	size_t lingered_bytes;
 	uint8_t address_len;
 	char address[IO_ADDRESS_TEXT_BYTES];
