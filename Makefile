@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The doors of the house. CMake and Ninja do the work; `make help` lists the targets.
 .DEFAULT_GOAL := all
-.PHONY: all help run test asan tsan lint fuzz bench soak crash install uninstall clean release deps deps-test npm docs
+.PHONY: all help run test asan tsan lint fuzz bench soak crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test
 
 ARGS ?=
 SECONDS ?= 60
@@ -24,7 +24,7 @@ deps:
 	@tools/install-packages build
 
 deps-test:
-	@tools/install-packages build test
+	@tools/install-packages build test static
 
 npm: deps-test
 	@tools/npm-ci test
@@ -64,6 +64,26 @@ crash: npm release ## ROUNDS of kill -9 and power cuts
 
 docs: release ## docs/compat.md from the table of operations
 	@$(BIN) compat > docs/compat.md
+
+static: ## build/static/zaffre: one file that runs in an empty root
+	@tools/install-packages build static
+	@mkdir -p build
+	@cmake -S . -B build/static -G Ninja -DCMAKE_BUILD_TYPE=Release -DZAFFRE_STATIC=ON -DZAFFRE_TESTS=OFF -DZAFFRE_MUTANTS=OFF >build/static.log 2>&1 || { cat build/static.log; exit 1; }
+	@ninja -C build/static -j $(JOBS) zaffre >build/static.log 2>&1 || { tail -n 40 build/static.log; exit 1; }
+	@objcopy --only-keep-debug build/static/zaffre build/static/zaffre.debug
+	@strip --strip-debug -o build/static/stripped build/static/zaffre && mv build/static/stripped build/static/zaffre
+
+oci: static ## build/oci: an OCI image layout
+	@tools/package-oci build/static/zaffre build/oci
+
+deb: static ## build/deb: a Debian package
+	@tools/package-deb build/static/zaffre build/deb
+
+npm-package: static ## build/npm: an npm package with the program inside
+	@PATH="$$(tools/node-dir):$$PATH" tools/package-npm build/npm build/static/zaffre
+
+package-test: npm ## the packages in a fresh Debian root, and two builds from two places
+	@ZAFFRE_TEST_LONG=1 ZAFFRE_TESTS='test/packages' tools/run-tests build/test
 
 install: release ## install to PREFIX (/usr/local), with a systemd unit
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/zaffre

@@ -181,7 +181,6 @@ int main(void)
 	arena_init(&arena, 64 << 20);
 	buf_init(&input, 64 << 20);
 	buf_init(&output, 64 << 20);
-	xml_init();
 	hash_hmac_key_init(&key, SLICE("0123456789012345678901234567890123456789012345678901234567890123"));
 	run("head, 11 headers, alone", 4000, parse_alone);
 	run("head, 11 headers, body behind it", 4000, parse_with_body);

@@ -23,6 +23,9 @@ static const struct err_info table[ERR_COUNT] = {
 	[ERR_LIMIT] = { "LIMIT", 500, "InternalError", 0xC00000E5,
 			"The server encountered an internal error. Please retry the request." },
 	[ERR_SYNTAX] = { "SYNTAX", 400, "InvalidInput", 0xC000000D, "One of the request inputs is not valid." },
+	[ERR_BREAK_FIRST] = { "BREAK_FIRST", 408, "ClientCacheFlushDelay", 0xC0000043,
+			      "The specified resource state could not be flushed from an SMB client in the specified "
+			      "time." },
 #define X(name, status, code, ntstatus, text) [ERR_##name] = { #name, status, code, ntstatus, text },
 #include "base/errors.def"
 #undef X

@@ -8,17 +8,18 @@
 
 enum err {
 	ERR_OK = 0,
-	ERR_NOT_FOUND, /* a value: no such key */
-	ERR_NO_MEMORY, /* an arena, buffer or the heap is at its limit */
-	ERR_IO,	       /* the disk said no; see the log */
-	ERR_NO_SPACE,  /* the disk is full */
-	ERR_CORRUPT,   /* stored bytes do not match their checksum or format */
-	ERR_CONFLICT,  /* an optimistic commit lost; run apply again (never shown as 412) */
-	ERR_UNKNOWN,   /* the outcome of a commit is not known and could not be resolved */
-	ERR_STOPPED,   /* the store no longer accepts work (shutdown or a failed sync) */
-	ERR_BUSY,      /* a bounded queue is full */
-	ERR_LIMIT,     /* a commit is larger than the contract allows */
-	ERR_SYNTAX,    /* input of a codec does not parse */
+	ERR_NOT_FOUND,	 /* a value: no such key */
+	ERR_NO_MEMORY,	 /* an arena, buffer or the heap is at its limit */
+	ERR_IO,		 /* the disk said no; see the log */
+	ERR_NO_SPACE,	 /* the disk is full */
+	ERR_CORRUPT,	 /* stored bytes do not match their checksum or format */
+	ERR_CONFLICT,	 /* an optimistic commit lost; run apply again (never shown as 412) */
+	ERR_UNKNOWN,	 /* the outcome of a commit is not known and could not be resolved */
+	ERR_STOPPED,	 /* the store no longer accepts work (shutdown or a failed sync) */
+	ERR_BUSY,	 /* a bounded queue is full */
+	ERR_LIMIT,	 /* a commit is larger than the contract allows */
+	ERR_SYNTAX,	 /* input of a codec does not parse */
+	ERR_BREAK_FIRST, /* what SMB clients cache must be broken first: ask them, wait, run apply again */
 #define X(name, status, code, ntstatus, text) ERR_##name,
 #include "base/errors.def"
 #undef X

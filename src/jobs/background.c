@@ -46,7 +46,7 @@ struct background {
 static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
 {
 	*ret_more = false;
-	return kind == 'c' ? retire_container(store, partition, ret_more) : ERR_OK;
+	return kind == 'c' ? blob_retire_container(store, partition, ret_more) : ERR_OK;
 }
 
 void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
@@ -95,7 +95,7 @@ static enum err container_retire(struct background *b, struct slice partition, b
 {
 	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
 	do
-		TRY(retire_round(b->store, partition, ret_more));
+		TRY(blob_retire_round(b->store, partition, ret_more));
 	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
 	return ERR_OK;
 }

@@ -86,13 +86,13 @@ static enum err whole_apply(struct txn *txn, void *call)
 	w->bytes = 0;
 	switch (content->kind) {
 	case CONTENT_ROW:
-		TRY(content_load(txn, content));
+		TRY(blob_content_load(txn, content));
 		w->bytes = content->inline_bytes.len;
 		return ERR_OK;
 	case CONTENT_MANIFEST:
 		for (uint32_t part = 0; part < content->part_count; part++) {
 			struct manifest manifest;
-			TRY(manifest_get_part(txn, content->id, part, &manifest));
+			TRY(blob_manifest_get_part(txn, content->id, part, &manifest));
 			for (size_t i = 0; i < manifest.count; i++)
 				w->bytes += manifest.block[i].length_bytes;
 			arena_rewind(txn_arena(txn), memory);
@@ -100,7 +100,7 @@ static enum err whole_apply(struct txn *txn, void *call)
 		return ERR_OK;
 	case CONTENT_ROWS:
 		w->bytes = w->blob.length_bytes;
-		return w->blob.type == BLOB_APPEND && get.length ? append_pieces(txn, &get) : ERR_OK;
+		return w->blob.type == BLOB_APPEND && get.length ? blob_append_pieces(txn, &get) : ERR_OK;
 	case CONTENT_EMPTY:
 		w->bytes = w->blob.type == BLOB_PAGE ? w->blob.length_bytes : 0;
 		return ERR_OK;
@@ -143,8 +143,8 @@ static enum err part_apply(struct txn *txn, void *call)
 	uint64_t part;
 	if (!key_take_u64(&rest, &p->content) || !key_take_u64(&rest, &part))
 		return ERR_CORRUPT;
-	TRY(manifest_get_part(txn, p->content, (uint32_t)part, &p->manifest));
-	return retire_is_queued(txn, p->content, &p->leaving);
+	TRY(blob_manifest_get_part(txn, p->content, (uint32_t)part, &p->manifest));
+	return blob_retire_is_queued(txn, p->content, &p->leaving);
 }
 
 /* Rows of a container that name bytes elsewhere. */
@@ -162,13 +162,13 @@ static enum err container_row_check(struct scrub *s, struct slice key, struct sl
 	case 'h':
 		return blob_row_check(s, key, value, arena);
 	case 'p':
-		TRY(row_extents_decode(&cursor, arena, &refs, &count));
+		TRY(blob_row_extents_decode(&cursor, arena, &refs, &count));
 		if (!key_take_u64(&rest, &content))
 			return ERR_CORRUPT;
 		extents_check(s, key, content, refs, count);
 		return ERR_OK;
 	case 'u':
-		TRY(block_decode(&cursor, arena, &block));
+		TRY(blob_block_decode(&cursor, arena, &block));
 		extents_check(s, key, 0, block.extents, block.extent_count);
 		return ERR_OK;
 	case 'f':

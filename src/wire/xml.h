@@ -69,8 +69,6 @@ struct xml_error {
 	struct slice reason;   /* in the arena or a literal */
 };
 
-/* Once before threads start: libxml2 sets itself up. Harmless if repeated. */
-void xml_init(void);
 /* ERR_SYNTAX with *ret_error filled, or ERR_NO_MEMORY. */
 enum err xml_parse(struct slice document, struct arena *, struct xml_node **ret_root,
 		   struct xml_error *ret_error) MUST_CHECK;

@@ -1,42 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libxml2's SAX2 events build the tree. The parser stops at the first error; what it had built stays in the arena
- * unused. Text arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so
- * one is enough.
+ * Expat's events build the tree. The parser stops at the first error; what it had built stays in the arena unused. Text
+ * arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so one is enough.
  *
- * Within a tag libxml2 compares each attribute with all before it, and tells only at the tag's end: a document of
- * nothing else would keep its thread for minutes. So it asks for the document piece by piece and gets no more of it
- * once it has read too far without an event, whatever the encoding. */
-#include <libxml/SAX2.h>
-#include <libxml/parser.h>
-#include <libxml/parserInternals.h>
+ * The document is given to expat whole: in pieces, an unfinished tag would be read again from its beginning with each
+ * of them, and a document of one long tag would take time by the square of its length. */
+#include <expat.h>
 
 #include "base/limits.h"
 #include "wire/xml.h"
 
 enum {
-	SILENT_BYTES_MAX = 16 * 1024, /* of markup: the service's tags are far shorter */
-	ATTRS_MAX = 16,		      /* of one element, and namespaces; the service has one of each */
+	TAG_BYTES_MAX = 16 * 1024, /* the service's tags are far shorter */
+	ATTRS_MAX = 16,		   /* of one element, and namespaces; the service has one of each */
 };
 
 struct reader {
-	xmlParserCtxt *parser;
-	struct slice unread;
-	size_t silent_bytes; /* of markup since the last event */
+	XML_Parser parser;
 	struct arena *arena;
 	struct buf text;
 	struct xml_node *root;
 	struct xml_node *stack[LIMIT_XML_DEPTH];
 	size_t depth;
-	const xmlChar *last_name; /* names are interned: the same pointer is the same name */
-	struct slice last_name_copy;
+	struct slice last_name; /* lists repeat one name a thousand times: it is copied once */
 	enum err err;
 	struct xml_error error;
 };
-
-void xml_init(void)
-{
-	xmlInitParser();
-}
 
 static void refuse(struct reader *r, enum err err, const char *reason)
 {
@@ -44,33 +32,14 @@ static void refuse(struct reader *r, enum err err, const char *reason)
 		return;
 	r->err = err;
 	r->error.reason = slice_str(reason);
-	r->error.line = (unsigned)xmlSAX2GetLineNumber(r->parser);
-	r->error.column = (unsigned)xmlSAX2GetColumnNumber(r->parser);
+	r->error.line = (unsigned)XML_GetCurrentLineNumber(r->parser);
+	r->error.column = (unsigned)XML_GetCurrentColumnNumber(r->parser) + 1;
 }
 
 static void stop(struct reader *r, enum err err, const char *reason)
 {
 	refuse(r, err, reason);
-	xmlStopParser(r->parser);
-}
-
-/* The parser is in the middle of something: it is stopped by the document's end. */
-static int on_read(void *arg, char *dst, int room)
-{
-	struct reader *r = arg;
-	struct slice piece = slice_first(r->unread, (size_t)room);
-	xmlParserInputState state = r->parser->instate;
-	/* These are told in one piece, but cost no more than their length. */
-	if (state == XML_PARSER_CDATA_SECTION || state == XML_PARSER_COMMENT)
-		r->silent_bytes = 0;
-	if (r->silent_bytes > SILENT_BYTES_MAX)
-		refuse(r, ERR_SYNTAX, "A tag is too long.");
-	if (r->err != ERR_OK || piece.len == 0)
-		return 0;
-	memcpy(dst, piece.ptr, piece.len);
-	r->unread = slice_from(r->unread, piece.len);
-	r->silent_bytes += piece.len;
-	return (int)piece.len;
+	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
 static bool blank(struct slice s)
@@ -81,73 +50,109 @@ static bool blank(struct slice s)
 	return true;
 }
 
-static struct slice dup_name(struct reader *r, const xmlChar *name)
+/* The name behind its namespace prefix, whoever declared that; absent if it has more than one colon, or none of the two
+ * parts. */
+static struct slice local_name(struct slice name)
 {
-	if (name != r->last_name) {
-		r->last_name_copy = arena_dup(r->arena, slice_str((const char *)name));
-		r->last_name = slice_is_set(r->last_name_copy) ? name : NULL;
-	}
-	return r->last_name_copy;
+	size_t colon = slice_find_byte(name, ':');
+	if (colon == name.len)
+		return name;
+	struct slice local = slice_from(name, colon + 1);
+	bool bad = colon == 0 || local.len == 0 || slice_find_byte(local, ':') != local.len;
+	return bad ? SLICE_NONE : local;
 }
 
-/* `attributes` are five pointers each: name, prefix, URI, value, end of value. */
-static bool add_attrs(struct reader *r, struct xml_node *node, int count, const xmlChar **attributes)
+static struct slice dup_name(struct reader *r, struct slice name)
 {
-	struct xml_attr **tail = &node->attrs;
-	for (int i = 0; i < count; i++, attributes += 5) {
+	if (!slice_eq(name, r->last_name))
+		r->last_name = arena_dup(r->arena, name);
+	return r->last_name;
+}
+
+static bool is_namespace(const char *name)
+{
+	return strncmp(name, "xmlns", 5) == 0 && (name[5] == '\0' || name[5] == ':');
+}
+
+/* `attributes` are pairs of name and value up to a NULL. False if the element was refused. */
+static bool add_attrs(struct reader *r, struct xml_node *node, const char **attributes)
+{
+	struct xml_attr **last = &node->attrs;
+	size_t count = 0, namespaces = 0;
+	for (; attributes[0]; attributes += 2) {
+		size_t *seen = is_namespace(attributes[0]) ? &namespaces : &count;
+		struct slice name = local_name(slice_str(attributes[0]));
+		if (++*seen > ATTRS_MAX || !slice_is_set(name)) {
+			stop(r, ERR_SYNTAX,
+			     slice_is_set(name) ? "An element has too many attributes."
+						: "The name of an attribute is malformed.");
+			return false;
+		}
+		if (seen == &namespaces)
+			continue;
 		struct xml_attr *a = ARENA_NEW(r->arena, struct xml_attr);
-		if (!a)
+		if (!a || !slice_is_set(a->name = arena_dup(r->arena, name)) ||
+		    !slice_is_set(a->value = arena_dup(r->arena, slice_str(attributes[1])))) {
+			stop(r, ERR_NO_MEMORY, "The document is too large.");
 			return false;
-		a->name = dup_name(r, attributes[0]);
-		a->value = arena_dup(r->arena, slice_make(attributes[3], (size_t)(attributes[4] - attributes[3])));
-		if (!slice_is_set(a->name) || !slice_is_set(a->value))
-			return false;
-		*tail = a;
-		tail = &a->next;
+		}
+		*last = a;
+		last = &a->next;
 	}
 	return true;
 }
 
-static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri, int namespace_count,
-		     const xmlChar **namespaces, int attr_count, int default_count, const xmlChar **attributes)
+static void add_child(struct reader *r, struct xml_node *node)
+{
+	if (r->depth == 0) {
+		r->root = node;
+		return;
+	}
+	struct xml_node *parent = r->stack[r->depth - 1];
+	if (parent->last_child)
+		parent->last_child->next = node;
+	else
+		parent->child = node;
+	parent->last_child = node;
+}
+
+/* What is wrong with a tag before its attributes are looked at; NULL if nothing is. */
+static const char *tag_fault(const struct reader *r, struct slice name)
+{
+	if (r->depth == LIMIT_XML_DEPTH)
+		return "The document is nested too deeply.";
+	if (XML_GetCurrentByteCount(r->parser) > TAG_BYTES_MAX)
+		return "A tag is too long.";
+	if (!blank(buf_slice(&r->text)))
+		return "Text and elements are mixed.";
+	return slice_is_set(name) ? NULL : "The name of an element is malformed.";
+}
+
+static void on_start(void *arg, const char *full_name, const char **attributes)
 {
 	struct reader *r = arg;
-	r->silent_bytes = 0;
 	if (r->err != ERR_OK)
 		return;
-	if (r->depth == LIMIT_XML_DEPTH) {
-		stop(r, ERR_SYNTAX, "The document is nested too deeply.");
-		return;
-	}
-	if (attr_count > ATTRS_MAX || namespace_count > ATTRS_MAX) {
-		stop(r, ERR_SYNTAX, "An element has too many attributes.");
-		return;
-	}
-	if (!blank(buf_slice(&r->text))) {
-		stop(r, ERR_SYNTAX, "Text and elements are mixed.");
+	struct slice name = local_name(slice_str(full_name));
+	const char *fault = tag_fault(r, name);
+	if (fault) {
+		stop(r, ERR_SYNTAX, fault);
 		return;
 	}
 	buf_clear(&r->text);
 	struct xml_node *node = ARENA_NEW(r->arena, struct xml_node);
-	if (!node || !slice_is_set(node->name = dup_name(r, name)) || !add_attrs(r, node, attr_count, attributes)) {
+	if (!node || !slice_is_set(node->name = dup_name(r, name))) {
 		stop(r, ERR_NO_MEMORY, "The document is too large.");
 		return;
 	}
 	node->text = SLICE("");
-	if (r->depth == 0) {
-		r->root = node;
-	} else {
-		struct xml_node *parent = r->stack[r->depth - 1];
-		if (parent->last_child)
-			parent->last_child->next = node;
-		else
-			parent->child = node;
-		parent->last_child = node;
-	}
+	if (!add_attrs(r, node, attributes))
+		return;
+	add_child(r, node);
 	r->stack[r->depth++] = node;
 }
 
-static void on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri)
+static void on_end(void *arg, const char *name)
 {
 	struct reader *r = arg;
 	if (r->err != ERR_OK || r->depth == 0)
@@ -165,10 +170,9 @@ static void on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const 
 	buf_clear(&r->text);
 }
 
-static void on_text(void *arg, const xmlChar *text, int len)
+static void on_text(void *arg, const char *text, int len)
 {
 	struct reader *r = arg;
-	r->silent_bytes = 0;
 	if (r->err != ERR_OK || r->depth == 0)
 		return;
 	buf_put(&r->text, slice_make(text, (size_t)len));
@@ -176,86 +180,52 @@ static void on_text(void *arg, const xmlChar *text, int len)
 		stop(r, ERR_NO_MEMORY, "The document is too large.");
 }
 
-static void on_doctype(void *arg, const xmlChar *name, const xmlChar *external_id, const xmlChar *system_id)
+/* Without a document type there are no entities but the predefined ones, and nothing to fetch. */
+static void on_doctype(void *arg, const char *name, const char *system_id, const char *public_id, int has_subset)
 {
 	stop(arg, ERR_SYNTAX, "A document type declaration is not allowed.");
 }
 
-/* Only reached for entities that are not predefined; there are none. */
-static void on_reference(void *arg, const xmlChar *name)
+static void run_parser(struct reader *r, struct slice document)
 {
-	stop(arg, ERR_SYNTAX, "Entities are not allowed.");
-}
-
-static void on_error(void *arg, xmlError *e)
-{
-	struct reader *r = arg;
-	bool bad_name = e->code == XML_NS_ERR_QNAME || e->code == XML_NS_ERR_COLON;
-	if (r->err != ERR_OK || (e->level < XML_ERR_ERROR && !bad_name))
+	XML_SetUserData(r->parser, r);
+	XML_SetElementHandler(r->parser, on_start, on_end);
+	XML_SetCharacterDataHandler(r->parser, on_text);
+	XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
+	enum XML_Status status = XML_Parse(r->parser, document.ptr, (int)document.len, XML_TRUE);
+	if (status == XML_STATUS_OK && r->root && r->depth == 0)
 		return;
-	/* A prefix that nobody declared is none of the service's concern. */
-	if (e->domain == XML_FROM_NAMESPACE && !bad_name)
-		return;
-	r->err = e->code == XML_ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_SYNTAX;
-	r->error.line = e->line > 0 ? (unsigned)e->line : 0;
-	r->error.column = e->int2 > 0 ? (unsigned)e->int2 : 0;
-	struct slice message = slice_str(e->message ? e->message : "");
-	while (message.len && (message.ptr[message.len - 1] == '\n' || message.ptr[message.len - 1] == ' '))
-		message.len--;
-	r->error.reason = arena_dup(r->arena, message);
-	if (!slice_is_set(r->error.reason) || message.len == 0)
-		r->error.reason = SLICE("The document is not well-formed.");
-	xmlStopParser(r->parser);
+	enum XML_Error code = XML_GetErrorCode(r->parser);
+	const char *reason = status == XML_STATUS_OK ? NULL : XML_ErrorString(code);
+	refuse(r, code == XML_ERROR_NO_MEMORY ? ERR_NO_MEMORY : ERR_SYNTAX,
+	       reason ? reason : "The document is not well-formed.");
 }
 
-/* Some errors of encodings go past the parser's own handler, and libxml2 would print them. */
-static void say_nothing(void *arg, const char *format, ...)
+/* UTF-16 is read where a byte order mark says so. Expat would also guess it from where the zero bytes are. */
+static bool guesses_utf16(struct slice document)
 {
-}
-
-static void run_parser(struct reader *r)
-{
-	xmlSAXHandler *stock = r->parser->sax;
-	xmlSAXHandler events = {
-		.initialized = XML_SAX2_MAGIC,
-		.startElementNs = on_start,
-		.endElementNs = on_end,
-		.characters = on_text,
-		.ignorableWhitespace = on_text,
-		.cdataBlock = on_text,
-		.internalSubset = on_doctype,
-		.reference = on_reference,
-		.serror = on_error,
-	};
-	/* NOENT: also & and < in attributes come decoded; without a DOCTYPE no other entity exists. */
-	xmlCtxtUseOptions(r->parser, XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_COMPACT);
-	r->parser->sax = &events;
-	r->parser->userData = r;
-	xmlParseDocument(r->parser);
-	r->parser->sax = stock;
-	if (r->err == ERR_OK && (!r->parser->wellFormed || !r->root || r->depth != 0))
-		stop(r, ERR_SYNTAX, "The document is not well-formed.");
+	return document.len >= 2 && (document.ptr[0] == 0 || document.ptr[1] == 0);
 }
 
 enum err xml_parse(struct slice document, struct arena *arena, struct xml_node **ret_root, struct xml_error *ret_error)
 {
-	struct reader r = { .arena = arena, .unread = document };
-	if (document.len == 0 || document.len > LIMIT_SMALL_BODY_BYTES) {
-		*ret_error = (struct xml_error){ 1, 1,
-						 document.len ? SLICE("The document is too large.")
-							      : SLICE("The document is empty.") };
+	struct reader r = { .arena = arena };
+	if (document.len == 0 || document.len > LIMIT_SMALL_BODY_BYTES || guesses_utf16(document)) {
+		struct slice reason = SLICE("The document is too large.");
+		if (document.len == 0)
+			reason = SLICE("The document is empty.");
+		else if (guesses_utf16(document))
+			reason = SLICE("The encoding of the document is not known.");
+		*ret_error = (struct xml_error){ 1, 1, reason };
 		return ERR_SYNTAX;
 	}
-	xmlSetGenericErrorFunc(NULL, say_nothing); /* per thread */
-	r.parser = xmlCreateIOParserCtxt(NULL, NULL, on_read, NULL, &r, XML_CHAR_ENCODING_NONE);
+	r.parser = XML_ParserCreate(NULL);
 	if (!r.parser)
 		return ERR_NO_MEMORY;
 	/* Other encodings grow when they become UTF-8, by three at most. */
 	buf_init(&r.text, 3 * LIMIT_SMALL_BODY_BYTES);
-	run_parser(&r);
-	if (r.parser->myDoc)
-		xmlFreeDoc(r.parser->myDoc);
-	xmlFreeParserCtxt(r.parser);
+	run_parser(&r, document);
+	XML_ParserFree(r.parser);
 	buf_fini(&r.text);
 	if (r.err != ERR_OK) {
 		*ret_error = r.error;

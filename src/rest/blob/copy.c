@@ -2,11 +2,9 @@
  * Copy Blob, Copy Blob From URL, Put Blob From URL, Abort Copy Blob.
  *
  * Copy Blob answers "success" at once if the bytes can be shared or are few, else "pending" and a job goes on
- * (copy_job.c). The other two bring all bytes before they answer. */
-#include "svc/blob/copy.h"
-
-#include "rest/blob/copy_build.h"
-#include "rest/blob/copy_job.h"
+ * (jobs/copy.h). The other two bring all bytes before they answer. */
+#include "jobs/copy.h"
+#include "jobs/copy_build.h"
 #include "rest/blob/copy_source.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
@@ -113,34 +111,30 @@ static enum err fetch(struct request *r)
 	return ERR_OK;
 }
 
-/* Bytes that go by are hashed, for the checks of the request and the blob's MD5. */
-struct block_hashes {
-	struct hash_md5 md5;
-	uint64_t crc64;
-};
-
-static bool hash_seen(void *arg, struct slice bytes)
-{
-	struct block_hashes *h = arg;
-	hash_md5_update(&h->md5, bytes);
-	h->crc64 = hash_crc64(h->crc64, bytes);
-	return true;
-}
-
-static enum err build_blocks(struct request *r, struct copy_call *c, struct block_hashes *h)
+static enum err build_blocks(struct request *r, struct copy_call *c)
 {
 	struct copy_build build = { .store = r->server->store,
 				    .partition = c->partition,
 				    .kind = BUILD_MANIFEST,
-				    .seen = hash_seen,
-				    .arg = h,
 				    .built = { .content_id = c->copy.put.content_id } };
+	struct hash_md5 md5;
+	uint64_t crc64 = 0;
+	size_t next = 0;
+	hash_md5_init(&md5);
 	enum err e = copy_build_init(&build);
+	while (e == ERR_OK && next < c->found->blocks.count) {
+		struct slice bytes;
+		e = copy_build_step(&build, &c->found->blocks, &next, &bytes);
+		if (e == ERR_OK) {
+			hash_md5_update(&md5, bytes);
+			crc64 = hash_crc64(crc64, bytes);
+		}
+	}
 	if (e == ERR_OK)
-		e = copy_build_add(&build, &c->found->blocks);
-	if (e == ERR_OK)
-		e = copy_build_finish(&build);
+		e = copy_build_flush(&build);
 	copy_build_fini(&build);
+	hash_md5_final(&md5, r->body_md5);
+	r->body_crc64 = crc64;
 	c->copy.built = build.built;
 	return e;
 }
@@ -150,11 +144,7 @@ static enum err build_blocks(struct request *r, struct copy_call *c, struct bloc
 static enum err fetch_blocks(struct request *r)
 {
 	struct copy_call *c = r->call;
-	struct block_hashes h = { .crc64 = 0 };
-	hash_md5_init(&h.md5);
-	enum err e = build_blocks(r, c, &h);
-	hash_md5_final(&h.md5, r->body_md5);
-	r->body_crc64 = h.crc64;
+	enum err e = build_blocks(r, c);
 	if (e == ERR_OK)
 		e = copy_source_check(r, &c->source);
 	if (e != ERR_OK) {
@@ -353,7 +343,6 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
-	c->copy.same_type_only = form != FORM_INCREMENTAL; /* that one asks for more */
 	/* Where the service names the destination's condition apart from the source's. */
 	c->copy.unmet_error = form == FORM_ASYNC || conditional_match_is_foreign(r, "If-Match")
 				      ? ERR_TARGET_CONDITION_NOT_MET

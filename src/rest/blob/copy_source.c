@@ -238,39 +238,14 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 
 /* ---- bytes ---- */
 
-enum err piece_read(struct piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
-{
-	size_t filled = 0;
-	while (filled < room && p->index < p->count) {
-		const struct blob_piece *piece = &p->piece[p->index];
-		uint64_t left = piece->length_bytes - p->at;
-		size_t n = left < room - filled ? (size_t)left : room - filled;
-		if (slice_is_set(piece->bytes))
-			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
-		else if (piece->extent.length_bytes)
-			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
-					dst + filled));
-		else
-			memset(dst + filled, 0, n);
-		filled += n;
-		p->at += n;
-		if (p->at == piece->length_bytes) {
-			p->index++;
-			p->at = 0;
-		}
-	}
-	*ret_bytes = filled;
-	return ERR_OK;
-}
-
-static enum err fetch_into(struct request *r, struct payload_writer *w, struct piece_reader *reader, char *buffer)
+static enum err fetch_into(struct request *r, struct payload_writer *w, struct blob_piece_reader *reader, char *buffer)
 {
 	struct hash_md5 md5;
 	uint64_t crc = 0;
 	hash_md5_init(&md5);
 	for (;;) {
 		size_t n;
-		TRY(piece_read(reader, buffer, COPY_BUFFER_BYTES, &n));
+		TRY(blob_piece_read(reader, buffer, COPY_BUFFER_BYTES, &n));
 		if (n == 0)
 			break;
 		hash_md5_update(&md5, slice_make(buffer, n));
@@ -293,7 +268,7 @@ enum err copy_source_fetch(struct request *r, const struct copy_source *s, const
 			   bool only_extents)
 {
 	struct payload_writer *w = NULL;
-	struct piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
+	struct blob_piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
 	char *buffer = malloc(COPY_BUFFER_BYTES);
 	enum err e = buffer ? payload_writer_new(r->server->store, g->length, &w) : ERR_NO_MEMORY;
 	if (e == ERR_OK && only_extents)

@@ -34,13 +34,4 @@ enum err copy_source_fetch(struct request *, const struct copy_source *, const s
 /* Are r->body_md5 and body_crc64 what x-ms-source-content-* asked for? */
 enum err copy_source_check(struct request *, const struct copy_source *) MUST_CHECK;
 
-/* One read of at most `room` bytes out of pieces, at a position that moves on. */
-struct piece_reader {
-	struct store *store;
-	const struct blob_piece *piece;
-	size_t count, index;
-	uint64_t at; /* in the piece */
-};
-enum err piece_read(struct piece_reader *, char *dst, size_t room, size_t *ret_bytes) MUST_CHECK;
-
 #endif

@@ -37,7 +37,7 @@ static enum err parse_where(struct request *r, struct find_call *c)
 	c->where = request_param(r, "where");
 	if (!slice_is_set(c->where) || c->where.len == 0)
 		return fault_query(r, ERR_MISSING_REQUIRED_QUERY_PARAMETER, "where", SLICE_NONE, NULL);
-	if (tag_filter_parse(c->where, TAG_FIND, r->arena, &c->filter, &position, &reason) == ERR_OK)
+	if (blob_tag_filter_parse(c->where, TAG_FIND, r->arena, &c->filter, &position, &reason) == ERR_OK)
 		return ERR_OK;
 	r->fault.message =
 		arena_printf(r->arena, "Error parsing query at or near character position %zu: %s", position, reason);
@@ -68,7 +68,7 @@ static enum err find_in(struct request *r, struct find_call *c, const struct res
 		return ERR_NO_MEMORY;
 	if (slice_is_set(c->from_container) && slice_eq(c->from_container, container->name))
 		find.from = c->from;
-	enum err e = store_read(r->server->store, partition, tags_apply_find, &find, r->arena);
+	enum err e = store_read(r->server->store, partition, blob_apply_find_tags, &find, r->arena);
 	if (e == ERR_CONTAINER_NOT_FOUND)
 		return ERR_OK; /* deleted meanwhile */
 	TRY(e);
@@ -94,7 +94,7 @@ static enum err find_all(struct request *r)
 	struct find_call *c = r->call;
 	for (size_t i = 0; i < c->containers.count && !slice_is_set(c->next_container); i++) {
 		const struct resource *container = &c->containers.resource[i];
-		if (!tag_filter_wants_container(&c->filter, container->name))
+		if (!blob_tag_filter_wants_container(&c->filter, container->name))
 			continue;
 		if (c->count == c->paging.limit || !c->room.rows || !c->room.bytes) {
 			c->next_container = container->name;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes whose bytes come from another blob: Put Block, Append Block and Put Page From URL. Each runs the source as a
  * part, fetches its bytes on a worker, and then is the plain operation. */
-#include "rest/common/conditional.h"
 #include "rest/blob/copy_source.h"
+#include "rest/common/conditional.h"
 #include "svc/blob/append.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/page.h"
-#include "svc/blob/stage.h"
 #include "wire/range.h"
 
 /* What these three have in common; the plain call follows it in each struct. */

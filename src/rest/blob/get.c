@@ -133,20 +133,12 @@ void blob_put_content_range(struct request *r, const struct blob_get_call *g)
 static enum err gather(struct request *r, const struct blob_get_call *g, struct slice *ret)
 {
 	char *all = arena_alloc(r->arena, g->length ? g->length : 1);
-	size_t at = 0;
+	struct blob_piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
+	size_t n;
 	if (!all)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < g->piece_count; i++) {
-		const struct blob_piece *p = &g->piece[i];
-		if (slice_is_set(p->bytes))
-			memcpy(all + at, p->bytes.ptr, p->length_bytes);
-		else if (p->extent.length_bytes)
-			TRY(extent_read(r->server->store, &p->extent, p->offset, (uint32_t)p->length_bytes, all + at));
-		else
-			memset(all + at, 0, p->length_bytes);
-		at += p->length_bytes;
-	}
-	*ret = slice_make(all, at);
+	TRY(blob_piece_read(&reader, all, g->length, &n));
+	*ret = slice_make(all, n);
 	return ERR_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest/blob/rules.h"
 
-#include "rest/core/server.h"
 #include "rest/common/service_properties.h"
+#include "rest/core/server.h"
 
 enum err blob_rules_load(struct request *r, struct blob_rules *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Blob as a service: its table of operations, and how it reads a path. */
 #include "rest/core/service.h"
-#include "rest/blob/copy_job.h"
+#include "jobs/copy.h"
 #include "rest/blob/ops.h"
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"

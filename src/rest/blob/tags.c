@@ -31,7 +31,7 @@ static enum err check_tags(struct request *r, const struct pairs *p)
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->pair[i].name.len == 0)
 			return ERR_EMPTY_TAG_NAME;
-		if (!tag_is_valid(p->pair[i].name, p->pair[i].value))
+		if (!blob_tag_is_valid(p->pair[i].name, p->pair[i].value))
 			return fault_xml_node(r, "Key", p->pair[i].name);
 		for (size_t k = 0; k < i; k++)
 			if (slice_eq(p->pair[k].name, p->pair[i].name))
@@ -202,7 +202,7 @@ enum err conditional_parse_if_tags(struct request *r, const char *header, const 
 	struct tag_filter *f = ARENA_NEW(r->arena, struct tag_filter);
 	if (!f)
 		return ERR_NO_MEMORY;
-	if (tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
+	if (blob_tag_filter_parse(text, TAG_CONDITION, r->arena, f, &position, &reason) != ERR_OK)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, text);
 	*ret = f;
 	return ERR_OK;

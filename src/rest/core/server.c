@@ -341,7 +341,6 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->account_count = config->account_count;
 	for (size_t i = 0; i < s->account_count; i++)
 		auth_account_prepare(&s->accounts[i]);
-	xml_init();		  /* before the threads that parse */
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	enum err e = open_log(s, ret_message);

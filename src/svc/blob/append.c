@@ -39,8 +39,8 @@ static enum err load_append(struct txn *txn, struct blob_append_call *c)
 	return c->blob.type == BLOB_APPEND ? ERR_OK : ERR_INVALID_BLOB_TYPE;
 }
 
-enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, const struct extent_ref *extents,
-			size_t count, uint64_t length_bytes)
+enum err blob_append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, const struct extent_ref *extents,
+			     size_t count, uint64_t length_bytes)
 {
 	struct key k;
 	struct buf b;
@@ -48,7 +48,7 @@ enum err append_put_row(struct txn *txn, uint64_t content_id, uint64_t offset, c
 		return ERR_LIMIT;
 	block_key(&k, content_id, offset);
 	buf_init(&b, LIMIT_VALUE_BYTES);
-	row_extents_encode(&b, extents, (uint16_t)count);
+	blob_row_extents_encode(&b, extents, (uint16_t)count);
 	bytes_put_u32(&b, (uint32_t)length_bytes);
 	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_NO_MEMORY;
 	buf_fini(&b);
@@ -60,7 +60,7 @@ static enum err put_block(struct txn *txn, const struct blob_append_call *c)
 	const struct payload *p = c->payload;
 	for (size_t i = 0; i < p->extent_count; i++)
 		TRY(txn_publish(txn, &p->extents[i]));
-	return append_put_row(txn, c->blob.content.id, c->offset, p->extents, p->extent_count, p->length_bytes);
+	return blob_append_put_row(txn, c->blob.content.id, c->offset, p->extents, p->extent_count, p->length_bytes);
 }
 
 enum err blob_apply_append(struct txn *txn, void *call)
@@ -116,7 +116,7 @@ static enum err decode_block(struct txn *txn, const struct row *row, struct foun
 	struct cursor c = cursor_make(row->value);
 	if (!key_take_tag(&rest, 'p') || !key_take_u64(&rest, &content) || !key_take_u64_desc(&rest, &ret->offset))
 		return ERR_CORRUPT;
-	TRY(row_extents_decode(&c, txn_arena(txn), &ret->extents, &ret->extent_count));
+	TRY(blob_row_extents_decode(&c, txn_arena(txn), &ret->extents, &ret->extent_count));
 	ret->length = cursor_u32(&c);
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
@@ -153,7 +153,7 @@ static enum err collect(struct txn *txn, const struct blob_get_call *c, struct f
 	return ERR_OK;
 }
 
-enum err append_pieces(struct txn *txn, struct blob_get_call *c)
+enum err blob_append_pieces(struct txn *txn, struct blob_get_call *c)
 {
 	struct arena *arena = txn_arena(txn);
 	size_t count, extents;
@@ -190,7 +190,7 @@ enum err append_pieces(struct txn *txn, struct blob_get_call *c)
 enum { COPY_BLOCKS = 256, COPY_EXTENTS = 512 };
 
 /* Every row is found by its offset: the one before says where it begins. */
-enum err append_apply_blocks(struct txn *txn, void *call)
+enum err blob_apply_append_blocks(struct txn *txn, void *call)
 {
 	struct append_blocks_call *c = call;
 	struct arena *arena = txn_arena(txn);

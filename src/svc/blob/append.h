@@ -21,8 +21,8 @@ enum err blob_apply_append(struct txn *, void *call);
 enum err blob_apply_seal(struct txn *, void *call); /* the same call: target, position; out blob */
 
 /* The row of one block. Publishes nothing. ERR_LIMIT: longer than a row can say. */
-enum err append_put_row(struct txn *, uint64_t content_id, uint64_t offset, const struct extent_ref *, size_t count,
-			uint64_t length_bytes) MUST_CHECK;
+enum err blob_append_put_row(struct txn *, uint64_t content_id, uint64_t offset, const struct extent_ref *,
+			     size_t count, uint64_t length_bytes) MUST_CHECK;
 
 /* Some blocks of a content, from `offset` on, in order: for copies, which go through an append blob piece by piece. */
 struct append_blocks_call {
@@ -32,6 +32,6 @@ struct append_blocks_call {
 	/* out; ERR_NOT_FOUND if a row is gone, and the content with it */
 	struct manifest blocks;
 };
-enum err append_apply_blocks(struct txn *, void *call);
+enum err blob_apply_append_blocks(struct txn *, void *call);
 
 #endif

@@ -33,15 +33,9 @@ struct blob_target {
 	struct blob_rules rules;
 };
 
-static inline const struct uuid *target_lease_id(const struct blob_target *t)
+static inline const struct uuid *blob_target_lease_id(const struct blob_target *t)
 {
 	return t->has_lease_id ? &t->lease_id : NULL;
-}
-
-/* Of a creating write. */
-static inline const struct uuid *target_create_lease_id(const struct blob_target *t, bool exists)
-{
-	return exists || !t->lease_of_old_only ? target_lease_id(t) : NULL;
 }
 
 /* ---- building blocks of the applies (check.c) ---- */
@@ -57,9 +51,6 @@ enum err blob_check_write(struct txn *, const struct blob_target *, const struct
 /* Its two halves, for writes with conditions of their own: these come between them, before holds and the type. */
 enum err blob_check_conditions(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
-/* The same for a write that creates or replaces: `old` may be NULL. A valid lease id lets If-None-Match: * pass, as the
- * service does. */
-enum err blob_check_create(struct txn *, const struct blob_target *, const struct blob *old) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
 /* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which knows
@@ -106,8 +97,6 @@ struct blob_put_call {
 	struct blob blob;
 };
 enum err blob_apply_put(struct txn *, void *call);
-/* The new state, call->blob, as far as the call says it: without content, times and lease. */
-struct blob *blob_begin(struct blob_put_call *, enum blob_type);
 
 /* ---- reads ---- */
 
@@ -118,6 +107,16 @@ struct blob_piece {
 	uint32_t offset;	  /* in the extent */
 	uint64_t length_bytes;
 };
+
+/* Reads pieces one after the other: a position that moves on. `at` is in the piece `index`. */
+struct blob_piece_reader {
+	struct store *store;
+	const struct blob_piece *piece;
+	size_t count, index;
+	uint64_t at;
+};
+/* At most `room` bytes, 0 at the end. Outside transactions: it reads the disk. */
+enum err blob_piece_read(struct blob_piece_reader *, char *dst, size_t room, size_t *ret_bytes) MUST_CHECK;
 
 struct blob_get_call {
 	struct blob_target target;
@@ -140,8 +139,8 @@ enum { COPY_PIECES_MAX = 20000 };	   /* a megabyte of them: some 10 GiB written 
 /* Without want_bytes only txn_get: fit for the cache of hot records. With it too, unless the content lies in rows. */
 enum err blob_apply_get(struct txn *, void *call);
 /* The pieces of [offset, offset+length) of a content of append or page rows (append.c, page.c). */
-enum err append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
-enum err page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
+enum err blob_append_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
+enum err blob_page_pieces(struct txn *, struct blob_get_call *) MUST_CHECK;
 
 /* ---- changes of properties ---- */
 struct blob_modify_call {

@@ -66,13 +66,13 @@ static enum err add_rows(struct txn *txn, const struct build_add_call *c)
 	uint64_t at = c->offset;
 	for (size_t i = 0; i < c->blocks.count; i++) {
 		const struct block *b = &c->blocks.block[i];
-		TRY(append_put_row(txn, c->content_id, at, b->extents, b->extent_count, b->length_bytes));
+		TRY(blob_append_put_row(txn, c->content_id, at, b->extents, b->extent_count, b->length_bytes));
 		at += b->length_bytes;
 	}
 	return ERR_OK;
 }
 
-enum err build_apply_add(struct txn *txn, void *call)
+enum err blob_apply_build_add(struct txn *txn, void *call)
 {
 	struct build_add_call *c = call;
 	struct build b = { .kind = c->kind };
@@ -87,12 +87,12 @@ enum err build_apply_add(struct txn *txn, void *call)
 	if (c->kind == BUILD_APPEND)
 		TRY(add_rows(txn, c));
 	else
-		TRY(manifest_put_part(txn, c->content_id, b.part_count++, &c->blocks));
+		TRY(blob_manifest_put_part(txn, c->content_id, b.part_count++, &c->blocks));
 	b.last_ticks = txn_now(txn);
 	return build_put(txn, &k, &b);
 }
 
-enum err build_take(struct txn *txn, uint64_t content_id, struct content *ret)
+enum err blob_build_take(struct txn *txn, uint64_t content_id, struct content *ret)
 {
 	struct key k;
 	struct build b;
@@ -103,7 +103,7 @@ enum err build_take(struct txn *txn, uint64_t content_id, struct content *ret)
 	return ERR_OK;
 }
 
-enum err build_drop_row(struct txn *txn, struct slice key)
+enum err blob_build_drop_row(struct txn *txn, struct slice key)
 {
 	struct slice rest = key, value;
 	struct build b;
@@ -114,19 +114,19 @@ enum err build_drop_row(struct txn *txn, struct slice key)
 	TRY(build_decode(value, &b));
 	struct content content = content_of(&b, id);
 	TRY(txn_del(txn, key));
-	return retire_content(txn, &content);
+	return blob_retire_content(txn, &content);
 }
 
-enum err build_apply_drop(struct txn *txn, void *call)
+enum err blob_apply_build_drop(struct txn *txn, void *call)
 {
 	struct build_drop_call *c = call;
 	struct key k;
 	build_key(&k, c->content_id);
-	enum err e = build_drop_row(txn, key_slice(&k));
+	enum err e = blob_build_drop_row(txn, key_slice(&k));
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-enum err build_expired(struct slice value, uint64_t now, bool *ret)
+enum err blob_build_expired(struct slice value, uint64_t now, bool *ret)
 {
 	struct build b;
 	TRY(build_decode(value, &b));

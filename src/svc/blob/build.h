@@ -21,18 +21,18 @@ struct build_add_call {
 	struct manifest blocks; /* all owned */
 	uint64_t offset;	/* BUILD_APPEND: where the first block begins */
 };
-enum err build_apply_add(struct txn *, void *call); /* ERR_NOT_FOUND: it was given back meanwhile */
+enum err blob_apply_build_add(struct txn *, void *call); /* ERR_NOT_FOUND: it was given back meanwhile */
 
 /* A record put in this transaction names it from now on. ERR_NOT_FOUND as above. */
-enum err build_take(struct txn *, uint64_t content_id, struct content *ret) MUST_CHECK;
+enum err blob_build_take(struct txn *, uint64_t content_id, struct content *ret) MUST_CHECK;
 
 struct build_drop_call {
 	uint64_t content_id;
 };
 /* Gives it back, if it is still a build. */
-enum err build_apply_drop(struct txn *, void *call);
+enum err blob_apply_build_drop(struct txn *, void *call);
 /* The same for the row itself: *ret_key is a 'k' row of the partition. */
-enum err build_expired(struct slice value, uint64_t now_ticks, bool *ret) MUST_CHECK;
-enum err build_drop_row(struct txn *, struct slice key) MUST_CHECK;
+enum err blob_build_expired(struct slice value, uint64_t now_ticks, bool *ret) MUST_CHECK;
+enum err blob_build_drop_row(struct txn *, struct slice key) MUST_CHECK;
 
 #endif

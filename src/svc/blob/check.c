@@ -18,7 +18,7 @@ static enum err load_row(struct txn *txn, const struct blob_target *t, struct bl
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	if (ticks)
-		e = history_get(txn, t->name, ticks, ret);
+		e = blob_history_get(txn, t->name, ticks, ret);
 	if (e == ERR_OK && (ret->is_snapshot != (t->snapshot_ticks != 0) || ret->deleted_ticks))
 		return ERR_BLOB_NOT_FOUND;
 	return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
@@ -42,13 +42,13 @@ enum err blob_check_tags(const struct blob_target *t, const struct blob *b)
 {
 	if (!t->if_tags)
 		return ERR_OK;
-	return tag_filter_matches(t->if_tags, b ? &b->tags : NULL) ? ERR_OK : ERR_CONDITION_NOT_MET;
+	return blob_tag_filter_matches(t->if_tags, b ? &b->tags : NULL) ? ERR_OK : ERR_CONDITION_NOT_MET;
 }
 
 enum err blob_check_read(struct txn *txn, const struct blob_target *t, const struct blob *b)
 {
 	struct condition_target c = condition_target_of(b);
-	TRY(lease_check_read(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
+	TRY(lease_check_read(&b->lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(t)));
 	TRY(conditions_check_read(&t->conditions, &c));
 	return blob_check_tags(t, b);
 }
@@ -80,7 +80,7 @@ enum err blob_check_conditions(struct txn *txn, const struct blob_target *t, con
 {
 	struct condition_target c = condition_target_of(b);
 	enum err unmet = t->names_target ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
-	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), target_lease_id(t)));
+	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(t)));
 	TRY(conditions_check_write(&t->conditions, &c, unmet, unmet));
 	return blob_check_tags(t, b);
 }
@@ -105,23 +105,6 @@ enum err blob_check_write(struct txn *txn, const struct blob_target *t, const st
 {
 	TRY(blob_check_conditions(txn, t, b));
 	return blob_check_changeable(b, txn_now(txn));
-}
-
-enum err blob_check_create(struct txn *txn, const struct blob_target *t, const struct blob *old)
-{
-	struct condition_target c = condition_target_of(old);
-	static const struct lease none;
-	const struct uuid *id = target_create_lease_id(t, old != NULL);
-	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
-	bool lease_wins = id && old && t->conditions.none_match.any;
-	if (!lease_wins)
-		TRY(conditions_check_write(&t->conditions, &c, ERR_BLOB_ALREADY_EXISTS, ERR_CONDITION_NOT_MET));
-	TRY(blob_check_tags(t, old));
-	if (!old)
-		return ERR_OK;
-	TRY(blob_check_copy(old));
-	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
-	return t->rules.versioning ? ERR_OK : blob_check_mutable(old, txn_now(txn));
 }
 
 void blob_touch(struct txn *txn, struct blob *b, const struct blob_target *t, uint64_t last_etag)

@@ -5,9 +5,8 @@
 #include "svc/blob/append.h"
 #include "svc/blob/build.h"
 #include "svc/blob/page.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/replace.h"
 #include "svc/blob/state.h"
-#include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
 /* ---- content ---- */
@@ -18,7 +17,7 @@ static enum err append_rows(struct txn *txn, const struct payload *p, uint64_t c
 	uint64_t at = 0;
 	for (size_t i = 0; i < p->extent_count; i++) {
 		TRY(txn_publish(txn, &p->extents[i]));
-		TRY(append_put_row(txn, content_id, at, &p->extents[i], 1, p->extents[i].length_bytes));
+		TRY(blob_append_put_row(txn, content_id, at, &p->extents[i], 1, p->extents[i].length_bytes));
 		at += p->extents[i].length_bytes;
 	}
 	return ERR_OK;
@@ -28,7 +27,7 @@ static enum err put_content(struct txn *txn, struct blob *b, const struct payloa
 {
 	b->length_bytes = p->length_bytes;
 	if (b->type == BLOB_BLOCK)
-		return content_from_payload(txn, p, content_id, &b->content);
+		return blob_content_from_payload(txn, p, content_id, &b->content);
 	b->content = (struct content){ .kind = CONTENT_ROWS, .id = content_id, .epoch = 1 };
 	b->block_count = (uint32_t)p->extent_count; /* reading counts on one row each */
 	return append_rows(txn, p, content_id);
@@ -37,7 +36,7 @@ static enum err put_content(struct txn *txn, struct blob *b, const struct payloa
 /* What was built in commits before this one. */
 static enum err take_built(struct txn *txn, struct blob *b, const struct copy_built *built)
 {
-	enum err e = build_take(txn, built->content_id, &b->content);
+	enum err e = blob_build_take(txn, built->content_id, &b->content);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OPERATION_TIMED_OUT; /* it took so long between two steps that it was given back */
 	b->length_bytes = built->length_bytes;
@@ -57,7 +56,7 @@ static enum err share_content(struct txn *txn, struct blob_copy_call *c, struct 
 	b->length_bytes = source.length_bytes;
 	b->block_count = source.block_count;
 	b->content = source.content;
-	return content_share(txn, &source.content);
+	return blob_content_share(txn, &source.content);
 }
 
 static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct blob *b)
@@ -80,88 +79,28 @@ static enum err make_content(struct txn *txn, struct blob_copy_call *c, struct b
 
 /* ---- the copy itself ---- */
 
-/* An incremental copy goes on with later snapshots of the same source. The times in the URLs compare as text. */
-static enum err check_incremental(const struct blob_copy_call *c, const struct blob *old)
-{
-	struct slice was = old->copy.source, is = c->copy.source;
-	if (!old->copy.incremental)
-		return ERR_INVALID_BLOB_TYPE;
-	if (!slice_eq(slice_first(was, slice_find_byte(was, '?')), slice_first(is, slice_find_byte(is, '?'))))
-		return ERR_INCREMENTAL_COPY_BLOB_MISMATCH;
-	return slice_cmp(is, was) <= 0 ? ERR_INCREMENTAL_COPY_OF_EARLIER_SNAPSHOT_NOT_ALLOWED : ERR_OK;
-}
-
-static enum err check_destination(struct txn *txn, struct blob_copy_call *c, const struct blob *old)
-{
-	const struct blob_target *t = &c->put.target;
-	static const struct lease none;
-	struct condition_target target = { .exists = old != NULL,
-					   .etag = old ? old->etag : 0,
-					   .modified_ticks = old ? old->modified_ticks : 0 };
-	const struct uuid *id = target_create_lease_id(t, old != NULL);
-	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
-	if (old && id && c->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
-		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
-	/* Put Blob From URL is a Put Blob in this too (blob_check_create). */
-	bool lease_wins = c->copy.status == COPY_NONE && id && old && t->conditions.none_match.any;
-	if (!lease_wins)
-		TRY(conditions_check_write(&t->conditions, &target, ERR_BLOB_ALREADY_EXISTS, c->unmet_error));
-	TRY(blob_check_tags(t, old));
-	if (!old)
-		return ERR_OK;
-	if (!c->put.may_overwrite)
-		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
-	if (old->copy.status == COPY_PENDING)
-		return ERR_PENDING_COPY_OPERATION;
-	/* With versioning the old state lives on as a version, so replacing it breaks no hold. */
-	if (!t->rules.versioning)
-		TRY(blob_check_mutable(old, txn_now(txn)));
-	if (c->incremental)
-		return check_incremental(c, old);
-	if (c->same_type_only && old->type != c->put.type)
-		return ERR_INVALID_BLOB_TYPE;
-	if (old->copy.incremental)
-		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
-	return blob_check_online(old);
-}
-
 enum err blob_apply_copy(struct txn *txn, void *call)
 {
 	struct blob_copy_call *c = call;
-	struct blob_put_call *p = &c->put;
-	struct blob old;
+	struct blob_replace r = { .put = &c->put,
+				  .unmet_error = c->unmet_error,
+				  .infinite_lease_only = c->infinite_lease_only,
+				  /* Put Blob From URL is a Put Blob in this too. */
+				  .lease_wins = c->copy.status == COPY_NONE,
+				  .incremental_url = c->incremental ? c->copy.source : SLICE_NONE };
 	c->source_changed = false;
-	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = blob_get(txn, p->target.name, &old);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	bool exists = e == ERR_OK;
-	if (exists)
-		blob_settle(&old, txn_now(txn));
-	TRY(check_destination(txn, c, exists ? &old : NULL));
-	struct blob *b = blob_begin(p, p->type);
-	b->block_count = c->block_count;
+	TRY(blob_replace_begin(txn, &r));
+	struct blob *b = r.fresh;
 	b->sealed = c->sealed;
 	b->copy = c->copy;
-	/* Before the old state goes: a blob may be copied over itself. */
 	TRY(make_content(txn, c, b));
 	if (c->source_changed)
 		return ERR_OK;
-	if (exists) {
-		b->lease = old.lease;
-		lease_note_write(&b->lease, txn_now(txn));
-		TRY(blob_supersede(txn, &p->target, &old));
-	}
-	blob_touch(txn, b, &p->target, exists ? old.etag : 0);
-	b->created_ticks = exists && !p->target.rules.versioning ? old.created_ticks : b->etag;
-	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
 	if (b->copy.status == COPY_SUCCESS)
 		b->copy.completed_ticks = txn_now(txn);
 	if (b->copy.status == COPY_PENDING)
 		b->copy.heartbeat_ticks = txn_now(txn);
-	TRY(tags_reindex(txn, p->target.name, exists ? &old.tags : NULL, &b->tags));
-	TRY(stage_discard(txn, p->target.name));
-	return blob_put(txn, b);
+	return blob_replace_finish(txn, &r);
 }
 
 /* ---- progress and end of a pending one ---- */
@@ -175,7 +114,7 @@ static enum err snapshot_of_copy(struct txn *txn, struct blob *b)
 	s.is_snapshot = true;
 	s.lease = (struct lease){ .held = false };
 	s.version_ticks = 0;
-	TRY(content_share(txn, &b->content));
+	TRY(blob_content_share(txn, &b->content));
 	b->content.epoch++;
 	return blob_put(txn, &s);
 }
@@ -196,7 +135,7 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 	}
 	TRY(e);
 	for (size_t i = 0; i < c->page_count; i++)
-		TRY(page_write_payload(txn, &b.content, c->pages[i].offset, &c->pages[i].payload));
+		TRY(blob_page_write_payload(txn, &b.content, c->pages[i].offset, &c->pages[i].payload));
 	b.copy.copied_bytes = c->copied_bytes;
 	b.copy.heartbeat_ticks = txn_now(txn);
 	if (c->status == COPY_PENDING)
@@ -222,7 +161,7 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 	struct blob b;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &b));
-	const struct uuid *id = target_lease_id(&c->target);
+	const struct uuid *id = blob_target_lease_id(&c->target);
 	bool infinite = b.lease.held && b.lease.duration_s == LEASE_INFINITE;
 	TRY(infinite ? lease_check_write(&b.lease, &lease_errors_blob, txn_now(txn), id)
 		     : lease_check_read(&b.lease, &lease_errors_blob, txn_now(txn), id));
@@ -232,7 +171,7 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 		return ERR_COPY_ID_MISMATCH;
 	b.copy.status = COPY_ABORTED;
 	b.copy.completed_ticks = txn_now(txn);
-	TRY(content_release(txn, &b.content));
+	TRY(blob_content_release(txn, &b.content));
 	b.content = (struct content){ .kind = CONTENT_EMPTY };
 	if (b.type != BLOB_BLOCK)
 		b.content = (struct content){ .kind = CONTENT_ROWS, .id = c->content_id, .epoch = 1 };

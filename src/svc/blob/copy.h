@@ -5,7 +5,7 @@
  * A block list comes along, with its ids and sizes, as the service does it. Into another container each block has its
  * own extents: more than one commit may publish, so such a content is built first (build.h) and then taken.
  *
- * A large copy first makes its destination, empty and pending, and then a worker (rest/blob/copy_job.c) brings the bytes: it
+ * A large copy first makes its destination, empty and pending, and then a job (src/jobs/copy_run.c) brings the bytes: it
  * says now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is
  * still the pending one: an abort, a delete or an overwrite ends it. */
 #ifndef SVC_BLOB_COPY_H
@@ -28,12 +28,9 @@ struct blob_copy_call {
 	enum err unmet_error; /* destination conditions */
 	/* share: the source in this very partition; name absent = not that way */
 	struct blob_target source;
-	uint64_t source_etag; /* as it was read */
-	/* of the source */
-	uint32_t block_count;
-	bool sealed;
+	uint64_t source_etag;	 /* as it was read */
+	bool sealed;		 /* as the source is */
 	struct copy_built built; /* instead of a payload */
-	bool same_type_only;	 /* an existing destination must be of the source's type */
 	/* out: share only. The source is no longer what was read, and nothing was done: bring the bytes instead. */
 	bool source_changed;
 };

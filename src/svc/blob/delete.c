@@ -3,8 +3,8 @@
  * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted.
  * Thousands of snapshots do not fit one commit: a mark deletes them all (history.h). */
 #include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/history.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
@@ -28,7 +28,7 @@ static enum err drop_history(struct txn *txn, struct blob_delete_call *c, struct
 		return blob_put(txn, b);
 	}
 	blob_history_key(&k, b->name, b->history_ticks);
-	TRY(content_release(txn, &b->content));
+	TRY(blob_content_release(txn, &b->content));
 	return txn_del(txn, key_slice(&k));
 }
 
@@ -64,14 +64,14 @@ static enum err delete_snapshots(struct txn *txn, struct blob_delete_call *c, co
 	const struct blob_rules *rules = &c->target.rules;
 	size_t at_once = rules->rows_at_once ? rules->rows_at_once : HISTORY_ROWS_AT_ONCE;
 	if (t->count <= at_once && t->rows <= HISTORY_ROWS_LOOKED_AT && t->extents <= HISTORY_EXTENTS_AT_ONCE)
-		return history_change_each(txn, c->target.name, drop_snapshot, c);
+		return blob_history_change_each(txn, c->target.name, drop_snapshot, c);
 	struct history_mark m = { .kind = rules->soft_delete ? MARK_SOFT_DELETED : MARK_DELETED,
 				  .ticks = txn_now(txn),
 				  .retention_days = rules->retention_days,
 				  .sweep_rows = rules->rows_at_once ? rules->rows_at_once : HISTORY_SWEEP_ROWS };
 	if (rules->soft_delete)
 		c->deleted_permanently = false;
-	return history_mark_put(txn, c->target.name, &m);
+	return blob_history_mark_put(txn, c->target.name, &m);
 }
 
 static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
@@ -79,7 +79,7 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 	struct blob b;
 	struct blob_target any = c->target;
 	uint64_t ticks = any.snapshot_ticks ? any.snapshot_ticks : any.version_ticks;
-	enum err e = history_get(txn, any.name, ticks, &b);
+	enum err e = blob_history_get(txn, any.name, ticks, &b);
 	if (e == ERR_NOT_FOUND && any.version_ticks) {
 		e = blob_get(txn, any.name, &b);
 		return e == ERR_OK && b.version_ticks == ticks ? ERR_OPERATION_NOT_ALLOWED_ON_ROOT_BLOB
@@ -99,15 +99,15 @@ static enum err delete_base(struct txn *txn, struct blob_delete_call *c, struct 
 {
 	struct key k;
 	blob_key(&k, b->name);
-	TRY(tags_reindex(txn, b->name, &b->tags, NULL));
-	TRY(stage_discard(txn, b->name));
+	TRY(blob_tags_reindex(txn, b->name, &b->tags, NULL));
+	TRY(blob_stage_discard(txn, b->name));
 	TRY(txn_del(txn, key_slice(&k)));
 	if (c->target.rules.versioning) {
 		c->deleted_permanently = false;
 		return blob_supersede(txn, &c->target, b);
 	}
 	if (!c->target.rules.soft_delete)
-		return content_release(txn, &b->content);
+		return blob_content_release(txn, &b->content);
 	struct blob kept = *b;
 	kept.lease = (struct lease){ .held = false };
 	kept.history_ticks = etag_next(txn_now(txn), b->etag);
@@ -133,18 +133,18 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	TRY(blob_load(txn, &c->target, &b));
 	TRY(check_delete(txn, c, &b));
 	/* Deleting the destination of a running copy ends the copy: its worker finds the blob gone. */
-	enum err e = history_mark_get(txn, c->target.name, &mark);
+	enum err e = blob_history_mark_get(txn, c->target.name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	if (e == ERR_OK && c->snapshots != DELETE_SNAPSHOTS_NONE) {
 		bool done;
 		c->again = true;
-		return history_sweep(txn, c->target.name, &done);
+		return blob_history_sweep(txn, c->target.name, &done);
 	}
 	struct tally t = { .now_ticks = txn_now(txn), .any_is_enough = c->snapshots == DELETE_SNAPSHOTS_NONE };
 	/* What a mark deleted need not be looked at. */
 	uint64_t from = e == ERR_OK && mark.kind != MARK_UNDELETED ? mark.ticks + 1 : 0;
-	TRY(history_each(txn, c->target.name, from, tally_row, &t));
+	TRY(blob_history_each(txn, c->target.name, from, tally_row, &t));
 	TRY(t.refused);
 	if (t.count && c->snapshots == DELETE_SNAPSHOTS_NONE && !c->target.rules.versioning)
 		return ERR_SNAPSHOTS_PRESENT;

@@ -2,8 +2,36 @@
  * Reads of one blob: its record, and where the bytes of a range are.
  * The container was found by its live record just before; a generation that died meanwhile still shows its last state,
  * which is the state just before the delete. */
+#include <assert.h>
+
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
+
+enum err blob_piece_read(struct blob_piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
+{
+	size_t filled = 0;
+	while (filled < room && p->index < p->count) {
+		const struct blob_piece *piece = &p->piece[p->index];
+		assert(p->at <= piece->length_bytes);
+		uint64_t left = piece->length_bytes - p->at;
+		size_t n = left < room - filled ? (size_t)left : room - filled;
+		if (slice_is_set(piece->bytes))
+			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
+		else if (piece->extent.length_bytes)
+			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
+					dst + filled));
+		else
+			memset(dst + filled, 0, n);
+		filled += n;
+		p->at += n;
+		if (p->at == piece->length_bytes) {
+			p->index++;
+			p->at = 0;
+		}
+	}
+	*ret_bytes = filled;
+	return ERR_OK;
+}
 
 static enum err one_piece(struct txn *txn, struct blob_get_call *c, struct blob_piece piece)
 {
@@ -58,7 +86,7 @@ static enum err manifest_pieces(struct txn *txn, struct blob_get_call *c)
 	struct manifest m;
 	struct walk w = { .from = c->offset, .to = c->offset + c->length };
 	size_t total = 0;
-	enum err e = manifest_get(txn, &c->blob.content, &m);
+	enum err e = blob_manifest_get(txn, &c->blob.content, &m);
 	TRY(e == ERR_CORRUPT ? ERR_CONFLICT : e);
 	c->blocks = m;
 	if (c->for_copy && c->length > COPY_PIECES_MAX_BYTES)
@@ -87,7 +115,7 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 	case CONTENT_INLINE:
 		return memory_piece(txn, c, c->blob.content.inline_bytes);
 	case CONTENT_ROW:
-		TRY(content_load(txn, &c->blob.content));
+		TRY(blob_content_load(txn, &c->blob.content));
 		return memory_piece(txn, c, c->blob.content.inline_bytes);
 	case CONTENT_EXTENTS:
 		return extent_pieces(txn, c);
@@ -100,7 +128,7 @@ static enum err find_pieces(struct txn *txn, struct blob_get_call *c)
 		/* Copies go through an append blob by themselves. */
 		if (c->for_copy && c->blob.type == BLOB_APPEND && c->length > COPY_PIECES_MAX_BYTES)
 			return ERR_OK;
-		return c->blob.type == BLOB_PAGE ? page_pieces(txn, c) : append_pieces(txn, c);
+		return c->blob.type == BLOB_PAGE ? blob_page_pieces(txn, c) : blob_append_pieces(txn, c);
 	}
 	return ERR_CORRUPT;
 }

@@ -28,19 +28,19 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 		kept.retention_days = t->rules.retention_days;
 		return blob_put(txn, &kept);
 	}
-	return content_release(txn, &old->content);
+	return blob_content_release(txn, &old->content);
 }
 
 /* ---- marks ---- */
 
-void history_mark_key(struct key *k, struct slice name)
+void blob_history_mark_key(struct key *k, struct slice name)
 {
 	key_init(k);
 	key_tag(k, 'g');
 	key_str(k, name);
 }
 
-enum err history_mark_decode(struct slice record, struct history_mark *ret)
+enum err blob_history_mark_decode(struct slice record, struct history_mark *ret)
 {
 	struct cursor c = cursor_make(record);
 	if (cursor_u8(&c) != MARK_RECORD_VERSION)
@@ -57,15 +57,15 @@ enum err history_mark_decode(struct slice record, struct history_mark *ret)
 	return ERR_OK;
 }
 
-enum err history_mark_get(struct txn *txn, struct slice name, struct history_mark *ret)
+enum err blob_history_mark_get(struct txn *txn, struct slice name, struct history_mark *ret)
 {
 	struct key k;
 	struct slice value;
-	history_mark_key(&k, name);
+	blob_history_mark_key(&k, name);
 	if (k.overflow)
 		return ERR_NOT_FOUND;
 	TRY(txn_get(txn, key_slice(&k), &value));
-	return history_mark_decode(value, ret);
+	return blob_history_mark_decode(value, ret);
 }
 
 static enum err mark_write(struct txn *txn, struct slice name, const struct history_mark *m)
@@ -79,23 +79,23 @@ static enum err mark_write(struct txn *txn, struct slice name, const struct hist
 	bytes_put_u32(&b, m->retention_days);
 	bytes_put_u32(&b, m->sweep_rows);
 	bytes_put_u64(&b, m->next_ticks);
-	history_mark_key(&k, name);
+	blob_history_mark_key(&k, name);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
 
-enum err history_mark_put(struct txn *txn, struct slice name, const struct history_mark *m)
+enum err blob_history_mark_put(struct txn *txn, struct slice name, const struct history_mark *m)
 {
 	TRY(mark_write(txn, name, m));
-	return retire_history(txn, name);
+	return blob_retire_history(txn, name);
 }
 
-bool history_mark_apply(const struct history_mark *m, struct blob *b, bool *ret_changed)
+bool blob_history_mark_apply(const struct history_mark *m, struct blob *b, bool *ret_changed)
 {
 	bool changed = false;
 	if (m->kind == MARK_UNDELETED) {
 		changed = b->deleted_ticks && b->deleted_ticks <= m->ticks && !blob_retention_over(b, m->ticks);
 		if (changed) {
-			if (history_is_base(b)) {
+			if (blob_history_is_base(b)) {
 				b->is_snapshot = true;
 				b->version_ticks = 0;
 			}
@@ -115,14 +115,14 @@ bool history_mark_apply(const struct history_mark *m, struct blob *b, bool *ret_
 }
 
 /* The mark first: the sweep brings it into the row before it goes, and what is in the row already changes nothing. */
-enum err history_get(struct txn *txn, struct slice name, uint64_t ticks, struct blob *ret)
+enum err blob_history_get(struct txn *txn, struct slice name, uint64_t ticks, struct blob *ret)
 {
 	struct history_mark mark;
-	enum err e = history_mark_get(txn, name, &mark);
+	enum err e = blob_history_mark_get(txn, name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	TRY(blob_get_history(txn, name, ticks, ret));
-	return e == ERR_NOT_FOUND || history_mark_apply(&mark, ret, NULL) ? ERR_OK : ERR_NOT_FOUND;
+	TRY(blob_history_get_row(txn, name, ticks, ret));
+	return e == ERR_NOT_FOUND || blob_history_mark_apply(&mark, ret, NULL) ? ERR_OK : ERR_NOT_FOUND;
 }
 
 /* ---- walks ---- */
@@ -138,13 +138,13 @@ static void history_bounds(struct slice name, uint64_t from_ticks, struct key *f
 		blob_history_key(from, name, from_ticks);
 }
 
-enum err history_each(struct txn *txn, struct slice name, uint64_t from_ticks, history_fn *fn, void *arg)
+enum err blob_history_each(struct txn *txn, struct slice name, uint64_t from_ticks, history_fn *fn, void *arg)
 {
 	struct key from, until;
 	struct rows rows = { .more = true };
 	struct history_mark mark;
 	bool go_on = true;
-	enum err e = history_mark_get(txn, name, &mark);
+	enum err e = blob_history_mark_get(txn, name, &mark);
 	bool marked = e == ERR_OK;
 	if (!marked && e != ERR_NOT_FOUND)
 		return e;
@@ -159,7 +159,7 @@ enum err history_each(struct txn *txn, struct slice name, uint64_t from_ticks, h
 			struct blob b;
 			TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
 			b.name = name;
-			if (!marked || history_mark_apply(&mark, &b, NULL))
+			if (!marked || blob_history_mark_apply(&mark, &b, NULL))
 				TRY(fn(&b, arg, &go_on));
 		}
 		if (rows.more)
@@ -169,7 +169,7 @@ enum err history_each(struct txn *txn, struct slice name, uint64_t from_ticks, h
 	return ERR_OK;
 }
 
-enum err history_change_each(struct txn *txn, struct slice name, history_change_fn *fn, void *arg)
+enum err blob_history_change_each(struct txn *txn, struct slice name, history_change_fn *fn, void *arg)
 {
 	struct key from, until;
 	struct rows rows = { .more = true };
@@ -191,21 +191,21 @@ enum err history_change_each(struct txn *txn, struct slice name, history_change_
 
 static enum err sweep_row(struct txn *txn, const struct history_mark *m, struct blob *b, struct slice key)
 {
-	bool changed, there = history_mark_apply(m, b, &changed);
+	bool changed, there = blob_history_mark_apply(m, b, &changed);
 	if (!changed)
 		return ERR_OK;
 	if (there)
 		return blob_put(txn, b);
-	TRY(content_release(txn, &b->content));
+	TRY(blob_content_release(txn, &b->content));
 	return txn_del(txn, key);
 }
 
-enum err history_sweep(struct txn *txn, struct slice name, bool *ret_done)
+enum err blob_history_sweep(struct txn *txn, struct slice name, bool *ret_done)
 {
 	struct key k, from, until;
 	struct rows rows;
 	struct history_mark m;
-	enum err e = history_mark_get(txn, name, &m);
+	enum err e = blob_history_mark_get(txn, name, &m);
 	*ret_done = e == ERR_NOT_FOUND;
 	if (*ret_done)
 		return ERR_OK;
@@ -225,6 +225,6 @@ enum err history_sweep(struct txn *txn, struct slice name, bool *ret_done)
 	*ret_done = i == rows.count && !rows.more;
 	if (!*ret_done)
 		return mark_write(txn, name, &m);
-	history_mark_key(&k, name);
+	blob_history_mark_key(&k, name);
 	return txn_del(txn, key_slice(&k));
 }

@@ -36,33 +36,33 @@ struct history_mark {
 
 /* The base that was, kept after a soft delete: no snapshot, and no version, which has its own time. One that had been a
  * version, before versioning was switched off, still has its id. */
-static inline bool history_is_base(const struct blob *b)
+static inline bool blob_history_is_base(const struct blob *b)
 {
 	return !b->is_snapshot && b->history_ticks != b->version_ticks;
 }
 
 /* ERR_NOT_FOUND is a value. */
-enum err history_mark_get(struct txn *, struct slice name, struct history_mark *ret) MUST_CHECK;
+enum err blob_history_mark_get(struct txn *, struct slice name, struct history_mark *ret) MUST_CHECK;
 /* Queues the sweep too. */
-enum err history_mark_put(struct txn *, struct slice name, const struct history_mark *) MUST_CHECK;
-void history_mark_key(struct key *, struct slice name);
-enum err history_mark_decode(struct slice record, struct history_mark *ret) MUST_CHECK;
+enum err blob_history_mark_put(struct txn *, struct slice name, const struct history_mark *) MUST_CHECK;
+void blob_history_mark_key(struct key *, struct slice name);
+enum err blob_history_mark_decode(struct slice record, struct history_mark *ret) MUST_CHECK;
 
 /* What a history row is under the mark of its name. False: gone. *ret_changed (may be NULL): not as the row says. */
-bool history_mark_apply(const struct history_mark *, struct blob *, bool *ret_changed);
+bool blob_history_mark_apply(const struct history_mark *, struct blob *, bool *ret_changed);
 
-/* A history row as everybody sees it: blob_get_history and the mark. */
-enum err history_get(struct txn *, struct slice name, uint64_t ticks, struct blob *ret) MUST_CHECK;
+/* A history row as everybody sees it: blob_history_get_row and the mark. */
+enum err blob_history_get(struct txn *, struct slice name, uint64_t ticks, struct blob *ret) MUST_CHECK;
 
 /* One bounded piece of the sweep. *ret_done: there is no mark any more. */
-enum err history_sweep(struct txn *, struct slice name, bool *ret_done) MUST_CHECK;
+enum err blob_history_sweep(struct txn *, struct slice name, bool *ret_done) MUST_CHECK;
 
 /* Calls fn for each history row of the name from a time on, as everybody sees it, in order, in little memory. fn keeps
  * nothing of the row and writes nothing; false from *go_on ends the walk. */
 typedef enum err history_fn(const struct blob *, void *arg, bool *go_on);
-enum err history_each(struct txn *, struct slice name, uint64_t from_ticks, history_fn *, void *arg) MUST_CHECK;
+enum err blob_history_each(struct txn *, struct slice name, uint64_t from_ticks, history_fn *, void *arg) MUST_CHECK;
 /* The same for fn that changes or deletes the row, of a name that has no mark and few rows. */
 typedef enum err history_change_fn(struct txn *, struct blob *, void *arg);
-enum err history_change_each(struct txn *, struct slice name, history_change_fn *, void *arg) MUST_CHECK;
+enum err blob_history_change_each(struct txn *, struct slice name, history_change_fn *, void *arg) MUST_CHECK;
 
 #endif

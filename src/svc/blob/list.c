@@ -4,8 +4,8 @@
  * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES: maybe without any
  * result, behind history that the list does not show. */
 #include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/history.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
 
@@ -45,7 +45,7 @@ enum { LIST_FETCH_MARKS = 64 };
 static enum err merge_mark(struct merge *m, struct slice name, struct history_mark *ret)
 {
 	struct key k;
-	history_mark_key(&k, name);
+	blob_history_mark_key(&k, name);
 	for (;;) {
 		while (m->mark_at < m->marks.count && slice_cmp(m->marks.row[m->mark_at].key, key_slice(&k)) < 0)
 			m->mark_at++;
@@ -58,7 +58,7 @@ static enum err merge_mark(struct merge *m, struct slice name, struct history_ma
 	}
 	if (m->mark_at == m->marks.count || !slice_eq(m->marks.row[m->mark_at].key, key_slice(&k)))
 		return ERR_NOT_FOUND;
-	return history_mark_decode(m->marks.row[m->mark_at].value, ret);
+	return blob_history_mark_decode(m->marks.row[m->mark_at].value, ret);
 }
 
 static enum err stream_fetch(struct merge *m, struct stream *s, struct slice from)
@@ -119,7 +119,7 @@ static enum err stream_seek(struct merge *m, struct stream *s, struct slice name
 
 static bool is_version(const struct blob *b, uint64_t now)
 {
-	return !b->is_snapshot && !history_is_base(b) && !blob_retention_over(b, now);
+	return !b->is_snapshot && !blob_history_is_base(b) && !blob_retention_over(b, now);
 }
 
 static void note_version(struct merge *m, const struct blob *b)
@@ -147,10 +147,10 @@ static enum err find_root(struct merge *m, struct slice name)
 {
 	struct newest n = { .now = txn_now(m->txn) };
 	struct blob b;
-	TRY(history_each(m->txn, name, 0, newest_version, &n));
+	TRY(blob_history_each(m->txn, name, 0, newest_version, &n));
 	if (!n.ticks)
 		return ERR_OK;
-	TRY(history_get(m->txn, name, n.ticks, &b));
+	TRY(blob_history_get(m->txn, name, n.ticks, &b));
 	note_version(m, &b);
 	return ERR_OK;
 }
@@ -235,7 +235,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 	*ret_wanted = true;
 	if (s->tag == 'U') {
 		struct stage stage;
-		TRY(stage_decode(value, &stage));
+		TRY(blob_stage_decode(value, &stage));
 		*item = (struct blob_list_item){ .is_uncommitted = true, .blob = { .name = s->name } };
 		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
@@ -251,7 +251,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 			enum err e = merge_mark(m, s->name, &mark);
 			if (e != ERR_OK && e != ERR_NOT_FOUND)
 				return e;
-			bool there = e == ERR_NOT_FOUND || history_mark_apply(&mark, &item->blob, NULL);
+			bool there = e == ERR_NOT_FOUND || blob_history_mark_apply(&mark, &item->blob, NULL);
 			*ret_wanted = there && wants_history(m->call, &item->blob, txn_now(m->txn));
 			if (m->call->versions_only && there && is_version(&item->blob, txn_now(m->txn)))
 				note_version(m, &item->blob);

@@ -5,7 +5,7 @@
 
 enum { MANIFEST_PART_VERSION = 1 };
 
-void block_encode(struct buf *b, const struct block *k)
+void blob_block_encode(struct buf *b, const struct block *k)
 {
 	bytes_put_u8(b, (uint8_t)k->id.len);
 	buf_put(b, k->id);
@@ -16,7 +16,7 @@ void block_encode(struct buf *b, const struct block *k)
 		extent_ref_encode(b, &k->extents[i]);
 }
 
-enum err block_decode(struct cursor *c, struct arena *arena, struct block *ret)
+enum err blob_block_decode(struct cursor *c, struct arena *arena, struct block *ret)
 {
 	struct block k = { .owned = false };
 	k.id = cursor_raw(c, cursor_u8(c));
@@ -36,7 +36,7 @@ enum err block_decode(struct cursor *c, struct arena *arena, struct block *ret)
 	return ERR_OK;
 }
 
-void manifest_part_key(struct key *k, uint64_t content_id, uint32_t part)
+void blob_manifest_part_key(struct key *k, uint64_t content_id, uint32_t part)
 {
 	key_init(k);
 	key_tag(k, 'f');
@@ -48,7 +48,7 @@ static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, ui
 {
 	struct key k;
 	struct buf b;
-	manifest_part_key(&k, content_id, part);
+	blob_manifest_part_key(&k, content_id, part);
 	buf_init(&b, 2 * BLOB_MANIFEST_PART_BYTES);
 	bytes_put_u8(&b, MANIFEST_PART_VERSION);
 	bytes_put_u32(&b, count);
@@ -58,31 +58,31 @@ static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, ui
 	return e;
 }
 
-size_t block_encoded_bytes(const struct block *k)
+size_t blob_block_encoded_bytes(const struct block *k)
 {
 	return 16 + k->id.len + (size_t)k->extent_count * EXTENT_REF_BYTES;
 }
 
-size_t manifest_bytes(const struct manifest *m)
+size_t blob_manifest_bytes(const struct manifest *m)
 {
 	size_t bytes = 0;
 	for (size_t i = 0; i < m->count; i++)
-		bytes += block_encoded_bytes(&m->block[i]);
+		bytes += blob_block_encoded_bytes(&m->block[i]);
 	return bytes;
 }
 
-enum err manifest_put_part(struct txn *txn, uint64_t content_id, uint32_t part, const struct manifest *m)
+enum err blob_manifest_put_part(struct txn *txn, uint64_t content_id, uint32_t part, const struct manifest *m)
 {
 	struct buf entries;
 	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
 	for (size_t i = 0; i < m->count; i++)
-		block_encode(&entries, &m->block[i]);
+		blob_block_encode(&entries, &m->block[i]);
 	enum err e = buf_ok(&entries) ? put_part(txn, content_id, part, (uint32_t)m->count, &entries) : ERR_NO_MEMORY;
 	buf_fini(&entries);
 	return e;
 }
 
-enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifest *m, uint32_t *ret_parts)
+enum err blob_manifest_put(struct txn *txn, uint64_t content_id, const struct manifest *m, uint32_t *ret_parts)
 {
 	struct buf entries;
 	uint32_t parts = 0, in_part = 0;
@@ -91,7 +91,7 @@ enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifes
 	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
 	for (size_t i = 0; i < m->count && e == ERR_OK; i++) {
 		const struct block *k = &m->block[i];
-		size_t bytes = block_encoded_bytes(k);
+		size_t bytes = blob_block_encoded_bytes(k);
 		bool full = in_part && (entries.len + bytes > BLOB_MANIFEST_PART_BYTES - 16 ||
 					extents + k->extent_count > MANIFEST_PART_EXTENTS);
 		if (full) {
@@ -100,7 +100,7 @@ enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifes
 			in_part = 0;
 			extents = 0;
 		}
-		block_encode(&entries, k);
+		blob_block_encode(&entries, k);
 		in_part++;
 		extents += k->extent_count;
 	}
@@ -113,12 +113,12 @@ enum err manifest_put(struct txn *txn, uint64_t content_id, const struct manifes
 	return e;
 }
 
-enum err manifest_get_part(struct txn *txn, uint64_t content_id, uint32_t part, struct manifest *ret)
+enum err blob_manifest_get_part(struct txn *txn, uint64_t content_id, uint32_t part, struct manifest *ret)
 {
 	struct key k;
 	struct slice value;
 	struct arena *arena = txn_arena(txn);
-	manifest_part_key(&k, content_id, part);
+	blob_manifest_part_key(&k, content_id, part);
 	TRY(txn_get(txn, key_slice(&k), &value));
 	struct cursor c = cursor_make(value);
 	if (cursor_u8(&c) != MANIFEST_PART_VERSION)
@@ -130,12 +130,12 @@ enum err manifest_get_part(struct txn *txn, uint64_t content_id, uint32_t part, 
 	if (!m.block)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < m.count; i++)
-		TRY(block_decode(&c, arena, &m.block[i]));
+		TRY(blob_block_decode(&c, arena, &m.block[i]));
 	*ret = m;
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
 
-enum err manifest_get(struct txn *txn, const struct content *content, struct manifest *ret)
+enum err blob_manifest_get(struct txn *txn, const struct content *content, struct manifest *ret)
 {
 	struct arena *arena = txn_arena(txn);
 	struct manifest *parts = ARENA_NEW_ARRAY(arena, struct manifest, content->part_count ? content->part_count : 1);
@@ -143,7 +143,7 @@ enum err manifest_get(struct txn *txn, const struct content *content, struct man
 	if (!parts)
 		return ERR_NO_MEMORY;
 	for (uint32_t i = 0; i < content->part_count; i++) {
-		enum err e = manifest_get_part(txn, content->id, i, &parts[i]);
+		enum err e = blob_manifest_get_part(txn, content->id, i, &parts[i]);
 		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
 		all.count += parts[i].count;
 	}

@@ -26,9 +26,9 @@ struct block {
 	struct extent_ref *extents; /* in the arena; NULL when only lengths were asked for */
 };
 
-void block_encode(struct buf *, const struct block *);
-size_t block_encoded_bytes(const struct block *); /* at most */
-enum err block_decode(struct cursor *, struct arena *, struct block *ret) MUST_CHECK;
+void blob_block_encode(struct buf *, const struct block *);
+size_t blob_block_encoded_bytes(const struct block *); /* at most */
+enum err blob_block_decode(struct cursor *, struct arena *, struct block *ret) MUST_CHECK;
 
 struct manifest {
 	struct block *block;
@@ -36,14 +36,14 @@ struct manifest {
 };
 
 /* How long all of it is, encoded. */
-size_t manifest_bytes(const struct manifest *);
+size_t blob_manifest_bytes(const struct manifest *);
 /* Writes the parts of a new content and publishes nothing (the staging did). */
-enum err manifest_put(struct txn *, uint64_t content_id, const struct manifest *, uint32_t *ret_parts) MUST_CHECK;
+enum err blob_manifest_put(struct txn *, uint64_t content_id, const struct manifest *, uint32_t *ret_parts) MUST_CHECK;
 /* One part of a content that grows part by part: the next one, of blocks that fit it. */
-enum err manifest_put_part(struct txn *, uint64_t content_id, uint32_t part, const struct manifest *) MUST_CHECK;
-enum err manifest_get(struct txn *, const struct content *, struct manifest *ret) MUST_CHECK;
+enum err blob_manifest_put_part(struct txn *, uint64_t content_id, uint32_t part, const struct manifest *) MUST_CHECK;
+enum err blob_manifest_get(struct txn *, const struct content *, struct manifest *ret) MUST_CHECK;
 /* One part. */
-enum err manifest_get_part(struct txn *, uint64_t content_id, uint32_t part, struct manifest *ret) MUST_CHECK;
-void manifest_part_key(struct key *, uint64_t content_id, uint32_t part);
+enum err blob_manifest_get_part(struct txn *, uint64_t content_id, uint32_t part, struct manifest *ret) MUST_CHECK;
+void blob_manifest_part_key(struct key *, uint64_t content_id, uint32_t part);
 
 #endif

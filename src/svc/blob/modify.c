@@ -44,7 +44,7 @@ enum err blob_apply_set_properties(struct txn *txn, void *call)
 	TRY(apply_sequence(b, c));
 	b->copy = (struct blob_copy){ .status = COPY_NONE }; /* what it tells of is not what the blob is now */
 	if (c->resize && c->length_bytes < b->length_bytes)
-		TRY(page_truncate(txn, &c->target, b, c->length_bytes));
+		TRY(blob_page_truncate(txn, &c->target, b, c->length_bytes));
 	if (c->resize)
 		b->length_bytes = c->length_bytes;
 	if (c->set_http)
@@ -64,7 +64,7 @@ enum err blob_apply_set_metadata(struct txn *txn, void *call)
 	struct blob *b = &c->blob;
 	uint64_t last = b->etag;
 	if (blob_is_kept(&c->target, b)) {
-		TRY(content_share(txn, &b->content));
+		TRY(blob_content_share(txn, &b->content));
 		TRY(blob_supersede(txn, &c->target, b));
 		if (b->type == BLOB_PAGE) /* pages written from now on are not the version's */
 			b->content.epoch++;

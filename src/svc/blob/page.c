@@ -8,7 +8,7 @@
 
 /* ---- chunk rows ---- */
 
-void chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
+void blob_page_chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
 {
 	key_init(k);
 	key_tag(k, 'p');
@@ -17,20 +17,20 @@ void chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
 	key_u64_desc(k, epoch);
 }
 
-bool chunk_key_decode(struct slice rest, uint64_t *ret_chunk, uint64_t *ret_epoch)
+bool blob_page_chunk_key_decode(struct slice rest, uint64_t *ret_chunk, uint64_t *ret_epoch)
 {
 	uint64_t content;
 	return key_take_tag(&rest, 'p') && key_take_u64(&rest, &content) && key_take_u64(&rest, ret_chunk) &&
 	       key_take_u64_desc(&rest, ret_epoch) && rest.len == 0;
 }
 
-enum err chunk_decode(struct slice value, struct arena *arena, struct chunk *ret)
+enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct chunk *ret)
 {
 	struct cursor c = cursor_make(value);
 	struct extent_ref *refs;
 	uint16_t ref_count;
 	struct chunk chunk = { .count = 0 };
-	TRY(row_extents_decode(&c, arena, &refs, &ref_count));
+	TRY(blob_row_extents_decode(&c, arena, &refs, &ref_count));
 	uint16_t count = cursor_u16(&c);
 	if (c.failed || count > PAGE_CHUNK_PAGES)
 		return ERR_CORRUPT;
@@ -59,7 +59,7 @@ static enum err chunk_get(struct txn *txn, const struct content *content, const 
 	struct key from, until;
 	struct rows rows;
 	uint64_t index;
-	chunk_key(&from, content->id, chunk, content->epoch);
+	blob_page_chunk_key(&from, content->id, chunk, content->epoch);
 	key_init(&until);
 	key_tag(&until, 'p');
 	key_u64(&until, content->id);
@@ -71,10 +71,10 @@ static enum err chunk_get(struct txn *txn, const struct content *content, const 
 		*ret = (struct chunk){ .segment = ARENA_NEW_ARRAY(txn_arena(txn), struct segment, 2) };
 		return ret->segment ? ERR_OK : ERR_NO_MEMORY;
 	}
-	TRY(chunk_decode(rows.row[0].value, txn_arena(txn), ret));
-	if (!chunk_key_decode(rows.row[0].key, &index, &ret->epoch))
+	TRY(blob_page_chunk_decode(rows.row[0].value, txn_arena(txn), ret));
+	if (!blob_page_chunk_key_decode(rows.row[0].key, &index, &ret->epoch))
 		return ERR_CORRUPT;
-	ret->hidden = clears_hide(clears, chunk, ret->epoch, ret->stamp);
+	ret->hidden = blob_page_clears_hide(clears, chunk, ret->epoch, ret->stamp);
 	return ERR_OK;
 }
 
@@ -127,10 +127,10 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	TRY(chunk_extents(arena, fresh, &after));
 	for (uint16_t i = 0; i < after.count && !same_epoch; i++)
 		if (!arrived || after.ref[i].id != arrived->id)
-			TRY(extent_add_ref(txn, &after.ref[i], 1));
-	chunk_key(&k, content->id, chunk, content->epoch);
+			TRY(blob_extent_add_ref(txn, &after.ref[i], 1));
+	blob_page_chunk_key(&k, content->id, chunk, content->epoch);
 	buf_init(&b, LIMIT_VALUE_BYTES);
-	row_extents_encode(&b, after.ref, after.count);
+	blob_row_extents_encode(&b, after.ref, after.count);
 	bytes_put_u16(&b, (uint16_t)fresh->count);
 	for (size_t i = 0; i < fresh->count; i++) {
 		const struct segment *s = &fresh->segment[i];
@@ -154,16 +154,16 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	for (uint16_t i = 0; i < before.count; i++)
 		if (!*refs_slot(&after, before.ref[i].id))
 			before.ref[gone++] = before.ref[i];
-	return retire_names(txn, before.ref, gone);
+	return blob_retire_names(txn, before.ref, gone);
 }
 
-enum err chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp)
+enum err blob_page_chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp)
 {
 	struct key k;
 	char bytes[16];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	chunk_key(&k, content, chunk, epoch);
-	row_extents_encode(&b, NULL, 0);
+	blob_page_chunk_key(&k, content, chunk, epoch);
+	blob_row_extents_encode(&b, NULL, 0);
 	bytes_put_u16(&b, 0);
 	bytes_put_u64(&b, stamp);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
@@ -215,7 +215,7 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES,
 		 last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
 	TRY(txn_publish(txn, extent));
-	TRY(extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
+	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
 		struct chunk old, fresh;
 		uint64_t chunk_at = i * PAGE_CHUNK_BYTES;
@@ -230,10 +230,10 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 	return ERR_OK;
 }
 
-enum err page_write_payload(struct txn *txn, struct content *content, uint64_t offset, const struct payload *p)
+enum err blob_page_write_payload(struct txn *txn, struct content *content, uint64_t offset, const struct payload *p)
 {
 	struct clears clears;
-	TRY(clears_load(txn, content, &clears));
+	TRY(blob_page_clears_load(txn, content, &clears));
 	content->clears = clears.count != 0; /* swept: later ones need not look */
 	for (size_t i = 0; i < p->extent_count; i++) {
 		TRY(write_extent(txn, content, &clears, offset, &p->extents[i]));
@@ -249,9 +249,9 @@ static enum err clear_rows(struct txn *txn, const struct content *content, uint6
 	struct chunk_at at;
 	if (offset >= end)
 		return ERR_OK;
-	TRY(chunk_walk_begin(&walk, txn, content, offset / PAGE_CHUNK_BYTES, (end - 1) / PAGE_CHUNK_BYTES));
+	TRY(blob_page_chunk_walk_begin(&walk, txn, content, offset / PAGE_CHUNK_BYTES, (end - 1) / PAGE_CHUNK_BYTES));
 	for (;;) {
-		enum err e = chunk_walk_next(&walk, &at);
+		enum err e = blob_page_chunk_walk_next(&walk, &at);
 		if (e == ERR_NOT_FOUND)
 			return ERR_OK;
 		TRY(e);
@@ -271,14 +271,14 @@ static enum err clear_range(struct txn *txn, const struct blob_target *t, struct
 {
 	uint64_t first = (offset + PAGE_CHUNK_BYTES - 1) / PAGE_CHUNK_BYTES, last = end / PAGE_CHUNK_BYTES;
 	bool done;
-	TRY(clear_at_once(txn, content, first, last, t->rules.rows_at_once, &done));
+	TRY(blob_page_clear_at_once(txn, content, first, last, t->rules.rows_at_once, &done));
 	if (!done)
 		return clear_rows(txn, content, offset, end);
 	TRY(clear_rows(txn, content, offset, first * PAGE_CHUNK_BYTES));
 	return clear_rows(txn, content, last * PAGE_CHUNK_BYTES, end);
 }
 
-enum err page_truncate(struct txn *txn, const struct blob_target *t, struct blob *b, uint64_t length)
+enum err blob_page_truncate(struct txn *txn, const struct blob_target *t, struct blob *b, uint64_t length)
 {
 	return length < b->length_bytes ? clear_range(txn, t, &b->content, length, b->length_bytes) : ERR_OK;
 }
@@ -310,7 +310,7 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 	if (c->clear)
 		TRY(clear_range(txn, &c->target, &b->content, c->offset, c->offset + c->length));
 	else
-		TRY(page_write_payload(txn, &b->content, c->offset, c->payload));
+		TRY(blob_page_write_payload(txn, &b->content, c->offset, c->payload));
 	b->http.has_md5 = false;
 	lease_note_write(&b->lease, txn_now(txn));
 	uint64_t version = b->version_ticks;

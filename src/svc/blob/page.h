@@ -14,10 +14,10 @@
 enum { PAGE_CHUNK_BYTES = 1024 * 1024, PAGE_CHUNK_PAGES = PAGE_CHUNK_BYTES / PAGE_BYTES };
 
 /* Gives back what lies at or behind the new length. The record is put by the caller. */
-enum err page_truncate(struct txn *, const struct blob_target *, struct blob *, uint64_t length_bytes) MUST_CHECK;
+enum err blob_page_truncate(struct txn *, const struct blob_target *, struct blob *, uint64_t length_bytes) MUST_CHECK;
 
 /* The extents of a payload become the pages from `offset` on. */
-enum err page_write_payload(struct txn *, struct content *, uint64_t offset, const struct payload *) MUST_CHECK;
+enum err blob_page_write_payload(struct txn *, struct content *, uint64_t offset, const struct payload *) MUST_CHECK;
 
 struct blob_put_page_call {
 	struct blob_target target;

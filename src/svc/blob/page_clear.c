@@ -40,7 +40,7 @@ static enum err clear_decode(struct slice key, struct slice value, struct clear 
 	return ERR_OK;
 }
 
-enum err clears_load(struct txn *txn, const struct content *content, struct clears *ret)
+enum err blob_page_clears_load(struct txn *txn, const struct content *content, struct clears *ret)
 {
 	struct key from, until;
 	struct rows rows;
@@ -69,7 +69,7 @@ static bool clear_hides(const struct clear *c, uint64_t chunk, uint64_t epoch, u
 	return chunk >= c->first && chunk < c->end && (epoch < c->epoch || (epoch == c->epoch && stamp < c->ticks));
 }
 
-bool clears_hide(const struct clears *all, uint64_t chunk, uint64_t epoch, uint64_t stamp)
+bool blob_page_clears_hide(const struct clears *all, uint64_t chunk, uint64_t epoch, uint64_t stamp)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (clear_hides(&all->clear[i], chunk, epoch, stamp))
@@ -124,8 +124,8 @@ static enum err clear_put(struct txn *txn, const struct content *content, const 
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
 
-enum err clear_at_once(struct txn *txn, struct content *content, uint64_t first, uint64_t end, size_t at_once,
-		       bool *ret_done)
+enum err blob_page_clear_at_once(struct txn *txn, struct content *content, uint64_t first, uint64_t end, size_t at_once,
+				 bool *ret_done)
 {
 	struct clears all;
 	bool shared;
@@ -134,13 +134,13 @@ enum err clear_at_once(struct txn *txn, struct content *content, uint64_t first,
 		TRY(range_is_large(txn, content, first, end, at_once ? at_once : PAGE_CLEAR_ROWS_AT_ONCE, ret_done));
 	if (!*ret_done)
 		return ERR_OK;
-	TRY(content_is_shared(txn, content, &shared));
+	TRY(blob_content_is_shared(txn, content, &shared));
 	struct clear c = { .first = first,
 			   .end = end,
 			   .epoch = content->epoch,
 			   .ticks = txn_now(txn),
 			   .exclusive = !shared || content->epoch == 1 };
-	TRY(clears_load(txn, content, &all));
+	TRY(blob_page_clears_load(txn, content, &all));
 	size_t left = all.count;
 	for (size_t i = 0; i < all.count; i++) {
 		const struct clear *old = &all.clear[i];
@@ -156,7 +156,7 @@ enum err clear_at_once(struct txn *txn, struct content *content, uint64_t first,
 		return ERR_BUSY; /* the sweep is behind */
 	TRY(clear_put(txn, content, &c));
 	content->clears = true;
-	return retire_clear(txn, content->id, c.ticks);
+	return blob_retire_clear(txn, content->id, c.ticks);
 }
 
 /* ---- the sweep ---- */
@@ -166,9 +166,9 @@ static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, co
 {
 	struct key k;
 	struct slice value;
-	chunk_key(&k, content, chunk, c->epoch);
+	blob_page_chunk_key(&k, content, chunk, c->epoch);
 	enum err e = txn_get(txn, key_slice(&k), &value);
-	return e == ERR_NOT_FOUND ? chunk_put_empty(txn, content, chunk, c->epoch, c->ticks) : e;
+	return e == ERR_NOT_FOUND ? blob_page_chunk_put_empty(txn, content, chunk, c->epoch, c->ticks) : e;
 }
 
 static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear *c, const struct row *row,
@@ -176,26 +176,27 @@ static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear 
 {
 	struct chunk chunk;
 	uint64_t index, epoch;
-	if (!chunk_key_decode(row->key, &index, &epoch))
+	if (!blob_page_chunk_key_decode(row->key, &index, &epoch))
 		return ERR_CORRUPT;
 	if (epoch > c->epoch)
 		return ERR_OK;
 	if (epoch < c->epoch && !c->exclusive)
 		return hide_older(txn, content, index, c);
-	TRY(chunk_decode(row->value, txn_arena(txn), &chunk));
+	TRY(blob_page_chunk_decode(row->value, txn_arena(txn), &chunk));
 	if (!clear_hides(c, index, epoch, chunk.stamp))
 		return ERR_OK;
 	struct cursor value = cursor_make(row->value);
 	struct extent_ref *refs;
 	uint16_t count;
-	TRY(row_extents_decode(&value, txn_arena(txn), &refs, &count));
+	TRY(blob_row_extents_decode(&value, txn_arena(txn), &refs, &count));
 	for (uint16_t i = 0; i < count; i++)
-		TRY(extent_drop_ref(txn, &refs[i]));
+		TRY(blob_extent_drop_ref(txn, &refs[i]));
 	*extents += count;
-	return c->exclusive ? txn_del(txn, row->key) : chunk_put_empty(txn, content, index, epoch, c->ticks);
+	return c->exclusive ? txn_del(txn, row->key) : blob_page_chunk_put_empty(txn, content, index, epoch, c->ticks);
 }
 
-enum err clear_sweep(struct txn *txn, uint64_t content, uint64_t ticks, struct slice from_key, struct slice *ret_next)
+enum err blob_page_clear_sweep(struct txn *txn, uint64_t content, uint64_t ticks, struct slice from_key,
+			       struct slice *ret_next)
 {
 	struct key k, from, until;
 	struct slice value;

@@ -37,20 +37,21 @@ struct clears {
 	size_t count;
 };
 /* Those that a reader of the content must know. */
-enum err clears_load(struct txn *, const struct content *, struct clears *ret) MUST_CHECK;
-bool clears_hide(const struct clears *, uint64_t chunk, uint64_t epoch, uint64_t stamp);
+enum err blob_page_clears_load(struct txn *, const struct content *, struct clears *ret) MUST_CHECK;
+bool blob_page_clears_hide(const struct clears *, uint64_t chunk, uint64_t epoch, uint64_t stamp);
 /* Chunks [first, end) by one row, if there are too many rows to go through them now (at_once: so many; 0 = as a rule).
  */
-enum err clear_at_once(struct txn *, struct content *, uint64_t first, uint64_t end, size_t at_once,
-		       bool *ret_done) MUST_CHECK;
+enum err blob_page_clear_at_once(struct txn *, struct content *, uint64_t first, uint64_t end, size_t at_once,
+				 bool *ret_done) MUST_CHECK;
 /* One bounded piece of the sweep of one clear, from a key on; *ret_next is where to go on, absent at its end. */
-enum err clear_sweep(struct txn *, uint64_t content, uint64_t ticks, struct slice from_key,
-		     struct slice *ret_next) MUST_CHECK;
-enum err chunk_put_empty(struct txn *, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp) MUST_CHECK;
+enum err blob_page_clear_sweep(struct txn *, uint64_t content, uint64_t ticks, struct slice from_key,
+			       struct slice *ret_next) MUST_CHECK;
+enum err blob_page_chunk_put_empty(struct txn *, uint64_t content, uint64_t chunk, uint64_t epoch,
+				   uint64_t stamp) MUST_CHECK;
 
-void chunk_key(struct key *, uint64_t content, uint64_t chunk, uint64_t epoch);
-bool chunk_key_decode(struct slice key, uint64_t *ret_chunk, uint64_t *ret_epoch);
-enum err chunk_decode(struct slice value, struct arena *, struct chunk *ret) MUST_CHECK;
+void blob_page_chunk_key(struct key *, uint64_t content, uint64_t chunk, uint64_t epoch);
+bool blob_page_chunk_key_decode(struct slice key, uint64_t *ret_chunk, uint64_t *ret_epoch);
+enum err blob_page_chunk_decode(struct slice value, struct arena *, struct chunk *ret) MUST_CHECK;
 
 /* All chunks of [first, last] that have a row the content's epoch sees, in order, whatever holes lie between. */
 struct chunk_at {
@@ -68,8 +69,8 @@ struct chunk_walk {
 	bool has_last;
 	uint64_t last_index; /* chunk already returned: its older rows are passed over */
 };
-enum err chunk_walk_begin(struct chunk_walk *, struct txn *, const struct content *, uint64_t first,
-			  uint64_t last) MUST_CHECK;
-enum err chunk_walk_next(struct chunk_walk *, struct chunk_at *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
+enum err blob_page_chunk_walk_begin(struct chunk_walk *, struct txn *, const struct content *, uint64_t first,
+				    uint64_t last) MUST_CHECK;
+enum err blob_page_chunk_walk_next(struct chunk_walk *, struct chunk_at *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
 
 #endif

@@ -11,8 +11,8 @@ enum {
 	LIST_BYTES = 16 * 1024 * 1024 /* chunks that one list of ranges goes through, as they lie in memory */
 };
 
-enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct content *content, uint64_t first,
-			  uint64_t last)
+enum err blob_page_chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct content *content,
+				    uint64_t first, uint64_t last)
 {
 	*w = (struct chunk_walk){ .txn = txn, .content = *content };
 	key_init(&w->from);
@@ -22,7 +22,7 @@ enum err chunk_walk_begin(struct chunk_walk *w, struct txn *txn, const struct co
 	key_u64(&w->from, first);
 	key_u64(&w->until, last);
 	key_prefix_end(&w->until);
-	return clears_load(txn, content, &w->clears);
+	return blob_page_clears_load(txn, content, &w->clears);
 }
 
 static enum err walk_fetch(struct chunk_walk *w)
@@ -37,7 +37,7 @@ static enum err walk_fetch(struct chunk_walk *w)
 	return ERR_OK;
 }
 
-enum err chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
+enum err blob_page_chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 {
 	for (;;) {
 		if (!w->begun || w->at == w->rows.count) {
@@ -48,14 +48,14 @@ enum err chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 		}
 		const struct row *row = &w->rows.row[w->at++];
 		uint64_t index, epoch;
-		if (!chunk_key_decode(row->key, &index, &epoch))
+		if (!blob_page_chunk_key_decode(row->key, &index, &epoch))
 			return ERR_CORRUPT;
 		if (epoch > w->content.epoch || (w->has_last && index == w->last_index))
 			continue;
 		w->has_last = true;
 		w->last_index = index;
-		TRY(chunk_decode(row->value, txn_arena(w->txn), &ret->chunk));
-		if (clears_hide(&w->clears, index, epoch, ret->chunk.stamp))
+		TRY(blob_page_chunk_decode(row->value, txn_arena(w->txn), &ret->chunk));
+		if (blob_page_clears_hide(&w->clears, index, epoch, ret->chunk.stamp))
 			continue;
 		ret->chunk.epoch = epoch;
 		ret->index = index;
@@ -115,15 +115,15 @@ static enum err add_chunk(struct gather *g, const struct chunk_at *at)
 	return ERR_OK;
 }
 
-enum err page_pieces(struct txn *txn, struct blob_get_call *c)
+enum err blob_page_pieces(struct txn *txn, struct blob_get_call *c)
 {
 	struct gather g = { .call = c, .arena = txn_arena(txn), .at = c->offset, .end = c->offset + c->length };
 	struct chunk_walk walk;
 	struct chunk_at at;
-	TRY(chunk_walk_begin(&walk, txn, &c->blob.content, c->offset / PAGE_CHUNK_BYTES,
-			     (g.end - 1) / PAGE_CHUNK_BYTES));
+	TRY(blob_page_chunk_walk_begin(&walk, txn, &c->blob.content, c->offset / PAGE_CHUNK_BYTES,
+				       (g.end - 1) / PAGE_CHUNK_BYTES));
 	for (;;) {
-		enum err e = chunk_walk_next(&walk, &at);
+		enum err e = blob_page_chunk_walk_next(&walk, &at);
 		if (e == ERR_NOT_FOUND)
 			break;
 		TRY(e);
@@ -239,9 +239,9 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 	if (!pa || !pb)
 		return ERR_NO_MEMORY;
 	uint64_t first = l->from / PAGE_CHUNK_BYTES, last = (l->end - 1) / PAGE_CHUNK_BYTES;
-	TRY(chunk_walk_begin(&wa, txn, now, first, last));
-	TRY(chunk_walk_begin(&wb, txn, before, first, last));
-	enum err ea = chunk_walk_next(&wa, &a), eb = chunk_walk_next(&wb, &b);
+	TRY(blob_page_chunk_walk_begin(&wa, txn, now, first, last));
+	TRY(blob_page_chunk_walk_begin(&wb, txn, before, first, last));
+	enum err ea = blob_page_chunk_walk_next(&wa, &a), eb = blob_page_chunk_walk_next(&wb, &b);
 	while (ea == ERR_OK || eb == ERR_OK) {
 		if ((ea != ERR_OK && ea != ERR_NOT_FOUND) || (eb != ERR_OK && eb != ERR_NOT_FOUND))
 			return ea != ERR_OK && ea != ERR_NOT_FOUND ? ea : eb;
@@ -251,16 +251,16 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 				pa, pb))
 			return ERR_OK;
 		if (take_a)
-			ea = chunk_walk_next(&wa, &a);
+			ea = blob_page_chunk_walk_next(&wa, &a);
 		if (take_b)
-			eb = chunk_walk_next(&wb, &b);
+			eb = blob_page_chunk_walk_next(&wb, &b);
 	}
 	return ERR_OK;
 }
 
 static enum err load_previous(struct txn *txn, struct blob_page_ranges_call *c, struct blob *ret)
 {
-	enum err e = history_get(txn, c->target.name, c->previous_ticks, ret);
+	enum err e = blob_history_get(txn, c->target.name, c->previous_ticks, ret);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && (!ret->is_snapshot || ret->deleted_ticks)))
 		return ERR_PREVIOUS_SNAPSHOT_NOT_FOUND;
 	TRY(e);
@@ -301,9 +301,10 @@ enum err blob_apply_page_ranges(struct txn *txn, void *call)
 		return list_diff(txn, &l, &c->blob.content, &previous.content);
 	struct chunk_walk walk;
 	struct chunk_at at;
-	TRY(chunk_walk_begin(&walk, txn, &c->blob.content, l.from / PAGE_CHUNK_BYTES, (l.end - 1) / PAGE_CHUNK_BYTES));
+	TRY(blob_page_chunk_walk_begin(&walk, txn, &c->blob.content, l.from / PAGE_CHUNK_BYTES,
+				       (l.end - 1) / PAGE_CHUNK_BYTES));
 	for (;;) {
-		enum err e = chunk_walk_next(&walk, &at);
+		enum err e = blob_page_chunk_walk_next(&walk, &at);
 		if (e == ERR_NOT_FOUND || (e == ERR_OK && !list_chunk(&l, &at)))
 			return ERR_OK;
 		TRY(e);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put Blob: creates or replaces, whole. */
-#include "svc/blob/blob.h"
-#include "svc/blob/stage.h"
-#include "svc/blob/state.h"
-#include "svc/blob/tags.h"
-#include "svc/common/generation.h"
+ * Put Blob: creates or replaces, whole (replace.h). */
+#include "svc/blob/replace.h"
 
 static enum err make_content(struct txn *txn, struct blob_put_call *c)
 {
@@ -13,7 +9,7 @@ static enum err make_content(struct txn *txn, struct blob_put_call *c)
 	case BLOB_BLOCK:
 		if (c->payload) {
 			b->length_bytes = c->payload->length_bytes;
-			return content_from_payload(txn, c->payload, c->content_id, &b->content);
+			return blob_content_from_payload(txn, c->payload, c->content_id, &b->content);
 		}
 		b->content = (struct content){ .kind = CONTENT_EMPTY };
 		return ERR_OK;
@@ -29,50 +25,11 @@ static enum err make_content(struct txn *txn, struct blob_put_call *c)
 	return ERR_OK;
 }
 
-struct blob *blob_begin(struct blob_put_call *c, enum blob_type type)
-{
-	c->blob = (struct blob){ .name = c->target.name,
-				 .type = type,
-				 .http = c->http,
-				 .metadata = c->metadata,
-				 .tags = c->tags,
-				 .tier = c->tier,
-				 .immutability = c->immutability,
-				 .immutable_until_ticks = c->immutable_until_ticks,
-				 .legal_hold = c->legal_hold };
-	return &c->blob;
-}
-
 enum err blob_apply_put(struct txn *txn, void *call)
 {
 	struct blob_put_call *c = call;
-	struct blob old;
-	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = blob_get(txn, c->target.name, &old);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	bool exists = e == ERR_OK;
-	if (exists)
-		blob_settle(&old, txn_now(txn));
-	TRY(blob_check_create(txn, &c->target, exists ? &old : NULL));
-	if (exists && !c->may_overwrite)
-		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
-	if (exists && old.type != c->type)
-		return ERR_INVALID_BLOB_TYPE; /* a blob keeps its type as long as it lives */
-	if (exists)
-		TRY(blob_check_online(&old));
-
-	struct blob *b = blob_begin(c, c->type);
+	struct blob_replace r = { .put = c, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
+	TRY(blob_replace_begin(txn, &r));
 	TRY(make_content(txn, c));
-	if (exists) {
-		b->lease = old.lease;
-		lease_note_write(&b->lease, txn_now(txn));
-		TRY(blob_supersede(txn, &c->target, &old));
-	}
-	blob_touch(txn, b, &c->target, exists ? old.etag : 0);
-	b->created_ticks = exists && !c->target.rules.versioning ? old.created_ticks : b->etag;
-	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
-	TRY(tags_reindex(txn, c->target.name, exists ? &old.tags : NULL, &b->tags));
-	TRY(stage_discard(txn, c->target.name));
-	return blob_put(txn, b);
+	return blob_replace_finish(txn, &r);
 }

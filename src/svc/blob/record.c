@@ -29,7 +29,7 @@ enum {
 	IS_SEALED = 1 << 17,
 	IS_SNAPSHOT = 1 << 18,
 	IS_LEGAL_HOLD = 1 << 19,
-	IS_TIER_INFERRED = 1 << 20,
+	/* 1 << 20 was never written and is free */
 	HAS_CLEARS = 1 << 21,
 	IS_REHYDRATE_HIGH = 1 << 22,
 };
@@ -57,7 +57,6 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->sealed ? IS_SEALED : 0;
 	f |= b->is_snapshot ? IS_SNAPSHOT : 0;
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
-	f |= b->tier_inferred ? IS_TIER_INFERRED : 0;
 	f |= b->content.clears ? HAS_CLEARS : 0;
 	f |= b->rehydrate_high ? IS_REHYDRATE_HIGH : 0;
 	return f;
@@ -282,7 +281,6 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.sealed = (f & IS_SEALED) != 0;
 	v.is_snapshot = (f & IS_SNAPSHOT) != 0;
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
-	v.tier_inferred = (f & IS_TIER_INFERRED) != 0;
 	v.rehydrate_high = (f & IS_REHYDRATE_HIGH) != 0;
 	v.content = content_decode(&c, arena);
 	v.content.clears = (f & HAS_CLEARS) != 0;
@@ -325,7 +323,7 @@ enum err blob_get(struct txn *txn, struct slice name, struct blob *ret)
 	return get_row(txn, &k, name, ret);
 }
 
-enum err blob_get_history(struct txn *txn, struct slice name, uint64_t ticks, struct blob *ret)
+enum err blob_history_get_row(struct txn *txn, struct slice name, uint64_t ticks, struct blob *ret)
 {
 	struct key k;
 	blob_history_key(&k, name, ticks);
@@ -351,14 +349,14 @@ enum err blob_put(struct txn *txn, const struct blob *v)
 
 /* ---- contents ---- */
 
-void content_row_key(struct key *k, uint64_t id)
+void blob_content_row_key(struct key *k, uint64_t id)
 {
 	key_init(k);
 	key_tag(k, KEY_TAG_CONTENT);
 	key_u64(k, id);
 }
 
-enum err content_from_payload(struct txn *txn, const struct payload *p, uint64_t id, struct content *ret)
+enum err blob_content_from_payload(struct txn *txn, const struct payload *p, uint64_t id, struct content *ret)
 {
 	struct content c = { .kind = CONTENT_EMPTY };
 	if (p->length_bytes && p->extent_count == 0) {
@@ -370,7 +368,7 @@ enum err content_from_payload(struct txn *txn, const struct payload *p, uint64_t
 			 * old ones, where a compaction does not meet them again; random ones had it rewrite all
 			 * contents each time. */
 			c.id = txn_now(txn);
-			content_row_key(&k, c.id);
+			blob_content_row_key(&k, c.id);
 			TRY(txn_put(txn, key_slice(&k), p->inline_bytes));
 		}
 	} else if (p->extent_count) {
@@ -387,12 +385,12 @@ enum err content_from_payload(struct txn *txn, const struct payload *p, uint64_t
 	return ERR_OK;
 }
 
-enum err content_load(struct txn *txn, struct content *c)
+enum err blob_content_load(struct txn *txn, struct content *c)
 {
 	struct key k;
 	if (c->kind != CONTENT_ROW)
 		return ERR_OK;
-	content_row_key(&k, c->id);
+	blob_content_row_key(&k, c->id);
 	enum err e = txn_get(txn, key_slice(&k), &c->inline_bytes);
 	return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
 }
@@ -445,7 +443,7 @@ static enum err share_put(struct txn *txn, const struct key *k, const struct sha
 	return txn_put(txn, key_slice(k), buf_slice(&b));
 }
 
-enum err content_share(struct txn *txn, const struct content *c)
+enum err blob_content_share(struct txn *txn, const struct content *c)
 {
 	struct key k;
 	struct share s;
@@ -457,7 +455,7 @@ enum err content_share(struct txn *txn, const struct content *c)
 	return share_put(txn, &k, &s);
 }
 
-enum err content_is_shared(struct txn *txn, const struct content *c, bool *ret)
+enum err blob_content_is_shared(struct txn *txn, const struct content *c, bool *ret)
 {
 	struct key k;
 	struct share s = { .count = 1 };
@@ -469,7 +467,7 @@ enum err content_is_shared(struct txn *txn, const struct content *c, bool *ret)
 	return ERR_OK;
 }
 
-enum err content_release(struct txn *txn, const struct content *c)
+enum err blob_content_release(struct txn *txn, const struct content *c)
 {
 	struct key k;
 	struct share s;
@@ -480,17 +478,17 @@ enum err content_release(struct txn *txn, const struct content *c)
 	if (--s.count)
 		return share_put(txn, &k, &s);
 	TRY(txn_del(txn, key_slice(&k)));
-	return retire_content(txn, c);
+	return blob_retire_content(txn, c);
 }
 
-enum err content_release_lender(struct txn *txn, uint64_t id)
+enum err blob_content_release_lender(struct txn *txn, uint64_t id)
 {
 	struct key k;
 	struct share s;
 	share_key(&k, id);
 	TRY(share_get(txn, &k, NULL, &s));
 	struct content lender = { .kind = CONTENT_MANIFEST, .id = id, .part_count = s.part_count, .epoch = s.lender };
-	return content_release(txn, &lender);
+	return blob_content_release(txn, &lender);
 }
 
 /* ---- extents of 'p' rows ---- */
@@ -502,7 +500,7 @@ static void extent_key(struct key *k, uint64_t id)
 	key_u64(k, id);
 }
 
-enum err extent_add_ref(struct txn *txn, const struct extent_ref *ref, uint32_t more)
+enum err blob_extent_add_ref(struct txn *txn, const struct extent_ref *ref, uint32_t more)
 {
 	struct key k;
 	struct slice value;
@@ -523,7 +521,7 @@ enum err extent_add_ref(struct txn *txn, const struct extent_ref *ref, uint32_t 
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
 
-enum err extent_drop_ref(struct txn *txn, const struct extent_ref *ref)
+enum err blob_extent_drop_ref(struct txn *txn, const struct extent_ref *ref)
 {
 	struct key k;
 	struct slice value;
@@ -544,7 +542,7 @@ enum err extent_drop_ref(struct txn *txn, const struct extent_ref *ref)
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
 
-void row_extents_encode(struct buf *b, const struct extent_ref *refs, uint16_t count)
+void blob_row_extents_encode(struct buf *b, const struct extent_ref *refs, uint16_t count)
 {
 	bytes_put_u8(b, ROW_RECORD_VERSION);
 	bytes_put_u16(b, count);
@@ -552,7 +550,8 @@ void row_extents_encode(struct buf *b, const struct extent_ref *refs, uint16_t c
 		extent_ref_encode(b, &refs[i]);
 }
 
-enum err row_extents_decode(struct cursor *c, struct arena *arena, struct extent_ref **ret_refs, uint16_t *ret_count)
+enum err blob_row_extents_decode(struct cursor *c, struct arena *arena, struct extent_ref **ret_refs,
+				 uint16_t *ret_count)
 {
 	if (cursor_u8(c) != ROW_RECORD_VERSION)
 		return ERR_CORRUPT;

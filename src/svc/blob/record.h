@@ -56,7 +56,7 @@ enum content_kind {
 struct content {
 	enum content_kind kind;
 	uint64_t id;		    /* all but EMPTY and INLINE */
-	struct slice inline_bytes;  /* INLINE; ROW after content_load */
+	struct slice inline_bytes;  /* INLINE; ROW after blob_content_load */
 	struct extent_ref *extents; /* EXTENTS, in the arena */
 	uint32_t extent_count;
 	uint32_t part_count; /* MANIFEST */
@@ -98,7 +98,6 @@ struct blob {
 	uint32_t block_count;	  /* committed blocks: append and block blobs */
 	bool sealed;		  /* append */
 	enum blob_tier tier;
-	bool tier_inferred;
 	uint64_t tier_changed_ticks;
 	enum blob_rehydrate rehydrate;
 	bool rehydrate_high; /* asked for with high priority */
@@ -123,32 +122,33 @@ void blob_history_key(struct key *, struct slice name, uint64_t ticks);
 
 /* Inside a transaction. ERR_NOT_FOUND is a value. */
 enum err blob_get(struct txn *, struct slice name, struct blob *ret) MUST_CHECK;
-enum err blob_get_history(struct txn *, struct slice name, uint64_t ticks, struct blob *ret) MUST_CHECK;
+enum err blob_history_get_row(struct txn *, struct slice name, uint64_t ticks, struct blob *ret) MUST_CHECK;
 /* Writes the base row, or the history row if history_ticks is set. */
 enum err blob_put(struct txn *, const struct blob *) MUST_CHECK;
 
 /* Contents. */
 /* Makes a content of a payload: inline, or extents that this publishes. `id` is random and used if it is not inline. */
-enum err content_from_payload(struct txn *, const struct payload *, uint64_t id, struct content *ret) MUST_CHECK;
-void content_row_key(struct key *, uint64_t id);
+enum err blob_content_from_payload(struct txn *, const struct payload *, uint64_t id, struct content *ret) MUST_CHECK;
+void blob_content_row_key(struct key *, uint64_t id);
 /* Fetches the bytes of a ROW. ERR_CONFLICT if they are gone: the record was not read on the same snapshot and is stale.
  */
-enum err content_load(struct txn *, struct content *) MUST_CHECK;
+enum err blob_content_load(struct txn *, struct content *) MUST_CHECK;
 /* One more record names it. */
-enum err content_share(struct txn *, const struct content *) MUST_CHECK;
-enum err content_is_shared(struct txn *, const struct content *, bool *ret) MUST_CHECK;
+enum err blob_content_share(struct txn *, const struct content *) MUST_CHECK;
+enum err blob_content_is_shared(struct txn *, const struct content *, bool *ret) MUST_CHECK;
 /* One record less names it; the last one queues it for retirement (retire.c). */
-enum err content_release(struct txn *, const struct content *) MUST_CHECK;
+enum err blob_content_release(struct txn *, const struct content *) MUST_CHECK;
 
-/* As content_release for a holder that knows only the id: a manifest that borrowed blocks. */
-enum err content_release_lender(struct txn *, uint64_t id) MUST_CHECK;
+/* As blob_content_release for a holder that knows only the id: a manifest that borrowed blocks. */
+enum err blob_content_release_lender(struct txn *, uint64_t id) MUST_CHECK;
 
 /* 'p' rows begin with the extents they name, so that any of them can be given back without knowing more. An extent
  * named by several rows is counted in an 'x' row. Publish it once, then add_ref for each further row. */
 enum { ROW_RECORD_VERSION = 1 };
-void row_extents_encode(struct buf *, const struct extent_ref *, uint16_t count);
-enum err row_extents_decode(struct cursor *, struct arena *, struct extent_ref **ret, uint16_t *ret_count) MUST_CHECK;
-enum err extent_add_ref(struct txn *, const struct extent_ref *, uint32_t more) MUST_CHECK;
-enum err extent_drop_ref(struct txn *, const struct extent_ref *) MUST_CHECK; /* the last one retires it */
+void blob_row_extents_encode(struct buf *, const struct extent_ref *, uint16_t count);
+enum err blob_row_extents_decode(struct cursor *, struct arena *, struct extent_ref **ret,
+				 uint16_t *ret_count) MUST_CHECK;
+enum err blob_extent_add_ref(struct txn *, const struct extent_ref *, uint32_t more) MUST_CHECK;
+enum err blob_extent_drop_ref(struct txn *, const struct extent_ref *) MUST_CHECK; /* the last one retires it */
 
 #endif

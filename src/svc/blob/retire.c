@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 
+#include "svc/blob/block_list.h"
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
 #include "svc/blob/manifest.h"
 #include "svc/blob/page_int.h"
-#include "svc/blob/stage.h"
 #include "svc/common/background.h"
 
 enum {
@@ -97,13 +97,13 @@ static enum err retire_extents(struct txn *txn, const struct extent_ref *refs, u
 	return ERR_OK;
 }
 
-enum err retire_names(struct txn *txn, const struct extent_ref *refs, uint16_t count)
+enum err blob_retire_names(struct txn *txn, const struct extent_ref *refs, uint16_t count)
 {
 	/* Each costs a write of its own if others name it too, and a clear goes through many chunks. */
 	if (count > 2)
 		return queue_extents(txn, 'X', refs, count);
 	for (uint16_t i = 0; i < count; i++)
-		TRY(extent_drop_ref(txn, &refs[i]));
+		TRY(blob_extent_drop_ref(txn, &refs[i]));
 	return ERR_OK;
 }
 
@@ -115,14 +115,14 @@ static void clear_record(struct buf *b, uint64_t content, uint64_t ticks, struct
 	bytes_put_str(b, next);
 }
 
-enum err retire_clear(struct txn *txn, uint64_t content, uint64_t ticks)
+enum err blob_retire_clear(struct txn *txn, uint64_t content, uint64_t ticks)
 {
 	struct buf b;
 	clear_record(&b, content, ticks, SLICE(""));
 	return record_end(txn, &b);
 }
 
-enum err retire_history(struct txn *txn, struct slice name)
+enum err blob_retire_history(struct txn *txn, struct slice name)
 {
 	struct buf b;
 	record_begin(&b, 'H');
@@ -144,7 +144,7 @@ static enum err retire_manifest(struct txn *txn, const struct content *c, uint64
 
 static const struct content nothing_kept = { .kind = CONTENT_EMPTY };
 
-enum err retire_content(struct txn *txn, const struct content *c)
+enum err blob_retire_content(struct txn *txn, const struct content *c)
 {
 	struct buf b;
 	struct key k;
@@ -153,7 +153,7 @@ enum err retire_content(struct txn *txn, const struct content *c)
 	case CONTENT_INLINE:
 		return ERR_OK;
 	case CONTENT_ROW:
-		content_row_key(&k, c->id);
+		blob_content_row_key(&k, c->id);
 		return txn_del(txn, key_slice(&k));
 	case CONTENT_EXTENTS:
 		return retire_extents(txn, c->extents, c->extent_count);
@@ -167,13 +167,13 @@ enum err retire_content(struct txn *txn, const struct content *c)
 	return ERR_CORRUPT;
 }
 
-enum err retire_content_keeping(struct txn *txn, const struct content *c, const struct content *kept)
+enum err blob_retire_content_keeping(struct txn *txn, const struct content *c, const struct content *kept)
 {
 	/* The new content took over what the old one borrowed: its lender is not released. */
-	return c->kind == CONTENT_MANIFEST ? retire_manifest(txn, c, 0, kept) : retire_content(txn, c);
+	return c->kind == CONTENT_MANIFEST ? retire_manifest(txn, c, 0, kept) : blob_retire_content(txn, c);
 }
 
-enum err retire_staging(struct txn *txn, struct slice name, uint64_t staging, const struct content *kept)
+enum err blob_retire_staging(struct txn *txn, struct slice name, uint64_t staging, const struct content *kept)
 {
 	struct buf b;
 	record_begin(&b, 'S');
@@ -227,7 +227,7 @@ static enum err kept_load(struct txn *txn, struct round *r, uint64_t content, ui
 		return ERR_OK;
 	}
 	struct content c = { .kind = CONTENT_MANIFEST, .id = content, .part_count = parts };
-	TRY(manifest_get(txn, &c, &m));
+	TRY(blob_manifest_get(txn, &c, &m));
 	size_t total = 0;
 	for (size_t i = 0; i < m.count; i++)
 		total += m.block[i].extent_count;
@@ -266,7 +266,7 @@ static enum err round_extents(struct txn *txn, struct round *r, struct slice key
 		struct extent_ref ref = extent_ref_decode(c);
 		if (c->failed)
 			return ERR_CORRUPT;
-		TRY(kind == 'X' ? extent_drop_ref(txn, &ref) : txn_retire(txn, &ref));
+		TRY(kind == 'X' ? blob_extent_drop_ref(txn, &ref) : txn_retire(txn, &ref));
 	}
 	if (now == count)
 		return txn_del(txn, key);
@@ -292,16 +292,16 @@ static enum err round_manifest(struct txn *txn, struct round *r, struct slice ke
 		return ERR_CORRUPT;
 	TRY(kept_load(txn, r, kept_id, kept_parts, &kept));
 	for (bool first = true; next < parts && (first || r->left); next++, first = false) {
-		enum err e = manifest_get_part(txn, content, next, &part);
+		enum err e = blob_manifest_get_part(txn, content, next, &part);
 		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
 		for (size_t i = 0; i < part.count; i++)
 			TRY(retire_block(txn, r, &part.block[i], &kept));
-		manifest_part_key(&part_key, content, next);
+		blob_manifest_part_key(&part_key, content, next);
 		TRY(txn_del(txn, key_slice(&part_key)));
 	}
 	if (next >= parts) {
 		if (lender)
-			TRY(content_release_lender(txn, lender));
+			TRY(blob_content_release_lender(txn, lender));
 		return txn_del(txn, key);
 	}
 	record_begin(&b, 'M');
@@ -335,9 +335,9 @@ static enum err round_rows(struct txn *txn, struct round *r, struct slice key, s
 		struct cursor value = cursor_make(rows.row[i].value);
 		struct extent_ref *refs;
 		uint16_t count;
-		TRY(row_extents_decode(&value, txn_arena(txn), &refs, &count));
+		TRY(blob_row_extents_decode(&value, txn_arena(txn), &refs, &count));
 		for (uint16_t k = 0; k < count; k++)
-			TRY(extent_drop_ref(txn, &refs[k]));
+			TRY(blob_extent_drop_ref(txn, &refs[k]));
 		TRY(txn_del(txn, rows.row[i].key));
 		spend(r, 1 + count);
 	}
@@ -351,7 +351,7 @@ static enum err round_clear(struct txn *txn, struct round *r, struct slice key, 
 	struct slice from = cursor_str(c), next;
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
-	TRY(clear_sweep(txn, content, ticks, from, &next));
+	TRY(blob_page_clear_sweep(txn, content, ticks, from, &next));
 	r->left = 0;
 	if (!slice_is_set(next))
 		return txn_del(txn, key);
@@ -367,7 +367,7 @@ static enum err round_history(struct txn *txn, struct round *r, struct slice key
 	bool done;
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
-	TRY(history_sweep(txn, name, &done));
+	TRY(blob_history_sweep(txn, name, &done));
 	r->left = 0;
 	return done ? txn_del(txn, key) : ERR_OK;
 }
@@ -396,14 +396,14 @@ static enum err round_staging(struct txn *txn, struct round *r, struct slice key
 	for (; i < rows.count && (i == 0 || r->left); i++) {
 		struct cursor value = cursor_make(rows.row[i].value);
 		struct block b;
-		TRY(block_decode(&value, txn_arena(txn), &b));
+		TRY(blob_block_decode(&value, txn_arena(txn), &b));
 		TRY(retire_block(txn, r, &b, &kept));
 		TRY(txn_del(txn, rows.row[i].key));
 	}
 	return rows_done(txn, r, key, i == rows.count && !rows.more);
 }
 
-enum err retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
+enum err blob_retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
 {
 	struct key from;
 	struct rows rows;
@@ -486,7 +486,7 @@ static enum err apply_peek(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
-enum err retire_round(struct store *store, struct slice partition, bool *ret_more)
+enum err blob_retire_round(struct store *store, struct slice partition, bool *ret_more)
 {
 	struct arena arena;
 	struct round r = { .more = false };
@@ -514,7 +514,7 @@ static enum err release_records(struct txn *txn, char tag, size_t *ret_count)
 	for (size_t i = 0; i < rows.count && extents < RETIRE_EXTENTS_PER_COMMIT; i++) {
 		struct blob b;
 		TRY(blob_decode(rows.row[i].value, txn_arena(txn), &b));
-		TRY(content_release(txn, &b.content));
+		TRY(blob_content_release(txn, &b.content));
 		TRY(txn_del(txn, rows.row[i].key));
 		extents += b.content.extent_count;
 	}
@@ -535,8 +535,8 @@ static enum err release_stagings(struct txn *txn, size_t *ret_count)
 			return ERR_NO_MEMORY;
 		if (!key_take_tag(&rest, 'U') || !key_take_str(&rest, decoded, rest.len + 1, &name))
 			return ERR_CORRUPT;
-		TRY(stage_decode(rows.row[i].value, &s));
-		TRY(retire_staging(txn, name, s.id, &nothing_kept));
+		TRY(blob_stage_decode(rows.row[i].value, &s));
+		TRY(blob_retire_staging(txn, name, s.id, &nothing_kept));
 		TRY(txn_del(txn, rows.row[i].key));
 	}
 	*ret_count = rows.count;
@@ -551,7 +551,7 @@ static enum err release_builds(struct txn *txn, size_t *ret_count)
 	};
 	TRY(txn_scan(txn, &spec, &rows));
 	for (size_t i = 0; i < rows.count; i++)
-		TRY(build_drop_row(txn, rows.row[i].key));
+		TRY(blob_build_drop_row(txn, rows.row[i].key));
 	*ret_count = rows.count;
 	return ERR_OK;
 }
@@ -571,7 +571,7 @@ static enum err apply_empty(struct txn *txn, void *call)
 	return count ? ERR_OK : apply_round(txn, call);
 }
 
-enum err retire_container(struct store *store, struct slice partition, bool *ret_more)
+enum err blob_retire_container(struct store *store, struct slice partition, bool *ret_more)
 {
 	struct arena arena;
 	struct round r = { .more = false };

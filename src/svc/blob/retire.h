@@ -10,31 +10,31 @@
 enum { RETIRE_AT_ONCE_EXTENTS = 64 };
 
 /* No record names the content any more. */
-enum err retire_content(struct txn *, const struct content *) MUST_CHECK;
+enum err blob_retire_content(struct txn *, const struct content *) MUST_CHECK;
 /* The staging `id` of `name` is over; blocks that the content `kept` took are not given back (kept.kind EMPTY: none).
  */
-enum err retire_staging(struct txn *, struct slice name, uint64_t staging, const struct content *kept) MUST_CHECK;
-/* As retire_content, but blocks that `kept` took over stay. */
-enum err retire_content_keeping(struct txn *, const struct content *, const struct content *kept) MUST_CHECK;
+enum err blob_retire_staging(struct txn *, struct slice name, uint64_t staging, const struct content *kept) MUST_CHECK;
+/* As blob_retire_content, but blocks that `kept` took over stay. */
+enum err blob_retire_content_keeping(struct txn *, const struct content *, const struct content *kept) MUST_CHECK;
 
 /* A range of page chunks was cleared by a row: it is to be swept (page_clear.c). */
-enum err retire_clear(struct txn *, uint64_t content, uint64_t ticks) MUST_CHECK;
+enum err blob_retire_clear(struct txn *, uint64_t content, uint64_t ticks) MUST_CHECK;
 
 /* The history of a name has a mark: it is to be swept (history.c). */
-enum err retire_history(struct txn *, struct slice name) MUST_CHECK;
+enum err blob_retire_history(struct txn *, struct slice name) MUST_CHECK;
 
-/* A 'p' row names these extents no longer (extent_drop_ref each): a few at once, many in the background. */
-enum err retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
+/* A 'p' row names these extents no longer (blob_extent_drop_ref each): a few at once, many in the background. */
+enum err blob_retire_names(struct txn *, const struct extent_ref *, uint16_t count) MUST_CHECK;
 
 /* Is the block list `content` on its way out? Then parts of it are gone, and with them the owners of extents that other
  * parts still name. */
-enum err retire_is_queued(struct txn *, uint64_t content, bool *ret) MUST_CHECK;
+enum err blob_retire_is_queued(struct txn *, uint64_t content, bool *ret) MUST_CHECK;
 
 /* Background: one bounded piece of the partition's queue, if there is one. *ret_more: it may have been longer. Blocks.
  */
-enum err retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
+enum err blob_retire_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 /* Everything in a dropped container (resource_empty_fn): retires the extents that its rows name, a bounded piece per
  * call. */
-enum err retire_container(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
+enum err blob_retire_container(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 
 #endif

@@ -2,9 +2,9 @@
  * Applies that change what a blob is without changing its bytes, and the round that ends what time ends. */
 #include "svc/blob/state.h"
 
+#include "svc/blob/block_list.h"
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/tags.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
@@ -17,7 +17,7 @@ static enum err free_history_ticks(struct txn *txn, struct slice name, uint64_t 
 	struct blob other;
 	uint64_t ticks = txn_now(txn);
 	for (;; ticks++) {
-		enum err e = blob_get_history(txn, name, ticks, &other);
+		enum err e = blob_history_get_row(txn, name, ticks, &other);
 		if (e == ERR_NOT_FOUND) {
 			*ret = ticks;
 			return ERR_OK;
@@ -33,7 +33,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	uint64_t now = txn_now(txn);
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &base));
-	TRY(lease_check_read(&base.lease, &lease_errors_blob, now, target_lease_id(&c->target)));
+	TRY(lease_check_read(&base.lease, &lease_errors_blob, now, blob_target_lease_id(&c->target)));
 	struct condition_target t = { .exists = true, .etag = base.etag, .modified_ticks = base.modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &base));
@@ -51,7 +51,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 		s->etag = etag_next(now, base.etag);
 		s->modified_ticks = s->etag;
 	}
-	TRY(content_share(txn, &base.content));
+	TRY(blob_content_share(txn, &base.content));
 	if (base.type == BLOB_PAGE) { /* what is written from now on is not the snapshot's */
 		base.content.epoch++;
 		TRY(blob_put(txn, &base));
@@ -64,7 +64,7 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 
 static bool is_deleted_base(const struct blob *b)
 {
-	return b->deleted_ticks && history_is_base(b);
+	return b->deleted_ticks && blob_history_is_base(b);
 }
 
 static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
@@ -83,7 +83,7 @@ static enum err restore_row(struct txn *txn, struct blob *b, bool as_base)
 	}
 	TRY(txn_del(txn, key_slice(&k)));
 	b->history_ticks = 0;
-	TRY(tags_reindex(txn, b->name, NULL, &b->tags));
+	TRY(blob_tags_reindex(txn, b->name, NULL, &b->tags));
 	return blob_put(txn, b);
 }
 
@@ -128,10 +128,10 @@ static enum err restore_by_mark(struct txn *txn, const struct blob_undelete_call
 				  .sweep_rows = c->rows_at_once ? c->rows_at_once : HISTORY_SWEEP_ROWS };
 	if (base_ticks) {
 		struct blob b;
-		TRY(blob_get_history(txn, c->name, base_ticks, &b));
+		TRY(blob_history_get_row(txn, c->name, base_ticks, &b));
 		TRY(restore_row(txn, &b, true));
 	}
-	return history_mark_put(txn, c->name, &m);
+	return blob_history_mark_put(txn, c->name, &m);
 }
 
 enum err blob_apply_undelete(struct txn *txn, void *call)
@@ -143,23 +143,23 @@ enum err blob_apply_undelete(struct txn *txn, void *call)
 	size_t at_once = c->rows_at_once ? c->rows_at_once : HISTORY_ROWS_AT_ONCE;
 	c->again = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = history_mark_get(txn, c->name, &mark);
+	enum err e = blob_history_mark_get(txn, c->name, &mark);
 	if (e == ERR_OK) {
 		bool done;
 		c->again = true;
-		return history_sweep(txn, c->name, &done);
+		return blob_history_sweep(txn, c->name, &done);
 	}
 	if (e != ERR_NOT_FOUND)
 		return e;
 	e = blob_get(txn, c->name, &base);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	TRY(history_each(txn, c->name, 0, tally_deleted, &d));
+	TRY(blob_history_each(txn, c->name, 0, tally_deleted, &d));
 	if (!d.any && e == ERR_NOT_FOUND)
 		return ERR_BLOB_NOT_FOUND;
 	uint64_t base_ticks = e == ERR_NOT_FOUND ? d.newest_ticks : 0;
 	if (d.count <= at_once && d.rows <= HISTORY_ROWS_LOOKED_AT)
-		return history_change_each(txn, c->name, restore_deleted, &base_ticks);
+		return blob_history_change_each(txn, c->name, restore_deleted, &base_ticks);
 	return restore_by_mark(txn, c, base_ticks);
 }
 
@@ -225,7 +225,7 @@ enum err blob_apply_set_tier(struct txn *txn, void *call)
 	c->rehydrating = false;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	TRY(blob_load(txn, &c->target, &c->blob));
-	TRY(lease_check_read(&c->blob.lease, &lease_errors_blob, txn_now(txn), target_lease_id(&c->target)));
+	TRY(lease_check_read(&c->blob.lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(&c->target)));
 	TRY(blob_check_tags(&c->target, &c->blob));
 	TRY(blob_check_copy(&c->blob));
 	TRY(set_tier(c, txn_now(txn)));
@@ -298,16 +298,16 @@ static enum err expire_history(struct txn *txn, struct expire_call *c, const str
 		return ERR_NO_MEMORY;
 	if (!key_take_tag(&rest, 'h') || !key_take_str(&rest, dst, row->key.len, &b->name))
 		return ERR_CORRUPT;
-	enum err e = history_mark_get(txn, b->name, &mark);
+	enum err e = blob_history_mark_get(txn, b->name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	if (e == ERR_OK && history_mark_apply(&mark, b, NULL) && !b->deleted_ticks)
+	if (e == ERR_OK && blob_history_mark_apply(&mark, b, NULL) && !b->deleted_ticks)
 		return ERR_OK;
 	c->found = true;
 	c->extents += b->content.extent_count;
 	if (!c->write)
 		return ERR_OK;
-	TRY(content_release(txn, &b->content));
+	TRY(blob_content_release(txn, &b->content));
 	return txn_del(txn, row->key);
 }
 
@@ -321,12 +321,12 @@ static enum err expire_row(struct txn *txn, struct expire_call *c, const struct 
 	}
 	if (row->key.ptr[0] == 'k') {
 		bool expired;
-		TRY(build_expired(row->value, now, &expired));
+		TRY(blob_build_expired(row->value, now, &expired));
 		c->found |= expired;
-		return expired && c->write ? build_drop_row(txn, row->key) : ERR_OK;
+		return expired && c->write ? blob_build_drop_row(txn, row->key) : ERR_OK;
 	}
 	struct stage s;
-	TRY(stage_decode(row->value, &s));
+	TRY(blob_stage_decode(row->value, &s));
 	if (s.last_ticks + STAGE_LIFE_TICKS > now)
 		return ERR_OK;
 	c->found = true;
@@ -336,7 +336,7 @@ static enum err expire_row(struct txn *txn, struct expire_call *c, const struct 
 	char *dst = arena_alloc(txn_arena(txn), rest.len + 1);
 	if (!dst || !key_take_tag(&rest, 'U') || !key_take_str(&rest, dst, row->key.len, &name))
 		return dst ? ERR_CORRUPT : ERR_NO_MEMORY;
-	return stage_discard(txn, name);
+	return blob_stage_discard(txn, name);
 }
 
 /* The kinds of rows that end with time, in key order. */

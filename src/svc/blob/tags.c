@@ -106,8 +106,8 @@ static bool take_term(struct scanner *s, struct tag_term *t)
 	return true;
 }
 
-enum err tag_filter_parse(struct slice text, enum tag_dialect dialect, struct arena *arena, struct tag_filter *ret,
-			  size_t *ret_position, const char **ret_reason)
+enum err blob_tag_filter_parse(struct slice text, enum tag_dialect dialect, struct arena *arena, struct tag_filter *ret,
+			       size_t *ret_position, const char **ret_reason)
 {
 	struct scanner s = { .text = text, .dialect = dialect, .expected = "" };
 	struct tag_filter f = { .count = 0 };
@@ -171,7 +171,7 @@ static bool term_holds(const struct tag_term *t, const struct pairs *tags)
 	return p && compare(t->op, slice_cmp(p->value, t->value));
 }
 
-bool tag_filter_matches(const struct tag_filter *f, const struct pairs *tags)
+bool blob_tag_filter_matches(const struct tag_filter *f, const struct pairs *tags)
 {
 	bool all = true;
 	for (size_t i = 0; i < f->count; i++) {
@@ -185,7 +185,7 @@ bool tag_filter_matches(const struct tag_filter *f, const struct pairs *tags)
 	return all;
 }
 
-bool tag_filter_wants_container(const struct tag_filter *f, struct slice container)
+bool blob_tag_filter_wants_container(const struct tag_filter *f, struct slice container)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (!slice_is_set(f->term[i].key) && !slice_eq(f->term[i].value, container))
@@ -199,7 +199,7 @@ static bool is_tag_char(char c)
 	       (c && strchr(" +-./:=_", c));
 }
 
-bool tag_is_valid(struct slice key, struct slice value)
+bool blob_tag_is_valid(struct slice key, struct slice value)
 {
 	if (key.len == 0 || key.len > TAG_KEY_MAX || value.len > TAG_VALUE_MAX)
 		return false;
@@ -239,7 +239,7 @@ static enum err index_each(struct txn *txn, struct slice name, const struct pair
 	return ERR_OK;
 }
 
-enum err tags_reindex(struct txn *txn, struct slice name, const struct pairs *old, const struct pairs *fresh)
+enum err blob_tags_reindex(struct txn *txn, struct slice name, const struct pairs *old, const struct pairs *fresh)
 {
 	TRY(index_each(txn, name, old, fresh, false));
 	return index_each(txn, name, fresh, old, true);
@@ -321,7 +321,7 @@ static enum err look_at(struct txn *txn, struct tag_find_call *c, struct slice k
 		return ERR_OK;
 	c->left.rows--;
 	enum err e = blob_get(txn, place.name, &b);
-	if (e != ERR_OK || !tag_filter_matches(c->filter, &b.tags)) {
+	if (e != ERR_OK || !blob_tag_filter_matches(c->filter, &b.tags)) {
 		arena_rewind(arena, unneeded);
 		return e == ERR_NOT_FOUND ? ERR_OK : e;
 	}
@@ -333,7 +333,7 @@ static enum err look_at(struct txn *txn, struct tag_find_call *c, struct slice k
 	return asked_tags(arena, c->filter, &b.tags, &item->tags);
 }
 
-enum err tags_apply_find(struct txn *txn, void *call)
+enum err blob_apply_find_tags(struct txn *txn, void *call)
 {
 	struct tag_find_call *c = call;
 	struct arena *arena = txn_arena(txn);

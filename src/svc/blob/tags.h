@@ -30,18 +30,19 @@ struct tag_filter {
 
 enum tag_dialect { TAG_CONDITION, TAG_FIND };
 /* ERR_SYNTAX: *ret_position is where (from 1), *ret_reason what was expected. */
-enum err tag_filter_parse(struct slice text, enum tag_dialect, struct arena *, struct tag_filter *ret,
-			  size_t *ret_position, const char **ret_reason) MUST_CHECK;
+enum err blob_tag_filter_parse(struct slice text, enum tag_dialect, struct arena *, struct tag_filter *ret,
+			       size_t *ret_position, const char **ret_reason) MUST_CHECK;
 /* The expression holds for these tags (NULL: the blob is not there, it has none). */
-bool tag_filter_matches(const struct tag_filter *, const struct pairs *tags);
+bool blob_tag_filter_matches(const struct tag_filter *, const struct pairs *tags);
 /* The part about @container; true if there is none. */
-bool tag_filter_wants_container(const struct tag_filter *, struct slice container);
+bool blob_tag_filter_wants_container(const struct tag_filter *, struct slice container);
 
 /* Letters, digits, space and + - . / : = _; key 1..128, value 0..256. */
-bool tag_is_valid(struct slice key, struct slice value);
+bool blob_tag_is_valid(struct slice key, struct slice value);
 
 /* The index follows the tags of the base blob; either may be NULL. */
-enum err tags_reindex(struct txn *, struct slice name, const struct pairs *old, const struct pairs *fresh) MUST_CHECK;
+enum err blob_tags_reindex(struct txn *, struct slice name, const struct pairs *old,
+			   const struct pairs *fresh) MUST_CHECK;
 
 /* Where a walk of the index stands: among the rows of one tag, which are in the order of values, then names. */
 struct tag_place {
@@ -70,6 +71,6 @@ struct tag_find_call {
 	bool more;
 	struct tag_place next;
 };
-enum err tags_apply_find(struct txn *, void *call);
+enum err blob_apply_find_tags(struct txn *, void *call);
 
 #endif

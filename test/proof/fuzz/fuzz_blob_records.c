@@ -31,13 +31,13 @@ static void check_block(struct slice value, struct arena *arena)
 	struct cursor c = cursor_make(value);
 	struct block block, again;
 	struct buf b;
-	if (block_decode(&c, arena, &block) != ERR_OK)
+	if (blob_block_decode(&c, arena, &block) != ERR_OK)
 		return;
 	buf_init(&b, 1 << 20);
-	block_encode(&b, &block);
+	blob_block_encode(&b, &block);
 	CHECK(buf_ok(&b));
 	c = cursor_make(buf_slice(&b));
-	CHECK(block_decode(&c, arena, &again) == ERR_OK);
+	CHECK(blob_block_decode(&c, arena, &again) == ERR_OK);
 	CHECK(slice_eq(block.id, again.id) && block.length_bytes == again.length_bytes &&
 	      block.extent_count == again.extent_count && block.owned == again.owned);
 	buf_fini(&b);
@@ -49,14 +49,14 @@ static void check_row(struct slice value, struct arena *arena)
 	struct extent_ref *refs;
 	uint16_t count;
 	struct chunk chunk;
-	if (row_extents_decode(&c, arena, &refs, &count) == ERR_OK) {
+	if (blob_row_extents_decode(&c, arena, &refs, &count) == ERR_OK) {
 		struct buf b;
 		buf_init(&b, 1 << 20);
-		row_extents_encode(&b, refs, count);
+		blob_row_extents_encode(&b, refs, count);
 		CHECK(slice_eq(buf_slice(&b), slice_first(value, b.len)));
 		buf_fini(&b);
 	}
-	if (chunk_decode(value, arena, &chunk) == ERR_OK)
+	if (blob_page_chunk_decode(value, arena, &chunk) == ERR_OK)
 		for (size_t i = 0; i < chunk.count; i++)
 			CHECK(chunk.segment[i].first + chunk.segment[i].count <= PAGE_CHUNK_PAGES);
 }

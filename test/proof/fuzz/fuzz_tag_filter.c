@@ -15,14 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const char *reason = NULL;
 		struct pairs none = { .count = 0 };
 		arena_init(&arena, 1 << 20);
-		enum err err = tag_filter_parse(text, dialects[i], &arena, &filter, &position, &reason);
+		enum err err = blob_tag_filter_parse(text, dialects[i], &arena, &filter, &position, &reason);
 		if (err == ERR_OK) {
 			CHECK(filter.count >= 1 && filter.count <= TAG_OPERATORS_MAX + 1);
 			for (size_t k = 0; k < filter.count; k++)
 				CHECK(filter.term[k].value.len <= text.len);
-			bool absent = tag_filter_matches(&filter, NULL), without = tag_filter_matches(&filter, &none);
+			bool absent = blob_tag_filter_matches(&filter, NULL),
+			     without = blob_tag_filter_matches(&filter, &none);
 			CHECK(absent == without);
-			tag_filter_wants_container(&filter, SLICE("box"));
+			blob_tag_filter_wants_container(&filter, SLICE("box"));
 		} else if (err == ERR_SYNTAX) {
 			CHECK(reason && position >= 1 && position <= text.len + 1);
 		}

@@ -58,7 +58,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct xml_error error = { 0 };
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	buf_init(&b, LIMIT_SMALL_BODY_BYTES);
-	xml_init();
 	enum err e = xml_parse(s, &arena, &root, &error);
 	CHECK(e == ERR_OK || e == ERR_SYNTAX || e == ERR_NO_MEMORY);
 	CHECK(e != ERR_SYNTAX || error.reason.len);

@@ -8,10 +8,10 @@
 #include "store/extent.h"
 #include "svc/blob/append.h"
 #include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/copy.h"
 #include "svc/blob/page.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
 
@@ -375,7 +375,7 @@ static void housekeep(struct sim *s, struct store *store, bool all)
 	buf_fini(&from);
 	more = true;
 	for (int round = 0; more && round < (all ? 10000 : 2); round++)
-		if (retire_round(store, partition_of(0), &more) != ERR_OK && all)
+		if (blob_retire_round(store, partition_of(0), &more) != ERR_OK && all)
 			sim_wrong(s, "background retirement is refused");
 }
 
@@ -383,7 +383,7 @@ static void drop(struct sim *s, struct store *store, bool all)
 {
 	bool more = true;
 	for (int round = 0; more && round < 10000 && !s->violated; round++)
-		if (retire_container(store, partition_of(0), &more) != ERR_OK)
+		if (blob_retire_container(store, partition_of(0), &more) != ERR_OK)
 			sim_wrong(s, "the dropped container cannot be emptied");
 }
 

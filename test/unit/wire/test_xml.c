@@ -326,6 +326,5 @@ int main(void)
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_depth),      cmocka_unit_test(test_large),
 		cmocka_unit_test(test_long_markup), cmocka_unit_test(test_round_trip),
 	};
-	xml_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,5 @@ int main(void)
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_size),
 	};
-	xml_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,7 +215,7 @@ static void sweep(struct side *s, size_t rounds)
 {
 	bool more = true;
 	for (size_t i = 0; more && i < rounds; i++)
-		assert_int_equal(retire_round(s->store, s->partition, &more), ERR_OK);
+		assert_int_equal(blob_retire_round(s->store, s->partition, &more), ERR_OK);
 }
 
 static void expire(struct side *s)
@@ -288,7 +288,7 @@ static void side_close(struct side *s)
 	struct mem_counts counts;
 	assert_int_equal(run(s, close_generation, NULL), ERR_OK);
 	while (more)
-		assert_int_equal(retire_container(s->store, s->partition, &more), ERR_OK);
+		assert_int_equal(blob_retire_container(s->store, s->partition, &more), ERR_OK);
 	for (more = true; more;)
 		assert_int_equal(s->engine->ops->reclaim(s->engine, &more), ERR_OK);
 	engine_mem_counts(s->engine, &counts);
@@ -531,12 +531,12 @@ static void test_record(void **state)
 	static const char good[] = { 1, 'D', 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1 };
 	struct history_mark m;
 	char bad[sizeof good];
-	assert_int_equal(history_mark_decode(slice_make(good, sizeof good), &m), ERR_OK);
+	assert_int_equal(blob_history_mark_decode(slice_make(good, sizeof good), &m), ERR_OK);
 	assert_int_equal(m.kind, MARK_DELETED);
 	memcpy(bad, good, sizeof good);
 	bad[1] = 'X';
-	assert_int_equal(history_mark_decode(slice_make(bad, sizeof bad), &m), ERR_CORRUPT);
-	assert_int_equal(history_mark_decode(slice_make(good, sizeof good - 1), &m), ERR_CORRUPT);
+	assert_int_equal(blob_history_mark_decode(slice_make(bad, sizeof bad), &m), ERR_CORRUPT);
+	assert_int_equal(blob_history_mark_decode(slice_make(good, sizeof good - 1), &m), ERR_CORRUPT);
 }
 
 int main(void)

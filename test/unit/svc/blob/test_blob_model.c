@@ -18,11 +18,11 @@
 #include "store/key.h"
 #include "svc/blob/append.h"
 #include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/build.h"
 #include "svc/blob/copy.h"
 #include "svc/blob/page_int.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
@@ -583,19 +583,19 @@ static bool copy_built(struct bench *b, const struct state *from, struct blob_co
 			at += length;
 			c->built.block_count++;
 		}
-		expect(b, build_apply_add, &add, ERR_OK);
+		expect(b, blob_apply_build_add, &add, ERR_OK);
 		for (size_t i = 0; i < add.blocks.count; i++)
 			payload_fini(&payload[i]);
 		done += here;
 		bool more;
 		if (pick(b, 3) == 0)
-			assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+			assert_int_equal(blob_retire_round(b->store, b->partition, &more), ERR_OK);
 	}
 	if (done == count)
 		return true;
 	struct build_drop_call drop = { .content_id = c->built.content_id };
 	if (pick(b, 2))
-		expect(b, build_apply_drop, &drop, ERR_OK);
+		expect(b, blob_apply_build_drop, &drop, ERR_OK);
 	return false;
 }
 
@@ -631,7 +631,7 @@ static void do_copy(struct bench *b, struct name *to)
 			base_replace(b, to, state_copy(&from), &c.put.blob);
 			/* It is taken: nothing is left to drop, and it cannot be taken twice. */
 			struct build_drop_call drop = { .content_id = c.built.content_id };
-			expect(b, build_apply_drop, &drop, ERR_OK);
+			expect(b, blob_apply_build_drop, &drop, ERR_OK);
 			expect(b, blob_apply_copy, &c, ERR_OPERATION_TIMED_OUT);
 		} else if (from.type == BLOB_BLOCK && kind != CONTENT_EMPTY && kind != CONTENT_INLINE) {
 			c.source = g.target;
@@ -655,7 +655,7 @@ static void housekeep(struct bench *b, size_t rounds)
 	struct buf from;
 	bool more = true;
 	for (size_t i = 0; more && i < rounds; i++)
-		assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+		assert_int_equal(blob_retire_round(b->store, b->partition, &more), ERR_OK);
 	buf_init(&from, 2 * LIMIT_KEY_BYTES);
 	more = true;
 	for (size_t i = 0; more && i < rounds; i++)
@@ -663,7 +663,7 @@ static void housekeep(struct bench *b, size_t rounds)
 	buf_fini(&from);
 	more = true; /* what ended with time */
 	for (size_t i = 0; more && i < rounds; i++)
-		assert_int_equal(retire_round(b->store, b->partition, &more), ERR_OK);
+		assert_int_equal(blob_retire_round(b->store, b->partition, &more), ERR_OK);
 }
 
 static void step(struct bench *b)
@@ -757,7 +757,7 @@ static void bench_end(struct bench *b, bool drop_whole)
 	if (drop_whole) {
 		expect(b, close_generation, NULL, ERR_OK);
 		while (more)
-			assert_int_equal(retire_container(b->store, b->partition, &more), ERR_OK);
+			assert_int_equal(blob_retire_container(b->store, b->partition, &more), ERR_OK);
 	} else {
 		for (size_t i = 0; i < NAMES; i++)
 			delete_name(b, &b->name[i]);

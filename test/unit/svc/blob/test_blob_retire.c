@@ -14,8 +14,8 @@
 #include "store/extent.h"
 #include "store/key.h"
 #include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/stage.h"
 #include "svc/blob/state.h"
 #include "svc/common/background.h"
 #include "svc/common/generation.h"
@@ -114,9 +114,9 @@ static size_t drain(struct bench *b)
 	bool more = true;
 	store_stats(b->in.store, &before);
 	for (size_t i = 0; more && i < ROUNDS_MAX; i++)
-		assert_int_equal(retire_round(b->in.store, b->in.partition, &more), ERR_OK);
+		assert_int_equal(blob_retire_round(b->in.store, b->in.partition, &more), ERR_OK);
 	assert_false(more);
-	assert_int_equal(retire_round(b->in.store, b->in.partition, &more), ERR_OK);
+	assert_int_equal(blob_retire_round(b->in.store, b->in.partition, &more), ERR_OK);
 	store_stats(b->in.store, &after);
 	return after.txns - before.txns;
 }

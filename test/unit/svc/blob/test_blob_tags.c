@@ -108,7 +108,7 @@ static void find_all(struct bench *b, struct tag_find_call c, bool *seen)
 	size_t pages = 0;
 	do {
 		size_t rows = c.room.rows;
-		assert_int_equal(store_read(b->store, b->partition, tags_apply_find, &c, &b->arena), ERR_OK);
+		assert_int_equal(store_read(b->store, b->partition, blob_apply_find_tags, &c, &b->arena), ERR_OK);
 		assert_true(c.count <= c.limit && c.left.rows <= rows);
 		assert_true(!c.more || c.count == c.limit || c.left.rows == 0 || c.left.bytes == 0);
 		for (size_t i = 0; i < c.count; i++)
@@ -127,7 +127,7 @@ static void find(struct bench *b)
 				   .room = { 1 + pick(b, pick(b, 2) ? 10 : 2 * BLOBS), pick(b, 2) ? MIB : 1 } };
 	find_all(b, c, seen);
 	for (size_t i = 0; i < BLOBS; i++)
-		assert_int_equal(seen[i], tag_filter_matches(&f, &b->tags[i]));
+		assert_int_equal(seen[i], blob_tag_filter_matches(&f, &b->tags[i]));
 	arena_reset(&b->arena);
 }
 
@@ -154,7 +154,7 @@ static void test_foreign_place(void **state)
 		struct tag_find_call c = { .filter = &f, .from = places[i], .limit = 3, .room = { 5, MIB } };
 		find_all(&b, c, seen);
 		for (size_t k = 0; k < BLOBS; k++)
-			assert_int_equal(seen[k], tag_filter_matches(&f, &b.tags[k]));
+			assert_int_equal(seen[k], blob_tag_filter_matches(&f, &b.tags[k]));
 	}
 	bench_close(&b);
 }

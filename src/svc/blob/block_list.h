@@ -2,8 +2,8 @@
  * Uncommitted blocks. 'U' name says that a staging is open: its id, the length its block ids have, how many there are
  * and when the last came. Blocks lie under the staging id; closing a staging is one small commit (the 'U' row goes, the
  * rest is given back in the background). A staging ends a week after its last block. */
-#ifndef SVC_BLOB_STAGE_H
-#define SVC_BLOB_STAGE_H
+#ifndef SVC_BLOB_BLOCK_LIST_H
+#define SVC_BLOB_BLOCK_LIST_H
 
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
@@ -18,9 +18,11 @@ struct stage {
 	uint64_t created_ticks;
 };
 
-enum err stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
+enum err blob_stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
 /* Ends an open staging, if there is one: its blocks are given back. */
-enum err stage_discard(struct txn *, struct slice name) MUST_CHECK;
+enum err blob_stage_discard(struct txn *, struct slice name) MUST_CHECK;
+/* The same, but for the blocks that the content `kept`, a block list just written, took out of it. */
+enum err blob_stage_end(struct txn *, struct slice name, const struct content *kept) MUST_CHECK;
 
 struct blob_put_block_call {
 	struct blob_target target;

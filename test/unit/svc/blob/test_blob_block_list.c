@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "container.h"
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 #include "svc/common/background.h"
 
 enum { BLOCKS = 30000, NAME_BYTES = 1024 };

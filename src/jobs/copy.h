@@ -2,10 +2,10 @@
  * Large copies go on after their request was answered: each on a thread of its own, at most COPY_JOBS_MAX at a time. A
  * job owns what it needs (pieces, names, a pin on the source's extents) and talks to the destination only through the
  * store. */
-#ifndef REST_COPY_JOB_H
-#define REST_COPY_JOB_H
+#ifndef JOBS_COPY_H
+#define JOBS_COPY_H
 
-#include "rest/blob/common.h"
+#include "svc/blob/copy.h"
 
 enum { COPY_JOBS_MAX = 8 };
 

@@ -4,13 +4,12 @@
  * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever
  * their size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the
  * rest to the background. */
-#include "svc/blob/stage.h"
+#include "svc/blob/block_list.h"
 
 #include <stdlib.h>
 
+#include "svc/blob/replace.h"
 #include "svc/blob/retire.h"
-#include "svc/blob/state.h"
-#include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
 enum { STAGE_RECORD_VERSION = 1 };
@@ -30,7 +29,7 @@ static void staged_block_prefix(struct key *k, struct slice name, uint64_t stage
 	key_u64(k, stage_id);
 }
 
-enum err stage_decode(struct slice record, struct stage *ret)
+enum err blob_stage_decode(struct slice record, struct stage *ret)
 {
 	struct cursor c = cursor_make(record);
 	if (cursor_u8(&c) != STAGE_RECORD_VERSION)
@@ -68,7 +67,7 @@ static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret
 	if (k.overflow)
 		return ERR_NOT_FOUND;
 	TRY(txn_get(txn, key_slice(&k), &value));
-	return stage_decode(value, ret);
+	return blob_stage_decode(value, ret);
 }
 
 /* ERR_NOT_FOUND if none is open (or its week is over). */
@@ -78,23 +77,23 @@ static enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
 	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
 }
 
-static enum err stage_close(struct txn *txn, struct slice name, const struct stage *s, const struct content *kept)
+enum err blob_stage_end(struct txn *txn, struct slice name, const struct content *kept)
 {
-	struct key k;
-	stage_key(&k, name);
-	TRY(txn_del(txn, key_slice(&k)));
-	return retire_staging(txn, name, s->id, kept);
-}
-
-enum err stage_discard(struct txn *txn, struct slice name)
-{
-	static const struct content none = { .kind = CONTENT_EMPTY };
 	struct stage s;
+	struct key k;
 	enum err e = stage_find(txn, name, &s);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;
 	TRY(e);
-	return stage_close(txn, name, &s, &none);
+	stage_key(&k, name);
+	TRY(txn_del(txn, key_slice(&k)));
+	return blob_retire_staging(txn, name, s.id, kept);
+}
+
+enum err blob_stage_discard(struct txn *txn, struct slice name)
+{
+	static const struct content none = { .kind = CONTENT_EMPTY };
+	return blob_stage_end(txn, name, &none);
 }
 
 /* ---- Put Block ---- */
@@ -108,7 +107,7 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
 	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
 		return e;
 	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn),
-			      target_lease_id(&c->target)));
+			      blob_target_lease_id(&c->target)));
 	if (e == ERR_BLOB_NOT_FOUND)
 		return ERR_OK;
 	TRY(blob_check_copy(&old));
@@ -131,7 +130,7 @@ static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_r
 		return ERR_OK;
 	TRY(e);
 	struct cursor cursor = cursor_make(value);
-	TRY(block_decode(&cursor, txn_arena(txn), &old));
+	TRY(blob_block_decode(&cursor, txn_arena(txn), &old));
 	for (uint32_t i = 0; i < old.extent_count; i++)
 		TRY(txn_retire(txn, &old.extents[i]));
 	return ERR_OK;
@@ -148,7 +147,7 @@ static enum err put_staged(struct txn *txn, const struct key *k, const struct bl
 	for (uint32_t i = 0; i < block.extent_count; i++)
 		TRY(txn_publish(txn, &block.extents[i]));
 	buf_init(&b, LIMIT_VALUE_BYTES);
-	block_encode(&b, &block);
+	blob_block_encode(&b, &block);
 	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(k), buf_slice(&b)) : ERR_NO_MEMORY;
 	buf_fini(&b);
 	return e;
@@ -164,7 +163,7 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	TRY(check_put_block(txn, c));
 	enum err e = stage_get(txn, c->target.name, &s);
 	if (e == ERR_NOT_FOUND) {
-		TRY(stage_discard(txn, c->target.name)); /* one whose week is over */
+		TRY(blob_stage_discard(txn, c->target.name)); /* one whose week is over */
 		s = (struct stage){ .id = c->stage_id,
 				    .block_id_bytes = (uint32_t)c->block_id.len,
 				    .created_ticks = txn_now(txn) };
@@ -232,7 +231,7 @@ static enum err gather_end(struct gather *g, enum err e, struct arena *arena, st
 		return ERR_NO_MEMORY;
 	struct cursor c = cursor_make(records);
 	while (m.count < g->count)
-		TRY(block_decode(&c, arena, &m.block[m.count++]));
+		TRY(blob_block_decode(&c, arena, &m.block[m.count++]));
 	*ret = m;
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
@@ -275,12 +274,12 @@ static enum err gather_committed(struct txn *txn, const struct content *content,
 	for (uint32_t i = 0; i < content->part_count; i++) {
 		struct arena_mark memory = arena_mark(txn_arena(txn));
 		struct manifest part;
-		enum err e = manifest_get_part(txn, content->id, i, &part);
+		enum err e = blob_manifest_get_part(txn, content->id, i, &part);
 		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
 		for (size_t k = 0; k < part.count; k++) {
 			if (!is_asked_for(g, part.block[k].id))
 				continue;
-			block_encode(&g->records, &part.block[k]);
+			blob_block_encode(&g->records, &part.block[k]);
 			g->count++;
 		}
 		arena_rewind(txn_arena(txn), memory);
@@ -402,7 +401,7 @@ static enum err take_from_old(struct txn *txn, const struct blob_target *t, cons
 	*ret_takes_over = false;
 	if (!m->took_committed)
 		return ERR_OK;
-	TRY(content_is_shared(txn, &old->content, &shared));
+	TRY(blob_content_is_shared(txn, &old->content, &shared));
 	if (!shared && !blob_is_kept(t, old) && !t->rules.soft_delete) {
 		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
 		*ret_takes_over = true;
@@ -412,70 +411,43 @@ static enum err take_from_old(struct txn *txn, const struct blob_target *t, cons
 		if (m->from_old[i])
 			m->result.block[i].owned = false;
 	fresh->epoch = old->content.id;
-	return content_share(txn, &old->content);
+	return blob_content_share(txn, &old->content);
 }
 
-static enum err commit_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob *old,
-			    const struct stage *s)
+static enum err make_list(struct txn *txn, struct blob_put_block_list_call *c, const struct stage *s,
+			  struct blob_replace *r)
 {
 	struct commit m = { .length_bytes = 0 };
-	struct arena *arena = txn_arena(txn);
-	struct blob *b = &c->put.blob;
+	struct blob *b = r->fresh;
+	const struct blob *old = r->exists ? &r->old : NULL;
 	TRY(read_chosen(txn, c, old, s, &m));
-	TRY(choose_blocks(arena, c, &m));
-	if (manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
+	TRY(choose_blocks(txn_arena(txn), c, &m));
+	if (blob_manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
 		return ERR_BLOCK_LIST_TOO_LONG;
 	b->length_bytes = m.length_bytes;
 	b->block_count = (uint32_t)m.result.count;
 	b->content =
 		(struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
-	bool takes_over = false;
 	if (old)
-		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &takes_over));
-	if (m.result.count)
-		TRY(manifest_put(txn, b->content.id, &m.result, &b->content.part_count));
-	/* What the old state had and the new one did not take goes back: this names the new list, so it is written by
-	 * now. */
-	if (takes_over)
-		TRY(retire_content_keeping(txn, &old->content, &b->content));
-	else if (old)
-		TRY(blob_supersede(txn, &c->put.target, old));
-	return s ? stage_close(txn, c->put.target.name, s, &b->content) : ERR_OK;
+		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &r->takes_over));
+	r->took_staged = s != NULL;
+	if (!m.result.count)
+		return ERR_OK;
+	return blob_manifest_put(txn, b->content.id, &m.result, &b->content.part_count);
 }
 
 enum err blob_apply_put_block_list(struct txn *txn, void *call)
 {
 	struct blob_put_block_list_call *c = call;
-	struct blob_put_call *p = &c->put;
-	struct blob old;
+	struct blob_replace r = { .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
 	struct stage s;
-	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	enum err e = blob_get(txn, p->target.name, &old), staged = stage_get(txn, p->target.name, &s);
+	c->put.type = BLOB_BLOCK;
+	TRY(blob_replace_begin(txn, &r));
+	enum err e = stage_get(txn, c->put.target.name, &s);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
-	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
-		return staged;
-	bool exists = e == ERR_OK;
-	if (exists)
-		blob_settle(&old, txn_now(txn));
-	TRY(blob_check_create(txn, &p->target, exists ? &old : NULL));
-	if (exists && !p->may_overwrite)
-		return ERR_UNAUTHORIZED_BLOB_OVERWRITE;
-	if (exists && old.type != BLOB_BLOCK)
-		return ERR_INVALID_BLOB_TYPE;
-	if (exists)
-		TRY(blob_check_online(&old));
-	struct blob *b = blob_begin(p, BLOB_BLOCK);
-	TRY(commit_list(txn, c, exists ? &old : NULL, staged == ERR_OK ? &s : NULL));
-	if (exists) {
-		b->lease = old.lease;
-		lease_note_write(&b->lease, txn_now(txn));
-	}
-	blob_touch(txn, b, &p->target, exists ? old.etag : 0);
-	b->created_ticks = exists && !p->target.rules.versioning ? old.created_ticks : b->etag;
-	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;
-	TRY(tags_reindex(txn, p->target.name, exists ? &old.tags : NULL, &b->tags));
-	return blob_put(txn, b);
+	TRY(make_list(txn, c, e == ERR_OK ? &s : NULL, &r));
+	return blob_replace_finish(txn, &r);
 }
 
 /* ---- Get Block List ---- */
