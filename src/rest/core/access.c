@@ -93,6 +93,7 @@ enum err access_check(struct request *r)
 	const struct op *op = r->op;
 	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
 	const struct auth_account *account = rest_server_account(r->server, r->account);
+	r->account_index = account ? (unsigned)(account - r->server->accounts) : 0;
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,

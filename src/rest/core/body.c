@@ -187,7 +187,9 @@ static void submit(struct exchange *ex)
 	k->busy = k->fill;
 	k->fill = (struct body_buffer){ 0 };
 	k->last = k->ended;
-	k->write = (struct io_work){ .home = ex->rl->loop, .run = write_run, .done = write_done };
+	k->write = (struct io_work){
+		.home = ex->rl->loop, .run = write_run, .done = write_done, .owner = ex->req.account_index
+	};
 	enum err e = io_pool_submit(ex->req.server->workers, &k->write);
 	if (e != ERR_OK) {
 		k->error = e;
@@ -230,6 +232,7 @@ static bool fill_ensure(struct exchange *ex)
 					   .cap = BODY_BUFFER_SMALL_BYTES,
 					   .from = BUFFER_HEAP };
 	}
+	memory_count(ex);
 	return b->ptr != NULL;
 }
 
@@ -247,6 +250,19 @@ static enum err flush(struct exchange *ex)
 	return k->error;
 }
 
+/* A document may grow while there is memory for all. */
+static char *memory_grow(struct exchange *ex, size_t bytes)
+{
+	struct body_sink *k = sink_of(ex);
+	if (k->memory.len && k->memory.len + bytes > k->memory.cap && memory_is_short(ex->req.server)) {
+		k->error = ERR_BUSY;
+		return NULL;
+	}
+	char *p = buf_reserve(&k->memory, bytes);
+	memory_count(ex);
+	return p;
+}
+
 char *body_room(struct exchange *ex, size_t *ret_room)
 {
 	struct body_sink *k = sink_of(ex);
@@ -254,7 +270,7 @@ char *body_room(struct exchange *ex, size_t *ret_room)
 		uint64_t left = ex->framing.left_bytes;
 		size_t want = left < BODY_BUFFER_BYTES / 4 ? (size_t)left : BODY_BUFFER_BYTES / 4;
 		*ret_room = want;
-		return buf_reserve(&k->memory, want);
+		return memory_grow(ex, want);
 	}
 	if (k->working && k->fill.ptr && k->fill.len == k->fill.cap) {
 		*ret_room = 0;
@@ -284,9 +300,9 @@ static enum err take_memory(struct exchange *ex, struct slice bytes)
 	if (k->received_bytes == 0 && ex->head.has_content_length && bytes.len == ex->head.content_length) {
 		ex->req.body = bytes; /* all of it at once: used where it lies */
 	} else {
+		if (!memory_grow(ex, bytes.len))
+			return k->error != ERR_OK ? k->error : ERR_NO_MEMORY;
 		buf_put(&k->memory, bytes);
-		if (!buf_ok(&k->memory))
-			return ERR_NO_MEMORY;
 	}
 	k->received_bytes += bytes.len;
 	return ERR_OK;

@@ -18,7 +18,9 @@
 
 #include "rest/core/conn_int.h"
 
-enum { IN_FIRST_BYTES = 16 * 1024 };
+enum { IN_FIRST_BYTES = 16 * 1024, EVICT_MOST = 64, EVICT_PART = 16 };
+/* Answers that are given up when memory is short: so large, and not read for so long. */
+enum { SHED_LEAST_BYTES = 256 * 1024, SHED_STALLED_MS = 500 };
 
 static void conn_pump(struct conn *c);
 
@@ -93,6 +95,7 @@ void conn_close(struct conn *c)
 	if (ex) {
 		ex->conn = NULL;
 		ex->advanced = orphan_advanced;
+		atomic_store_explicit(&ex->abandoned, true, memory_order_relaxed);
 		if (ex->pending == 0) {
 			if (in_request)
 				accesslog_write(ex, true);
@@ -103,6 +106,7 @@ void conn_close(struct conn *c)
 		c->next->prev = c->prev;
 	*c->prev = c->next;
 	atomic_fetch_sub_explicit(&rl->conn_count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&rl->server->address_count[c->address_bucket], 1, memory_order_relaxed);
 	conn_defer(c); /* events at hand may still name it */
 	if (rl->draining)
 		rest_loop_check_drained(rl);
@@ -247,6 +251,7 @@ static void request_begin(struct conn *c)
 	c->idle_since_request = false;
 	request_init(ex);
 	ex->advanced = conn_advanced;
+	ex->peer_ended = c->peer_ended;
 	ex->req.server = c->rl->server;
 	ex->req.head = &ex->head;
 	ex->req.arena = &ex->arena;
@@ -406,6 +411,11 @@ static void conn_ready(struct io_source *s, uint32_t events)
 	}
 	if (events & EPOLLRDHUP)
 		c->peer_ended = true;
+	/* Who ends its side while a worker is at it will not wait for the answer. */
+	if (c->peer_ended && c->state == CONN_BUSY && exchange_waits_in_vain(c->ex)) {
+		conn_close(c);
+		return;
+	}
 	if (events & (EPOLLIN | EPOLLRDHUP))
 		c->readable = true;
 	if (events & EPOLLOUT)
@@ -465,14 +475,50 @@ void conn_adopt(struct rest_loop *rl, struct conn *c)
 	if (rl->conns)
 		rl->conns->prev = &c->next;
 	rl->conns = c;
-	/* A handshake must not take longer than a head; who speaks TLS sends its first request with it. */
+	/* Who connects has something to say: the first head (behind a handshake) must not take longer than any other.
+	 * Only who was answered once may be silent for longer. */
 	c->idle_since_request = true;
-	if (c->stream.ssl)
-		conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
-	else
-		conn_deadline(c, timeout_or(conn_timeouts(c)->idle_ms, LIMIT_IDLE_MS));
+	conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
 	if (io_loop_add(rl->loop, c->stream.fd, &c->source) != ERR_OK || rl->draining)
 		conn_close(c);
+}
+
+/* The deadline of an idle connection tells since when it is idle, and who never asked anything has the earliest. Those
+ * in the first part of all deadlines go, so that a flood of new connections does not look for each one by itself. */
+void conn_evict_task(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, evict_task);
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t left = EVICT_MOST;
+	struct conn *next;
+	atomic_store(&rl->evicting, false);
+	for (const struct conn *c = rl->conns; c; c = c->next) {
+		if (c->state != CONN_IDLE)
+			continue;
+		first = c->timer.deadline_ms < first ? c->timer.deadline_ms : first;
+		last = c->timer.deadline_ms > last ? c->timer.deadline_ms : last;
+	}
+	for (struct conn *c = rl->conns; c && left; c = next) {
+		next = c->next;
+		if (c->state != CONN_IDLE || c->timer.deadline_ms > first + (last - first) / EVICT_PART)
+			continue;
+		conn_close(c);
+		left--;
+	}
+}
+
+void conn_shed_task(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, shed_task);
+	uint64_t now_ms = io_loop_now_ms(rl->loop);
+	struct conn *next;
+	atomic_store(&rl->shedding, false);
+	for (struct conn *c = rl->conns; c; c = next) {
+		next = c->next;
+		bool stalled = c->state == CONN_WRITE && !c->writable && c->stalled_ms + SHED_STALLED_MS <= now_ms;
+		if (stalled && c->ex->held_bytes >= SHED_LEAST_BYTES)
+			conn_close(c);
+	}
 }
 
 void conn_drain_all(struct rest_loop *rl, bool by_force)

@@ -53,6 +53,8 @@ void conn_answer(struct conn *c)
 		error_format(ex);
 		response_finish_head(ex);
 	}
+	memory_trim(ex);
+	memory_count(ex);
 	ex->out_pos = 0;
 	ex->run_index = 0;
 	ex->run_pos = 0;
@@ -156,6 +158,7 @@ static void conn_wait_writable(struct conn *c)
 	if (c->ex->piece && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
 		conn_drop_piece(c->ex);
 	c->writable = false;
+	c->stalled_ms = io_loop_now_ms(c->rl->loop);
 	conn_deadline(c, timeout_or(conn_timeouts(c)->write_idle_ms, LIMIT_WRITE_IDLE_MS));
 }
 

@@ -98,7 +98,12 @@ struct exchange {
 	bool write_done;      /* a commit did */
 	struct io_task wake;
 	enum err async_error; /* result of what was pending */
-	struct io_work work;  /* STEP_WORK */
+	struct io_work work;  /* STEP_WORK, and what else moved to a worker */
+	uint64_t work_submitted_ns;
+	bool long_work;	       /* it waits for a worker, or has one */
+	bool formatted;	       /* by the worker */
+	bool peer_ended;       /* the peer had ended its side when the request began */
+	atomic_bool abandoned; /* the connection is gone; also read by workers */
 	struct body_sink sink;
 	struct exchange *children, *next_child;
 	bool (*child_allowed)(const struct op *);
@@ -120,6 +125,8 @@ struct exchange {
 	size_t piece_pos, piece_len;
 	uint64_t bytes_in, bytes_out;	     /* bodies, for the log */
 	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
+	size_t held_bytes;		     /* as counted in the budget (memory.c) */
+	struct arena_mark parsed;	     /* everything behind it is the handler's */
 	struct exchange *next_free;
 };
 
@@ -156,6 +163,10 @@ struct rest_loop {
 	atomic_size_t conn_count;
 	bool draining;
 	struct io_task drain_task;
+	int64_t held_untold; /* bytes the budget does not know of yet */
+	struct io_task evict_task, shed_task;
+	atomic_bool shedding; /* shed_task is posted */
+	atomic_bool evicting; /* evict_task is posted */
 	struct io_timer drain_timer;
 	/* Written by the loop alone, read by any thread. */
 	atomic_uint_least64_t requests;
@@ -187,6 +198,8 @@ enum driver_state driver_fail(struct exchange *, enum err);
 /* The parts of a batch are done: on with the steps. */
 enum driver_state driver_continue(struct exchange *);
 enum err body_too_large(struct request *);
+/* The peer is gone, or ended its side: ends the connection of long work. */
+bool exchange_waits_in_vain(const struct exchange *);
 /* An answer to what is no request at all (a head that does not parse). */
 void driver_refuse(struct exchange *, enum err);
 
@@ -213,6 +226,15 @@ void exchange_pool_fini(struct rest_loop *);
 enum err address_find(struct request *);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
+
+/* memory.c */
+void memory_init(struct rest_server *);
+void memory_count(struct exchange *);	/* what it holds now */
+void memory_release(struct exchange *); /* it holds nothing any more */
+/* The budget is spent: answer ServerBusy. Also has slow readers of large answers closed. */
+bool memory_is_short(struct rest_server *);
+/* The answer is ready: frees what was only needed to make it. */
+void memory_trim(struct exchange *);
 
 /* response.c */
 void response_finish_head(struct exchange *); /* writes ex->out */

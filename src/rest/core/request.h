@@ -15,6 +15,10 @@
  *      what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag,
  *      Last-Modified)
  *   9. one access-log line; the arena is reset
+ * A read (STEP_READ) that takes longer than LIMIT_LOOP_READ_NS begins again on a worker, where the reads behind it and
+ * format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a worker. So apply, parse_body and format
+ * touch nothing but the request. Long work whose client is gone is dropped, unless a write of the request was done: a
+ * peer that ends its side counts as gone there, while everything short is still answered.
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
  * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
  * can also run without a connection of its own (a part of a batch): see request_run_child in rest/core/driver.h. */
@@ -111,6 +115,7 @@ struct request {
 	struct slice version_text;	/* as echoed */
 
 	struct slice account;		/* name */
+	unsigned account_index;		/* its number among the server's: who takes turns with others */
 	bool path_style;		/* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
@@ -167,6 +172,8 @@ void request_steps_restart(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);
+/* The client is gone: nobody reads the answer. Long work looks now and then and stops. Any thread. */
+bool request_is_abandoned(const struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */
 
 /* Shorthands for handlers. */

@@ -5,9 +5,9 @@
  * A page shows one snapshot, so a search cannot be cut into steps with a snapshot each. It first runs here, on the
  * loop, for as long as a loop may be kept; most queries end within that. One that does not is run again from its
  * beginning on a worker, up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
-#include "rest/table/entity_ops.h"
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_ops.h"
 #include "svc/table/query.h"
 
 enum { RESERVE_AFTER = 64 }; /* entities */
@@ -19,6 +19,7 @@ struct query_call {
 	struct entity_writer writer;
 	struct slice partition;
 	struct buf *body;
+	const struct request *req;
 	uint64_t deadline_ns;
 	bool cut; /* the deadline ended it */
 };
@@ -47,7 +48,7 @@ static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 static bool expired(void *arg)
 {
 	struct query_call *c = arg;
-	c->cut = base_monotonic_ns() >= c->deadline_ns;
+	c->cut = base_monotonic_ns() >= c->deadline_ns || request_is_abandoned(c->req);
 	return c->cut;
 }
 
@@ -155,6 +156,7 @@ static enum err query_parse(struct request *req)
 		return ERR_NO_MEMORY;
 	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
+	c->req = req;
 	req->call = c;
 	TRY(table_writer_init_level(req, &c->writer));
 	enum http_method method;
