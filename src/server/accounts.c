@@ -226,7 +226,8 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 				  "openssl rand -base64 64");
 		return false;
 	}
-	if (accounts_use_well_known_key(a) && c->beyond_loopback && !c->iKnowThisKeyIsPublic) {
+	if (accounts_use_well_known_key(a) && (c->beyond_loopback || c->smb_beyond_loopback) &&
+	    !c->iKnowThisKeyIsPublic) {
 		buf_printf(error,
 			   "this would offer the data to everybody who can reach the address, because the well-known "
 			   "key is public. Listen on "

@@ -338,6 +338,8 @@ static bool config_check(struct config *c, struct buf *error)
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		if (!config_host_is_loopback(config_host(c, i)))
 			c->beyond_loopback = true;
+	if (c->smbPort[0] && !config_host_is_loopback(c->smbHost))
+		c->smb_beyond_loopback = true;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		for (int k = 0; k < i; k++)
 			if (config_port(c, i) && config_port(c, i) == config_port(c, k) &&

@@ -25,6 +25,7 @@ struct config {
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug;
 	const char *webPort;
+	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
 	int64_t containerRetentionDays;
 	const char *clockShiftFile;
@@ -33,6 +34,7 @@ struct config {
 	bool production;
 	bool secure;	      /* cert and key given */
 	bool beyond_loopback; /* some service listens on another address */
+	bool smb_beyond_loopback;
 };
 
 /* argv without the program's name and subcommand. false: *error has the line to print. */

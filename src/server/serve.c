@@ -11,6 +11,7 @@
 #include "server/datadir.h"
 #include "server/notify.h"
 #include "server/seed.h"
+#include "server/smb_settings.h"
 
 #include "auth/bearer.h"
 #include "base/limits.h"
@@ -43,6 +44,7 @@ struct house {
 	struct background *background;
 	struct rest_listener listeners[CONFIG_SERVICES + 1]; /* and the website */
 	struct rest_server *server;
+	struct smb_server *smb; /* NULL: not served */
 };
 
 static void files_raise_limit(void)
@@ -134,6 +136,19 @@ static bool bearer_open(struct house *h, struct buf *error)
 	return ok;
 }
 
+static bool smb_open(struct house *h, struct buf *error)
+{
+	struct smb_config smb;
+	bool on;
+	if (!smb_settings(h->config, &smb, &on, error))
+		return false;
+	smb.store = h->store;
+	smb.clock = &h->clock;
+	smb.accounts = h->accounts.account;
+	smb.account_count = h->accounts.count;
+	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -199,12 +214,15 @@ static bool house_build(struct house *h, struct buf *error)
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
+	if (!smb_open(h, error))
+		return false;
 	h->background = background_start(h->store, h->account_names, h->accounts.count);
 	return true;
 }
 
 static void house_take_down(struct house *h)
 {
+	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	store_close(h->store);
@@ -244,6 +262,9 @@ static void ready_print(const struct house *h)
 		endpoint_put(&out, h, CONFIG_SERVICES);
 		BUF_PUT(&out, "\n");
 	}
+	if (h->smb)
+		buf_printf(&out, "Zaffre File service over SMB is successfully listening at %s port %u\n",
+			   h->config->smbHost, smb_server_port(h->smb));
 	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
 	struct slice account = h->accounts.account[0].name;
 	if (h->accounts.file)

@@ -286,6 +286,21 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 	return err;
 }
 
+/* ---- whole partitions ---- */
+
+enum err store_drop_partition(struct store *s, struct slice partition)
+{
+	return s->engine->ops->drop_partition(s->engine, partition);
+}
+
+enum err store_list_partitions(struct store *s, struct slice from, size_t limit, struct arena *arena,
+			       struct slice **ret, size_t *ret_count)
+{
+	const struct engine_ops *ops = s->engine->ops;
+	return ops->list_partitions ? ops->list_partitions(s->engine, from, limit, arena, ret, ret_count)
+				    : ERR_NOT_FOUND;
+}
+
 void store_stats(struct store *s, struct store_stats *ret)
 {
 	*ret = (struct store_stats){ .groups = s->groups,

@@ -61,8 +61,8 @@ enum err store_read(struct store *, struct slice partition, apply_fn *, void *ca
 enum err store_read_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
 			  uint64_t deadline_ns) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
- * scan sees the newest state for itself. It costs no snapshot, and a snapshot of each second has RocksDB write every
- * new table once more. */
+ * scan sees the newest state for itself. It takes no snapshot: an engine may have to keep every old version while one
+ * is there, and one each second would cost more than the work. */
 enum err store_look(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for applies that only txn_get: each get may be answered by the cache of hot records. Every get is
  * linearizable by itself, but two of them need not show the same instant. */
@@ -84,8 +84,18 @@ struct store_job {
 	unsigned attempts;
 };
 void store_write(struct store *, struct store_job *);
+/* For threads that may block: queues, and waits for the answer. */
+enum err store_write_wait(struct store *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */
 size_t store_step(struct store *);
+
+/* Removes every row of a partition that nothing leads to any more; extents that its rows name must have been retired
+ * before. Blocks; may be repeated. */
+enum err store_drop_partition(struct store *, struct slice partition) MUST_CHECK;
+/* For scrub and tests: ids of partitions, from `from` (inclusive, may be empty), at most `limit`, in an order that stays
+ * the same; go on from key_after(the last one). ERR_NOT_FOUND: this engine cannot list them. */
+enum err store_list_partitions(struct store *, struct slice from, size_t limit, struct arena *, struct slice **ret,
+			       size_t *ret_count) MUST_CHECK;
 
 /* Called once when the engine failed (a sync returned an error): nothing is acknowledged any more. */
 void store_on_failure(struct store *, void (*failed)(void *), void *arg);

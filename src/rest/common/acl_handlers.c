@@ -84,7 +84,11 @@ static enum err parse_table_set(struct request *r)
 	return parse_set(r, RESOURCE_TABLE);
 }
 
-const struct handler handler_queue_get_acl = { parse_queue_get, NULL, format_get };
-const struct handler handler_queue_set_acl = { parse_queue_set, parse_set_body, format_set };
-const struct handler handler_table_get_acl = { parse_table_get, NULL, format_get };
-const struct handler handler_table_set_acl = { parse_table_set, parse_set_body, format_set };
+const struct handler handler_queue_get_acl = { .parse = parse_queue_get, .format = format_get };
+const struct handler handler_queue_set_acl = { .parse = parse_queue_set,
+					       .parse_body = parse_set_body,
+					       .format = format_set };
+const struct handler handler_table_get_acl = { .parse = parse_table_get, .format = format_get };
+const struct handler handler_table_set_acl = { .parse = parse_table_set,
+					       .parse_body = parse_set_body,
+					       .format = format_set };

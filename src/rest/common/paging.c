@@ -72,7 +72,7 @@ enum err marker_decode(struct request *r, struct slice marker, struct slice *ret
 	return ERR_OK;
 }
 
-static void put_endpoint(struct request *r, struct buf *b)
+void paging_put_endpoint(struct request *r, struct buf *b)
 {
 	buf_printf(b, " ServiceEndpoint=\"%s://", r->secure ? "https" : "http");
 	xml_put_text(b, r->head->host);
@@ -88,7 +88,7 @@ void paging_open_xml(struct request *r, struct buf *b, const struct paging *p, s
 {
 	xml_begin(b);
 	BUF_PUT(b, "<EnumerationResults");
-	put_endpoint(r, b);
+	paging_put_endpoint(r, b);
 	if (slice_is_set(container)) {
 		BUF_PUT(b, " ContainerName=\"");
 		xml_put_text(b, container);

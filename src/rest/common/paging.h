@@ -22,6 +22,8 @@ bool include_next(struct slice *rest, struct slice *ret);
 /* Opaque markers around a text and a number. */
 enum err marker_decode(struct request *, struct slice marker, struct slice *ret_text, uint64_t *ret_number) MUST_CHECK;
 void marker_encode(struct buf *, struct slice text, uint64_t number);
+/* The attribute  ServiceEndpoint="..", with a blank before it. */
+void paging_put_endpoint(struct request *, struct buf *);
 /* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */
 void paging_open_xml(struct request *, struct buf *, const struct paging *, struct slice container);
 

@@ -229,6 +229,9 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 		c->website = true;
 		return read_website(r, n, &p->website);
 	}
+	/* File: what the service shows is fixed here, and the retention of shares is a setting of the server. */
+	if (r->service == SERVICE_FILE && (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
+		return ERR_OK;
 	return fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
 }
 
@@ -369,6 +372,17 @@ static void write_website(struct buf *b, const struct static_website *w)
 	xml_close(b, "StaticWebsite");
 }
 
+static void write_logging(struct buf *b, const struct service_logging *l)
+{
+	xml_open(b, "Logging");
+	xml_put(b, "Version", l->version);
+	xml_put_bool(b, "Read", l->read);
+	xml_put_bool(b, "Write", l->write);
+	xml_put_bool(b, "Delete", l->del);
+	write_retention(b, "RetentionPolicy", &l->retention, false);
+	xml_close(b, "Logging");
+}
+
 static enum err format_get(struct request *r)
 {
 	const struct service_properties *p = r->call;
@@ -377,13 +391,8 @@ static enum err format_get(struct request *r)
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	xml_begin(b);
 	xml_open(b, "StorageServiceProperties");
-	xml_open(b, "Logging");
-	xml_put(b, "Version", p->logging.version);
-	xml_put_bool(b, "Read", p->logging.read);
-	xml_put_bool(b, "Write", p->logging.write);
-	xml_put_bool(b, "Delete", p->logging.del);
-	write_retention(b, "RetentionPolicy", &p->logging.retention, false);
-	xml_close(b, "Logging");
+	if (r->service != SERVICE_FILE)
+		write_logging(b, &p->logging);
 	if (r->version < VERSION(2013, 8, 15)) {
 		write_metrics(b, "Metrics", &p->hour);
 	} else {
@@ -399,6 +408,9 @@ static enum err format_get(struct request *r)
 		if (r->version >= VERSION(2018, 3, 28))
 			write_website(b, &p->website);
 	}
+	if (r->service == SERVICE_FILE && r->version >= VERSION(2020, 2, 10))
+		BUF_PUT(b, "<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB>"
+			   "</ProtocolSettings>");
 	xml_close(b, "StorageServiceProperties");
 	return ERR_OK;
 }
@@ -428,12 +440,15 @@ static enum err format_stats(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_blob_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_queue_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_table_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_blob_get_service = { parse_get, NULL, format_get };
-const struct handler handler_queue_get_service = { parse_get, NULL, format_get };
-const struct handler handler_table_get_service = { parse_get, NULL, format_get };
-const struct handler handler_blob_stats = { parse_stats, NULL, format_stats };
-const struct handler handler_queue_stats = { parse_stats, NULL, format_stats };
-const struct handler handler_table_stats = { parse_stats, NULL, format_stats };
+#define SERVICE_HANDLERS(name_)                                                                                        \
+	const struct handler handler_##name_##_set_service = { .parse = parse_set,                                     \
+							       .parse_body = parse_set_body,                           \
+							       .format = format_set };                                 \
+	const struct handler handler_##name_##_get_service = { .parse = parse_get, .format = format_get }
+SERVICE_HANDLERS(blob);
+SERVICE_HANDLERS(queue);
+SERVICE_HANDLERS(table);
+SERVICE_HANDLERS(file);
+const struct handler handler_blob_stats = { .parse = parse_stats, .format = format_stats };
+const struct handler handler_queue_stats = { .parse = parse_stats, .format = format_stats };
+const struct handler handler_table_stats = { .parse = parse_stats, .format = format_stats };

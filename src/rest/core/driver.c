@@ -42,6 +42,22 @@ void request_steps_restart(struct request *r)
 	r->step_next = r->step_count = 0;
 }
 
+void request_steps_clear(struct request *r)
+{
+	r->step_next = r->step_count = 0;
+}
+
+void request_suspend(struct request *r)
+{
+	assert(!r->suspended);
+	r->suspended = true;
+}
+
+struct io_loop *request_loop(struct request *r)
+{
+	return exchange_of(r)->rl->loop;
+}
+
 void request_step_work(struct request *r, enum err (*call)(struct request *))
 {
 	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });
@@ -84,13 +100,31 @@ enum driver_state driver_fail(struct exchange *ex, enum err e)
 
 static enum driver_state driver_steps(struct exchange *ex);
 
-/* On with the steps, or with this error; a failed assert on the way tells which request it was. */
+/* A step failed: the handler may know what to do about it. */
+static enum driver_state driver_refused(struct exchange *ex, enum err e)
+{
+	struct request *r = &ex->req;
+	if (r->op->handler->refused)
+		e = r->op->handler->refused(r, e);
+	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+}
+
+/* On with the steps, or with this error of one; a failed assert on the way tells which request it was. */
 static enum driver_state driver_go(struct exchange *ex, enum err e)
 {
 	struct panic_subject before = panic_subject_set(exchange_describe, ex);
-	enum driver_state state = e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+	enum driver_state state = e == ERR_OK ? driver_steps(ex) : driver_refused(ex, e);
 	panic_subject_restore(before);
 	return state;
+}
+
+void request_resume(struct request *r, enum err e)
+{
+	struct exchange *ex = exchange_of(r);
+	assert(r->suspended && ex->pending > 0);
+	r->suspended = false;
+	ex->pending--;
+	ex->advanced(ex, driver_go(ex, e));
 }
 
 static void driver_woken(struct io_task *t)
@@ -282,6 +316,12 @@ static enum driver_state driver_steps(struct exchange *ex)
 				exchange_enter(ex, REQUEST_PARKED);
 				return DRIVER_PARKED;
 			}
+			if (r->suspended) {
+				assert(e == ERR_OK);
+				ex->pending++;
+				exchange_enter(ex, REQUEST_PARKED);
+				return DRIVER_PARKED;
+			}
 			break;
 		case STEP_WORK:
 			e = work_submit(ex, step_work_run);
@@ -290,7 +330,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 			break;
 		}
 		if (e != ERR_OK)
-			return driver_finish(ex, e);
+			return driver_refused(ex, e);
 	}
 	return driver_finish(ex, ERR_OK);
 }
@@ -333,6 +373,14 @@ static enum err check_secondary(struct request *r)
 	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;
 }
 
+/* What must be waited for is waited for when the body is there. */
+static enum err precheck_result(struct request *r, enum err e)
+{
+	if (e == ERR_OK || e == ERR_BREAK_FIRST)
+		return ERR_OK;
+	return r->op->handler->refused ? r->op->handler->refused(r, e) : e;
+}
+
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
@@ -342,7 +390,8 @@ static enum err precheck(struct request *r)
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
 		const struct step *s = &r->steps[i];
 		if (s->kind == STEP_READ || s->kind == STEP_READ_POINTS || s->kind == STEP_WRITE)
-			return store_read(r->server->store, s->partition, s->apply, r->call, r->arena);
+			return precheck_result(r,
+					       store_read(r->server->store, s->partition, s->apply, r->call, r->arena));
 	}
 	return ERR_OK;
 }
@@ -453,8 +502,10 @@ enum driver_state driver_body_end(struct exchange *ex, enum err e)
 		e = work_submit(ex, body_work_run);
 	else if (e == ERR_OK)
 		e = driver_take_body(&ex->req);
-	if (!is_long || e != ERR_OK)
-		state = driver_go(ex, e);
+	if (e != ERR_OK)
+		state = driver_finish(ex, e);
+	else if (!is_long)
+		state = driver_go(ex, ERR_OK);
 	panic_subject_restore(before);
 	return state;
 }

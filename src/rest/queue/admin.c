@@ -233,8 +233,8 @@ static enum err format_list(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_queue_create = { parse_create, NULL, format_create };
-const struct handler handler_queue_delete = { parse_delete, NULL, format_no_content };
-const struct handler handler_queue_get_metadata = { parse_get_metadata, NULL, format_get_metadata };
-const struct handler handler_queue_set_metadata = { parse_set_metadata, NULL, format_no_content };
-const struct handler handler_queue_list = { parse_list, NULL, format_list };
+const struct handler handler_queue_create = { .parse = parse_create, .format = format_create };
+const struct handler handler_queue_delete = { .parse = parse_delete, .format = format_no_content };
+const struct handler handler_queue_get_metadata = { .parse = parse_get_metadata, .format = format_get_metadata };
+const struct handler handler_queue_set_metadata = { .parse = parse_set_metadata, .format = format_no_content };
+const struct handler handler_queue_list = { .parse = parse_list, .format = format_list };

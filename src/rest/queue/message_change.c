@@ -3,9 +3,9 @@
  *
  * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for
  * the message any more, is 404 MessageNotFound, and so is an id that names nothing. */
+#include "rest/queue/common.h"
 #include "rest/queue/message_list.h"
 #include "rest/queue/message_text.h"
-#include "rest/queue/common.h"
 #include "wire/base64.h"
 
 /* The shortest receipt the service is known to give has 20 bytes. */
@@ -117,6 +117,8 @@ static enum err parse_clear(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_update = { parse_update, parse_update_body, format_update };
-const struct handler handler_message_delete = { parse_delete, NULL, format_no_content };
-const struct handler handler_message_clear = { parse_clear, NULL, format_no_content };
+const struct handler handler_message_update = { .parse = parse_update,
+						.parse_body = parse_update_body,
+						.format = format_update };
+const struct handler handler_message_delete = { .parse = parse_delete, .format = format_no_content };
+const struct handler handler_message_clear = { .parse = parse_clear, .format = format_no_content };

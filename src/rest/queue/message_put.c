@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Message. */
+#include "rest/queue/common.h"
 #include "rest/queue/message_list.h"
 #include "rest/queue/message_text.h"
-#include "rest/queue/common.h"
 
 static enum err parse(struct request *r)
 {
@@ -49,4 +49,4 @@ static enum err format(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_put = { parse, parse_body, format };
+const struct handler handler_message_put = { .parse = parse, .parse_body = parse_body, .format = format };

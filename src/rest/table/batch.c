@@ -5,9 +5,9 @@
  * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be
  * it its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and
  * a message that begins with its index. */
-#include "rest/table/entity_ops.h"
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_ops.h"
 #include "wire/date.h"
 #include "wire/multipart.h"
 
@@ -388,4 +388,6 @@ static enum err batch_parse(struct request *req)
 											       : ERR_INVALID_INPUT;
 }
 
-const struct handler handler_table_batch = { batch_parse, batch_parse_body, batch_format };
+const struct handler handler_table_batch = { .parse = batch_parse,
+					     .parse_body = batch_parse_body,
+					     .format = batch_format };

@@ -241,10 +241,18 @@ static enum err change_format(struct request *req)
 	return ERR_OK;
 }
 
-const struct handler handler_entity_insert = { insert_parse, change_parse_body, insert_format };
-const struct handler handler_entity_update = { change_parse, change_parse_body, change_format };
-const struct handler handler_entity_merge = { change_parse, change_parse_body, change_format };
-const struct handler handler_entity_post_method = { change_parse, post_method_parse_body, change_format };
+const struct handler handler_entity_insert = { .parse = insert_parse,
+					       .parse_body = change_parse_body,
+					       .format = insert_format };
+const struct handler handler_entity_update = { .parse = change_parse,
+					       .parse_body = change_parse_body,
+					       .format = change_format };
+const struct handler handler_entity_merge = { .parse = change_parse,
+					      .parse_body = change_parse_body,
+					      .format = change_format };
+const struct handler handler_entity_post_method = { .parse = change_parse,
+						    .parse_body = post_method_parse_body,
+						    .format = change_format };
 const struct handler handler_entity_delete = { .parse = delete_parse, .format = change_format };
 
 /* ---- Get ---- */

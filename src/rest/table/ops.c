@@ -120,7 +120,9 @@ static enum err create_format(struct request *req)
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-const struct handler handler_table_create = { create_parse, create_parse_body, create_format };
+const struct handler handler_table_create = { .parse = create_parse,
+					      .parse_body = create_parse_body,
+					      .format = create_format };
 
 /* ---- Delete ---- */
 
