@@ -3,6 +3,7 @@
 // One account (or nobody at all) does the holding, another asks for little and must be answered.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
@@ -19,6 +20,14 @@ const cpuSeconds = (server) => {
 	return (Number(fields[11]) + Number(fields[12])) / 100;
 };
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Reads and forgets: the client must not be what is slow.
+async function openSink(port) {
+	const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+	socket.on('error', () => {}).resume();
+	await new Promise((resolve) => socket.once('connect', resolve));
+	return socket;
+}
 
 async function inParallel(count, width, work) {
 	let next = 0;
@@ -146,16 +155,16 @@ describe('workers and loops', () => {
 	}
 
 	test('scans whose clients are gone are dropped', async () => {
-		await fillTable('scans', 30_000);
+		await fillTable('scans', 60_000);
 		const port = portOf(server.endpoints.table);
 		const { headers, url } = mine.prepare('GET', '/scans()', { query: { $filter: "n eq 1000000" }, headers: { accept: 'application/json;odata=nometadata' } });
 		const text = `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n${Object.entries(headers).map(([n, v]) => `${n}: ${v}\r\n`).join('')}\r\n`;
 		const began = cpuSeconds(server);
 		const one = await Wire.open(port);
-		await one.send(text);
-		await one.until((t) => t.includes('"value":[]'), 'the answer of a scan');
+		await one.send(text.repeat(10));
+		await one.until((t) => t.split('"value":[]').length > 10, 'the answers of ten scans');
 		await one.destroy();
-		const cost = Math.max(0.01, cpuSeconds(server) - began);
+		const cost = (cpuSeconds(server) - began) / 10;
 		const start = cpuSeconds(server);
 		for (let i = 0; i < 200; i++) {
 			const wire = await Wire.open(port);
@@ -167,6 +176,7 @@ describe('workers and loops', () => {
 		assert.equal(answer.status, 200);
 		const waited = Date.now() - asked;
 		const burned = cpuSeconds(server) - start;
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(`scan ${cost.toFixed(3)} s, 200 abandoned ${burned.toFixed(2)} s, next waited ${waited} ms`);
 		assert.ok(burned < 200 * cost * 0.25, `one scan costs ${cost.toFixed(2)} s, 200 abandoned ones burned ${burned.toFixed(2)} s`);
 		assert.ok(waited < 3000, `the next scan was answered after ${waited} ms`);
 	});
@@ -185,6 +195,7 @@ describe('workers and loops', () => {
 		}
 		await Promise.all(wires.map((wire) => wire.destroy()));
 		took.sort((a, b) => a - b);
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(took.map((t) => t.toFixed(1)).join(' '));
 		assert.ok(took[54] < 100, `nine of ten within ${took[54].toFixed(1)} ms, the slowest ${took[59].toFixed(1)} ms`);
 	});
 
@@ -199,17 +210,18 @@ describe('workers and loops', () => {
 		const sas = accountSas(server.account, server.key, {}).toString();
 		const find = `GET /devstoreaccount1?comp=blobs&where=${encodeURIComponent("other='w' AND k='none'")}&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
 		const list = `GET /devstoreaccount1/held?restype=container&comp=list&include=metadata&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
-		const wires = await Promise.all([0, 1].map(() => Wire.open(port)));
-		await wires[0].send(find.repeat(64));
-		await wires[1].send(list.repeat(30));
+		const sinks = await Promise.all([0, 1].map(() => openSink(port)));
+		sinks[0].write(find.repeat(64));
+		sinks[1].write(list.repeat(30));
 		const took = [];
 		for (let i = 0; i < 80; i++) {
 			const began = performance.now();
 			assert.equal((await other.get('/quiet/b')).status, 200);
 			took.push(performance.now() - began);
 		}
-		await Promise.all(wires.map((wire) => wire.destroy()));
+		for (const sink of sinks) sink.destroy();
 		took.sort((a, b) => a - b);
-		assert.ok(took[71] < 40, `nine of ten within ${took[71].toFixed(1)} ms, the slowest ${took[79].toFixed(1)} ms`);
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(took.map((t) => t.toFixed(1)).join(' '));
+		assert.ok(took[71] < 40 && took[79] < 500, `nine of ten within ${took[71].toFixed(1)} ms, the slowest ${took[79].toFixed(1)} ms`);
 	});
 });
