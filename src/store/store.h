@@ -26,6 +26,12 @@ enum err txn_get(struct txn *, struct slice key, struct slice *ret_value) MUST_C
 enum err txn_scan(struct txn *, const struct scan_spec *, struct rows *ret_rows) MUST_CHECK;
 enum err txn_put(struct txn *, struct slice key, struct slice value) MUST_CHECK; /* copies both */
 enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fine */
+/* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like others,
+ * and part of the transaction like others; but they are kept in memory and gone after a restart. A transaction of
+ * volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read what they allow and
+ * what the snapshot shows belong to one moment. */
+enum err txn_put_volatile(struct txn *, struct slice key, struct slice value) MUST_CHECK;
+enum err txn_del_volatile(struct txn *, struct slice key) MUST_CHECK;
 /* The extent is named by a record put in this transaction, or no longer named by any. */
 enum err txn_publish(struct txn *, const struct extent_ref *) MUST_CHECK;
 enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;
