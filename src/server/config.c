@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* A list of 5,000 blobs with metadata takes half of it. */
 enum { REQUEST_MEMORY_LEAST_MIB = 64 };
@@ -245,9 +246,37 @@ static bool file_line_parse(struct config *c, bool *seen, struct slice line, con
 		buf_printf(error, "%s: unknown setting %.*s (zaffre --help lists them)", source, SLICE_FMT(name));
 		return false;
 	}
+	c->file_has_accounts |= s->kind == SECRET && value.len > 0;
 	if (seen[s - settings])
 		return true;
 	return setting_store(c, s, value, source, error);
+}
+
+/* Others than the owner and the group: a group of those who may read secrets is customary. */
+enum { MODE_OTHERS = 007 };
+
+static bool mode_open_to_others(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && (st.st_mode & MODE_OTHERS);
+}
+
+/* Production keeps its secrets to itself: one that everybody on the machine can read is none. */
+static bool secrets_check(const struct config *c, struct buf *error)
+{
+	struct stat st;
+	if (!c->production)
+		return true;
+	if (c->file_has_accounts && c->file_open_to_others) {
+		buf_printf(error, "%s holds account keys and others can read it: chmod 640 %s", c->config, c->config);
+		return false;
+	}
+	/* One that cannot be looked at cannot be opened either, which is told then. */
+	if (c->key[0] && stat(c->key, &st) == 0 && (st.st_mode & MODE_OTHERS)) {
+		buf_printf(error, "the private key %s can be read by others: chmod 640 %s", c->key, c->key);
+		return false;
+	}
+	return true;
 }
 
 static bool file_parse(struct config *c, bool *seen, const char *path, struct buf *error)
@@ -260,6 +289,7 @@ static bool file_parse(struct config *c, bool *seen, const char *path, struct bu
 	char *line = NULL;
 	size_t cap = 0;
 	bool ok = true;
+	c->file_open_to_others = mode_open_to_others(fileno(f));
 	/* The file may say a thing twice; the last line counts, so `seen` is not marked here. */
 	for (int number = 1; ok; number++) {
 		ssize_t n = getline(&line, &cap, f);
@@ -372,6 +402,8 @@ static bool config_check(struct config *c, struct buf *error)
 				  "if a proxy in front does TLS");
 		return false;
 	}
+	if (!secrets_check(c, error))
+		return false;
 	if (c->production && c->clockShiftFile[0]) {
 		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
 		return false;

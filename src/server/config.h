@@ -30,7 +30,9 @@ struct config {
 	int64_t containerRetentionDays;
 	const char *clockShiftFile;
 	int64_t mutant;
-	/* derived by config_check */
+	/* derived while parsing and by config_check */
+	bool file_open_to_others; /* the configuration file: others may read it ... */
+	bool file_has_accounts;	  /* ... and keys stand in it */
 	bool production;
 	bool secure;	      /* cert and key given */
 	bool beyond_loopback; /* some service listens on another address */

@@ -296,6 +296,8 @@ static enum err parse_set_body(struct request *r)
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "StorageServiceProperties"))
 		return fault_xml_reason(r, "Unexpected root element");
+	if (r->service == SERVICE_QUEUE && !root->child) /* Blob and Table take it and change nothing */
+		return fault_xml_reason(r, "StorageServiceProperties has no element");
 	for (const struct xml_node *n = root->child; n; n = n->next)
 		TRY(read_part(r, n, c));
 	return queue_set(r, c);
@@ -316,6 +318,13 @@ static enum err parse_get(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = p;
 	return service_properties_load(r, p);
+}
+
+static void put_headers(struct request *r)
+{
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	if (r->service == SERVICE_QUEUE)
+		response_header(r, "Cache-Control", SLICE("no-cache"));
 }
 
 static void write_retention(struct buf *b, const char *name, const struct retention_policy *p, bool blob)
@@ -388,7 +397,7 @@ static enum err format_get(struct request *r)
 	const struct service_properties *p = r->call;
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
-	response_header(r, "Content-Type", SLICE("application/xml"));
+	put_headers(r);
 	xml_begin(b);
 	xml_open(b, "StorageServiceProperties");
 	if (r->service != SERVICE_FILE)
@@ -429,7 +438,7 @@ static enum err format_stats(struct request *r)
 {
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
-	response_header(r, "Content-Type", SLICE("application/xml"));
+	put_headers(r);
 	xml_begin(b);
 	xml_open(b, "StorageServiceStats");
 	xml_open(b, "GeoReplication");

@@ -27,16 +27,18 @@ static enum err parse(struct request *r)
 	c->salt = rng_u64(r->rng);
 	r->call = c;
 	message_text_expect(r);
-	struct slice partition;
-	TRY(queue_find_partition(r, &partition));
-	request_step_write(r, partition, queue_apply_put);
-	return ERR_OK;
+	return queue_name_check(r);
 }
 
+/* The queue is looked for last: a message that cannot be read is told before a queue that is not there. */
 static enum err parse_body(struct request *r)
 {
 	struct queue_put *c = r->call;
-	return message_text_parse(r, &c->text);
+	struct slice partition;
+	TRY(message_text_parse(r, &c->text));
+	TRY(queue_find_partition(r, &partition));
+	request_step_write(r, partition, queue_apply_put);
+	return ERR_OK;
 }
 
 static enum err format(struct request *r)

@@ -69,7 +69,8 @@ static enum err open_part(struct request *req, const struct multipart_request *p
 	/* Every SAS but an account's speaks of one table. */
 	const struct auth_identity *id = &req->identity;
 	bool scoped = id->kind == AUTH_SERVICE_SAS || id->kind == AUTH_DELEGATION_SAS;
-	return scoped && !slice_eq_nocase(id->scope_container, op->table) ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
+	return scoped && !slice_eq_nocase(id->scope_container, op->table) ? auth_refusal(id, ERR_AUTHORIZATION_FAILURE)
+									  : ERR_OK;
 }
 
 /* ---- A change set ---- */
@@ -168,7 +169,7 @@ static enum err parse_get(struct request *req)
 	if (!e && c->head->method != HTTP_GET)
 		e = ERR_INVALID_INPUT;
 	if (!e && !auth_allows(&req->identity, 'r'))
-		e = ERR_AUTHORIZATION_PERMISSION_MISMATCH;
+		e = auth_refusal(&req->identity, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	if (e)
 		return refuse(c, 0, e);
 	c->head->host = outer_head->host;

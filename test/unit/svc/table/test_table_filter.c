@@ -35,6 +35,9 @@ static void dump(struct buf *b, const struct filter *f, const struct filter_node
 		buf_printf(b, "!");
 		dump(b, f, n->left);
 		break;
+	case FILTER_CONSTANT:
+		buf_put(b, n->value.boolean ? SLICE("true") : SLICE("false"));
+		break;
 	case FILTER_TRUTH:
 		buf_put(b, f->property[n->property]);
 		break;
@@ -96,6 +99,9 @@ static void test_grammar(void **state)
 		{ "not not a", "!!a" },
 		{ "a and b", "(a & b)" },
 		{ "a or b and c", "(a | (b & c))" },
+		{ "false", "false" },
+		{ "true and RowKey eq '1'", "(true & RowKey eq String:1)" },
+		{ "not (FALSE or a eq True)", "!(false | a eq Boolean:1)" },
 		{ "(a or b) and c", "((a | b) & c)" },
 		{ "a and b or c and d", "((a & b) | (c & d))" },
 		{ "not a eq 1 and b", "(!a eq Int32:1 & b)" },
@@ -157,6 +163,10 @@ static void test_syntax_errors(void **state)
 		{ "or a", 4 },
 		{ "a eq foo'x'", 11 },
 		{ "startswith(a,'x')", 11 },
+		{ "(PartitionKey ) and a", 15 },
+		{ "not RowKey", 10 },
+		{ "Timestamp", 9 },
+		{ "true eq true", 12 },
 	};
 	struct arena arena;
 	arena_init(&arena, MIB);
