@@ -39,6 +39,21 @@ static bool came_with_head(const struct exchange *ex)
 	       !ex->req.payload_in_extents;
 }
 
+static atomic_uint *uploads_of(const struct exchange *ex)
+{
+	return &ex->req.server->uploads[ex->req.account_index % REST_UPLOAD_ACCOUNTS];
+}
+
+static enum err upload_begin(struct exchange *ex)
+{
+	if (atomic_fetch_add_explicit(uploads_of(ex), 1, memory_order_relaxed) >= LIMIT_ACCOUNT_UPLOADS) {
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+		return ERR_BUSY;
+	}
+	sink_of(ex)->counted = true;
+	return ERR_OK;
+}
+
 enum err body_begin(struct exchange *ex)
 {
 	struct body_sink *k = sink_of(ex);
@@ -53,6 +68,7 @@ enum err body_begin(struct exchange *ex)
 			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
 	if (came_with_head(ex))
 		return ERR_OK;
+	TRY(upload_begin(ex));
 	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0,
 			       &k->writer));
 	if (ex->req.payload_in_extents)
@@ -424,6 +440,9 @@ void body_drop(struct exchange *ex)
 	if (!k->began)
 		return;
 	assert(!k->working);
+	if (k->counted)
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+	k->counted = false;
 	payload_writer_free(k->writer);
 	k->writer = NULL;
 	buffer_release(ex, &k->fill);

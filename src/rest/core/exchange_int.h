@@ -54,6 +54,7 @@ struct body_buffer {
 struct body_sink {
 	bool began;
 	struct payload_writer *writer;
+	bool counted; /* among the account's uploads */
 	struct hash_md5 md5;
 	uint64_t crc64;
 	uint64_t received_bytes;
