@@ -74,10 +74,16 @@ static bool conn_load_piece(struct conn *c)
 		return false;
 	}
 	ex->piece_pos = ex->piece_len = 0;
-	while (ex->run_index < p->run_count && ex->piece_len < STREAM_PIECE_BYTES) {
+	size_t most = STREAM_PIECE_BYTES, data_at = 0;
+	if (ex->encoder) {
+		uint64_t segment;
+		data_at = ex->piece_len = structured_before(ex->encoder, (unsigned char *)ex->piece, &segment);
+		most = data_at + (segment < STREAM_PIECE_BYTES ? (size_t)segment : STREAM_PIECE_BYTES);
+	}
+	while (ex->run_index < p->run_count && ex->piece_len < most) {
 		const struct body_run *run = &p->runs[ex->run_index];
 		uint64_t left = run->length - ex->run_pos;
-		size_t n = STREAM_PIECE_BYTES - ex->piece_len;
+		size_t n = most - ex->piece_len;
 		if (slice_is_set(run->bytes) || run->extent.length_bytes == 0) {
 			if (n > left)
 				n = (size_t)left;
@@ -105,6 +111,9 @@ static bool conn_load_piece(struct conn *c)
 			ex->run_pos = 0;
 		}
 	}
+	if (ex->encoder)
+		ex->piece_len += structured_after(ex->encoder, slice_make(ex->piece + data_at, ex->piece_len - data_at),
+						  (unsigned char *)ex->piece + ex->piece_len);
 	return true;
 }
 
@@ -155,7 +164,8 @@ static void conn_drop_piece(struct exchange *ex)
 
 static void conn_wait_writable(struct conn *c)
 {
-	if (c->ex->piece && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
+	/* What was framed cannot be read again: the checksums went on. */
+	if (c->ex->piece && !c->ex->encoder && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
 		conn_drop_piece(c->ex);
 	c->writable = false;
 	c->stalled_ms = io_loop_now_ms(c->rl->loop);

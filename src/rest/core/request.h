@@ -146,6 +146,10 @@ struct request {
 	unsigned char body_md5[16];
 	uint64_t body_crc64;
 
+	bool structured;	   /* set by body_checks_parse: the body is a structured message */
+	uint64_t structured_bytes; /* of its data, as the client says */
+	bool structured_answer;	   /* set by parse: so shall the answer be */
+
 	struct response response;
 	struct fault fault;
 	struct slice log_note; /* extra text for the access log ("plan") */
