@@ -53,7 +53,8 @@ struct structured_encoder {
 	uint64_t crc, segment_crc;
 };
 void structured_encoder_init(struct structured_encoder *, uint64_t data_bytes);
-/* What stands before the next data byte (heads) goes to dst; how many bytes of data may follow until structured_after. */
+/* What stands before the next data byte (heads) goes to dst; how many bytes of data may follow until structured_after.
+ * */
 enum { STRUCTURED_BEFORE_MAX = STRUCTURED_HEAD_BYTES + STRUCTURED_SEGMENT_HEAD_BYTES };
 size_t structured_before(const struct structured_encoder *, unsigned char dst[STRUCTURED_BEFORE_MAX],
 			 uint64_t *ret_data_bytes);

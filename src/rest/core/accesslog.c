@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is written again
- * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
- * all. */
+ * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is
+ * written again from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not
+ * written at all. */
 #include "io/log_writer.h"
 #include "rest/core/exchange_int.h"
 #include "rest/core/op.h"

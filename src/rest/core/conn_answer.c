@@ -63,7 +63,10 @@ void conn_answer(struct conn *c)
 	conn_enter(c, CONN_WRITE);
 }
 
-/* Next piece of the answer's runs into a buffer of the pool. Pieces end at multiples of their size within an extent, so
+/* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
+ * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
+ * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
+ * pieces of a turn. Pieces end at multiples of their size within an extent, so
  * that every checksummed chunk is read once. False: closed. */
 static bool conn_load_piece(struct conn *c)
 {
