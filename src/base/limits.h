@@ -37,6 +37,7 @@
 #define LIMIT_TURN_NS		2000000 /* of pipelined requests of a connection before others get their turn */
 #define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a body or a streamed answer before others get their turn */
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */
+#define LIMIT_ACCOUNT_UPLOADS	4096	      /* bodies of one account on their way at once; more answer ServerBusy */
 #define LIMIT_LINGER_MS		2000	      /* after the last answer: time for the peer to read it before the close */
 #define LIMIT_LINGER_BYTES	(4 * 1024 * 1024) /* and what it may still send meanwhile */
 #define LIMIT_LOOP_BUFFERS	128 /* of 1 MiB per loop for bodies on their way; beyond, 64 KiB or none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pool's queues: two classes of work (short and long), in each a queue per owner, and a ring of the owners that have
- * something waiting. The owner at the front gives one piece and goes to the back. All under one mutex. */
+ * The pool's queues: two classes of work (short and long), in each a queue per owner, and a ring of the owners that
+ * have something waiting. The owner at the front gives one piece and goes to the back. All under one mutex. */
 #include "io/pool.h"
 
 #include <assert.h>

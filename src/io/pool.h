@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A bounded pool of worker threads for work that may block or take long: disk writes of large bodies, scans, copies. A
- * piece of work runs on a worker and then `done` runs on the loop it came from. Submitting to a full queue fails; nothing
- * waits. Long work never has all threads (if there are two), so that what is short does not wait for its end. Owners
- * (accounts) take turns: however much one of them submits, another's next piece runs after at most one of each. Any
- * thread. */
+ * piece of work runs on a worker and then `done` runs on the loop it came from. Submitting to a full queue fails;
+ * nothing waits. Long work never has all threads (if there are two), so that what is short does not wait for its end.
+ * Owners (accounts) take turns: however much one of them submits, another's next piece runs after at most one of each.
+ * Any thread. */
 #ifndef IO_POOL_H
 #define IO_POOL_H
 

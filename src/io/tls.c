@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TLS streams and their context. OpenSSL reads and writes the socket itself, through a BIO of our own that is a socket's
- * but for its bounds: SSL_read goes on reading while records bring no data (key updates, refused renegotiations), so one
- * call may read the socket only so often, and a stream that sends too many such messages is broken. */
+ * TLS streams and their context. OpenSSL reads and writes the socket itself, through a BIO of our own that is a
+ * socket's but for its bounds: SSL_read goes on reading while records bring no data (key updates, refused
+ * renegotiations), so one call may read the socket only so often, and a stream that sends too many such messages is
+ * broken. */
 #include "io/tls.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@
 enum {
 	/* recv calls of one SSL_read: a record takes two. Beyond, the stream's turn is over. */
 	READS_PER_CALL = 64,
-	/* Key updates and refused renegotiations in the life of a stream. Who updates keys as TLS demands does so once in
-	 * some hundred GiB. */
+	/* Key updates and refused renegotiations in the life of a stream. Who updates keys as TLS demands does so once
+	 * in some hundred GiB. */
 	CONTROL_MESSAGES_MAX = 64,
 	WARNING_NO_RENEGOTIATION = 100,
 };

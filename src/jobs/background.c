@@ -2,8 +2,8 @@
  * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
  * short however many containers and queues there are; one container that has much to give back is tended for a while.
  * Nothing found in the whole store: a second of rest; in these few: a rest in proportion, so that going through a store
- * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own for them, and
- * the engine allows one alone. */
+ * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has
+ * a thread of its own for them, and the engine allows one alone. */
 #include "jobs/background.h"
 
 #include "base/limits.h"
@@ -204,11 +204,8 @@ static void *background_run(void *arg)
 	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		uint64_t ns = (uint64_t)until.tv_nsec + b->rest_ns;
-		until.tv_sec += (time_t)(ns / 1000000000);
-		until.tv_nsec = (long)(ns % 1000000000);
+		uint64_t ns = base_monotonic_ns() + b->rest_ns;
+		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
 		pthread_mutex_unlock(&b->mutex);

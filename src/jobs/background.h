@@ -10,8 +10,8 @@ struct background;
 
 /* Before the first request: finishes creations that a crash cut in two. */
 void background_at_start(struct store *, const struct slice *accounts, size_t account_count);
-/* The names of the accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server works, space is
- * not reclaimed. */
+/* The names of the accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server
+ * works, space is not reclaimed. */
 struct background *background_start(struct store *, const struct slice *accounts, size_t account_count);
 void background_stop(struct background *); /* waits for the round that runs; accepts NULL */
 

@@ -352,6 +352,25 @@ static bool web_port_check(const struct config *c, struct buf *error)
 	return true;
 }
 
+static bool limits_check(const struct config *c, struct buf *error)
+{
+	if (c->maxConnections < 1 || c->maxConnections > LIMIT_CONNECTIONS) {
+		buf_printf(error, "--maxConnections is 1 to %d, not %lld", LIMIT_CONNECTIONS,
+			   (long long)c->maxConnections);
+		return false;
+	}
+	if (c->requestMemory && c->requestMemory < REQUEST_MEMORY_LEAST_MIB) {
+		buf_printf(error, "--requestMemory is at least %d (MiB), not %lld", REQUEST_MEMORY_LEAST_MIB,
+			   (long long)c->requestMemory);
+		return false;
+	}
+	if (c->threads > LIMIT_LOOPS) {
+		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
+		return false;
+	}
+	return true;
+}
+
 static bool config_check(struct config *c, struct buf *error)
 {
 	if (strcmp(c->mode, "production") == 0) {
@@ -382,20 +401,8 @@ static bool config_check(struct config *c, struct buf *error)
 			}
 	if (!web_port_check(c, error))
 		return false;
-	if (c->maxConnections < 1 || c->maxConnections > LIMIT_CONNECTIONS) {
-		buf_printf(error, "--maxConnections is 1 to %d, not %lld", LIMIT_CONNECTIONS,
-			   (long long)c->maxConnections);
+	if (!limits_check(c, error))
 		return false;
-	}
-	if (c->requestMemory && c->requestMemory < REQUEST_MEMORY_LEAST_MIB) {
-		buf_printf(error, "--requestMemory is at least %d (MiB), not %lld", REQUEST_MEMORY_LEAST_MIB,
-			   (long long)c->requestMemory);
-		return false;
-	}
-	if (c->threads > LIMIT_LOOPS) {
-		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
-		return false;
-	}
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
 		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and "
 				  "--key, or --allowPlainHttp "

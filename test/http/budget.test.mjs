@@ -128,6 +128,41 @@ describe('memory', () => {
 	});
 });
 
+describe('disk', () => {
+	let server;
+	before(async () => {
+		server = await startServer({ flags: ['--threads', '1', '--silent'] });
+		assert.equal((await new Client(server).put('/uploads', { query: { restype: 'container' } })).status, 201);
+	});
+	after(() => server?.remove());
+
+	const allocatedMib = () => {
+		let blocks = 0;
+		for (const entry of fs.readdirSync(server.dataDir, { recursive: true, withFileTypes: true }))
+			if (entry.isFile()) blocks += fs.statSync(`${entry.path}/${entry.name}`, { throwIfNoEntry: false })?.blocks ?? 0;
+		return blocks / 2048;
+	};
+
+	test('uploads that announce much and send little reserve little', async () => {
+		const uploads = 400;
+		const sent = 200 * 1024;
+		const port = portOf(server.endpoints.blob);
+		const sas = accountSas(server.account, server.key, {}).toString();
+		const before = allocatedMib();
+		const sinks = [];
+		for (let i = 0; i < uploads; i++) {
+			const sink = await openSink(port);
+			sink.write(`PUT /devstoreaccount1/uploads/b${i}?${sas} HTTP/1.1\r\nHost: h\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-06-08\r\nContent-Length: ${100 * 1024 * 1024}\r\n\r\n`);
+			sink.write(Buffer.alloc(sent));
+			sinks.push(sink);
+		}
+		await sleep(1500);
+		const during = allocatedMib() - before;
+		for (const sink of sinks) sink.destroy();
+		assert.ok(during < (uploads * sent * 5) / 1048576 + 64, `${((uploads * sent) / 1048576).toFixed(0)} MiB sent, ${during.toFixed(0)} MiB reserved`);
+	});
+});
+
 describe('workers and loops', () => {
 	let server, mine, other;
 	before(async () => {

@@ -99,7 +99,7 @@ static enum err parse_get(struct request *r)
 	TRY(parse_common(r, &c));
 	if (r->head->method == HTTP_HEAD)
 		return ERR_OK;
-	TRY(body_refuse_structured(r));
+	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
 	c->get.for_copy = r->parent != NULL; /* the only parts that get blobs are sources of copies */
 	request_pin(r);

@@ -102,8 +102,8 @@ enum err access_check(struct request *r)
 	if (op->anon == ANON_ALWAYS)
 		return ERR_OK; /* a preflight is never authenticated */
 	enum err e = ERR_OK;
-	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides. What it
-	 * may do is still asked. */
+	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides.
+	 * What it may do is still asked. */
 	if (r->trusted && slice_eq(r->account, r->parent->account))
 		r->identity = *r->trusted;
 	else

@@ -32,11 +32,33 @@ static bool is_stream(const struct exchange *ex)
 	return ex->req.op->body == BODY_STREAM;
 }
 
+bool body_length(const struct exchange *ex, uint64_t *ret)
+{
+	const struct request *r = &ex->req;
+	*ret = r->structured ? r->structured_bytes : ex->head.content_length;
+	return r->structured || ex->head.has_content_length;
+}
+
 static bool came_with_head(const struct exchange *ex)
 {
 	uint64_t length = ex->head.content_length; /* 0 if it is not told */
-	return length > 0 && length <= PAYLOAD_INLINE_BYTES && length <= ex->in.len - ex->framing.in_pos &&
-	       !ex->req.payload_in_extents;
+	return !ex->req.structured && length > 0 && length <= PAYLOAD_INLINE_BYTES &&
+	       length <= ex->in.len - ex->framing.in_pos && !ex->req.payload_in_extents;
+}
+
+static atomic_uint *uploads_of(const struct exchange *ex)
+{
+	return &ex->req.server->uploads[ex->req.account_index % REST_UPLOAD_ACCOUNTS];
+}
+
+static enum err upload_begin(struct exchange *ex)
+{
+	if (atomic_fetch_add_explicit(uploads_of(ex), 1, memory_order_relaxed) >= LIMIT_ACCOUNT_UPLOADS) {
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+		return ERR_BUSY;
+	}
+	sink_of(ex)->counted = true;
+	return ERR_OK;
 }
 
 enum err body_begin(struct exchange *ex)
@@ -48,13 +70,14 @@ enum err body_begin(struct exchange *ex)
 	hash_md5_init(&k->md5);
 	if (!is_stream(ex))
 		return ERR_OK;
-	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && ex->head.has_content_length &&
-			 ex->head.content_length >= MD5_TURN_MIN_BYTES &&
-			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
+	uint64_t length;
+	bool known = body_length(ex, &length);
+	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && known && length >= MD5_TURN_MIN_BYTES &&
+			 length <= PAYLOAD_INLINE_BYTES;
 	if (came_with_head(ex))
 		return ERR_OK;
-	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0,
-			       &k->writer));
+	TRY(upload_begin(ex));
+	TRY(payload_writer_new(ex->req.server->store, known ? length : 0, &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
 	return ERR_OK;
@@ -220,8 +243,8 @@ static bool fill_ensure(struct exchange *ex)
 	struct body_buffer *b = &sink_of(ex)->fill;
 	if (b->ptr)
 		return true;
-	uint64_t length = ex->head.content_length;
-	if (ex->head.has_content_length && length <= PAYLOAD_INLINE_BYTES && length > 0) {
+	uint64_t length;
+	if (body_length(ex, &length) && length <= PAYLOAD_INLINE_BYTES && length > 0) {
 		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length),
 					   .cap = length,
 					   .from = BUFFER_ARENA };
@@ -424,6 +447,9 @@ void body_drop(struct exchange *ex)
 	if (!k->began)
 		return;
 	assert(!k->working);
+	if (k->counted)
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+	k->counted = false;
 	payload_writer_free(k->writer);
 	k->writer = NULL;
 	buffer_release(ex, &k->fill);

@@ -221,6 +221,13 @@ void conn_run_request(struct conn *c, enum driver_state state)
 	case DRIVER_BODY:
 		conn_enter(c, CONN_BODY);
 		enum err e = body_begin(ex);
+		if (e == ERR_OK && ex->req.structured) {
+			ex->framing.structured = ARENA_NEW(ex->req.arena, struct structured_decoder);
+			if (ex->framing.structured)
+				structured_decoder_init(ex->framing.structured);
+			else
+				e = ERR_NO_MEMORY;
+		}
 		if (e != ERR_OK) {
 			conn_run_request(c, driver_fail(ex, e));
 			return;

@@ -81,6 +81,8 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	exchange_enter(ex, REQUEST_DONE);
 	if (e == ERR_OK && r->op && !ex->formatted)
 		e = r->op->handler->format(r);
+	if (e == ERR_OK && r->structured_answer)
+		e = response_structure(ex);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
 		e = ERR_NO_MEMORY;
 	ex->error = e;
@@ -354,7 +356,7 @@ static enum err check_length(struct request *r)
 {
 	if (!r->head->chunked && !r->head->has_content_length)
 		return ERR_MISSING_CONTENT_LENGTH_HEADER;
-	if (r->head->content_length > r->body_limit_bytes)
+	if (r->structured ? r->structured_bytes > r->body_limit_bytes : r->head->content_length > r->body_limit_bytes)
 		return body_too_large(r);
 	return ERR_OK;
 }

@@ -79,6 +79,7 @@ void error_format(struct exchange *ex)
 	struct request *r = &ex->req;
 	const struct err_info *info = err_info(ex->error);
 	const struct error_form *form = form_of(r, ex->error);
+	ex->encoder = NULL;
 	if (info->http_status == 304) {
 		buf_clear(&r->response.body);
 		r->response.body_slice = SLICE_NONE;

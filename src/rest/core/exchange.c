@@ -126,6 +126,7 @@ static void exchange_end(struct exchange *ex)
 	if (ex->piece)
 		buffer_put(ex->rl, ex->piece);
 	ex->piece = NULL;
+	ex->encoder = NULL;
 	r->response.pin = 0;
 	response_reset(&r->response);
 	buf_recycle(&r->response.headers);

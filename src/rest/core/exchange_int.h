@@ -19,6 +19,7 @@
 #include "rest/core/request.h"
 #include "rest/core/server.h"
 #include "wire/hash.h"
+#include "wire/structured.h"
 
 struct conn;
 
@@ -54,6 +55,7 @@ struct body_buffer {
 struct body_sink {
 	bool began;
 	struct payload_writer *writer;
+	bool counted; /* among the account's uploads */
 	struct hash_md5 md5;
 	uint64_t crc64;
 	uint64_t received_bytes;
@@ -77,9 +79,11 @@ struct framing {
 	bool chunked, ended;
 	uint64_t left_bytes; /* of a Content-Length */
 	struct http_chunked chunk;
-	struct slice data; /* decoded bytes of a chunk that the sink had no room for yet */
-	size_t in_pos;	   /* next byte of `in` */
-	size_t raw_pos;	   /* next byte of `raw` */
+	struct slice data;		       /* decoded bytes of a chunk that the sink had no room for yet */
+	struct structured_decoder *structured; /* NULL: the bytes are the body's */
+	struct slice framed;		       /* of a structured message, not decoded yet */
+	size_t in_pos;			       /* next byte of `in` */
+	size_t raw_pos;			       /* next byte of `raw` */
 };
 
 struct exchange {
@@ -121,7 +125,8 @@ struct exchange {
 	struct slice body_rest; /* of the answer, from memory */
 	size_t run_index;	/* next byte of the answer's runs */
 	uint64_t run_pos;
-	char *piece; /* bytes of runs on their way out, from the loop's pool */
+	struct structured_encoder *encoder; /* the runs go out as a structured message; NULL: as they are */
+	char *piece;			    /* bytes of runs on their way out, from the loop's pool */
 	size_t piece_pos, piece_len;
 	uint64_t bytes_in, bytes_out;	     /* bodies, for the log */
 	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
@@ -204,6 +209,8 @@ bool exchange_waits_in_vain(const struct exchange *);
 void driver_refuse(struct exchange *, enum err);
 
 /* body.c: the sink. */
+/* The length of the data, if it was announced: of a structured message that is not the Content-Length. */
+bool body_length(const struct exchange *, uint64_t *ret);
 enum err body_begin(struct exchange *);
 /* Where the next bytes should be read to; *ret_room may be 0: wait, conn_resume follows. NULL: out of memory. */
 char *body_room(struct exchange *, size_t *ret_room);
@@ -237,6 +244,9 @@ bool memory_is_short(struct rest_server *);
 void memory_trim(struct exchange *);
 
 /* response.c */
+uint64_t response_body_bytes(const struct response *); /* its Content-Length */
+/* Makes the answer a structured message. */
+enum err response_structure(struct exchange *) MUST_CHECK;
 void response_finish_head(struct exchange *); /* writes ex->out */
 void response_reset(struct response *);
 struct slice response_body(const struct response *);

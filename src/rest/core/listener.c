@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listeners: accepting on loop 0, handing each connection to the loop that has the fewest. Slots are bounded, as a whole
- * and for an address; when they run out, the connections that were idle for longest make room. */
+ * Listeners: accepting on loop 0, handing each connection to the loop that has the fewest. Slots are bounded, as a
+ * whole and for an address; when they run out, the connections that were idle for longest make room. */
 #include <errno.h>
 #include <unistd.h>
 

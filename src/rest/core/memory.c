@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One budget for the memory of requests and answers: arenas, buffers, documents. An exchange is counted when it may have
- * grown (its body came, its answer is ready) and when it ends. Loops add up for themselves and tell the budget in steps
- * of TELL_BYTES, so an ordinary request touches no shared cache line.
+ * One budget for the memory of requests and answers: arenas, buffers, documents. An exchange is counted when it may
+ * have grown (its body came, its answer is ready) and when it ends. Loops add up for themselves and tell the budget in
+ * steps of TELL_BYTES, so an ordinary request touches no shared cache line.
  *
- * Past the limit new requests and growing documents are answered ServerBusy, and answers that nobody reads are given up:
- * otherwise few peers that stop reading would hold everybody's memory. When most of it was given back, the allocator
- * returns it to the system. */
+ * Past the limit new requests and growing documents are answered ServerBusy, and answers that nobody reads are given
+ * up: otherwise few peers that stop reading would hold everybody's memory. When most of it was given back, the
+ * allocator returns it to the system. */
 #include <malloc.h>
 #include <unistd.h>
 

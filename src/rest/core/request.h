@@ -5,7 +5,8 @@
  *   1. head parsed; account, resource names, version, request id and client id found (rest/core/address.c)
  *   2. row of ops.def found (rest/core/route.c)
  *   3. authenticated and authorised (rest/core/access.c over src/auth)
- *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps queued
+ *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps
+ * queued
  *   5. if there is a body: the first STEP_READ/WRITE step runs dry on a snapshot (req->precheck); an error is answered
  *      before "100 Continue" and before the body is read
  *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
@@ -146,6 +147,10 @@ struct request {
 	unsigned char body_md5[16];
 	uint64_t body_crc64;
 
+	bool structured;	   /* set by body_checks_parse: the body is a structured message */
+	uint64_t structured_bytes; /* of its data, as the client says */
+	bool structured_answer;	   /* set by parse: so shall the answer be */
+
 	struct response response;
 	struct fault fault;
 	struct slice log_note; /* extra text for the access log ("plan") */
@@ -162,8 +167,8 @@ struct handler {
 	enum err (*parse)(struct request *);
 	enum err (*parse_body)(struct request *); /* after the body arrived, before the steps; may be NULL */
 	enum err (*format)(struct request *);
-	/* A step failed; may be NULL. On the loop, with nothing pending. Returns the error to answer; or ERR_OK after it
-	 * queued other steps behind request_steps_clear, and the request goes on with those. */
+	/* A step failed; may be NULL. On the loop, with nothing pending. Returns the error to answer; or ERR_OK after
+	 * it queued other steps behind request_steps_clear, and the request goes on with those. */
 	enum err (*refused)(struct request *, enum err);
 };
 

@@ -65,7 +65,7 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
-enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096 };
+enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
 
 /* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */
 struct memory_budget {
@@ -90,7 +90,8 @@ struct rest_server {
 	size_t loop_count;
 	struct rest_listener_state *listeners;
 	size_t listener_count;
-	struct log_writer *access_log; /* NULL: none */
+	struct log_writer *access_log;		   /* NULL: none */
+	atomic_uint uploads[REST_UPLOAD_ACCOUNTS]; /* streamed bodies under way, by account_index */
 	uint64_t address_seed;
 	struct memory_budget memory;
 	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
