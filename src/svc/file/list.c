@@ -9,15 +9,6 @@ enum {
 		12 * 1024 * 1024 /* of rows in one answer: thousands with all the metadata they may have are more */
 };
 
-static enum err any_opens(struct txn *txn, bool *ret)
-{
-	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("o"), .until = SLICE("p"), .limit_rows = 1, .keys_only = true };
-	TRY(txn_scan(txn, &spec, &rows));
-	*ret = rows.count != 0;
-	return ERR_OK;
-}
-
 static enum err list_bounds(struct txn *txn, const struct file_list_call *c, struct key *from, struct key *until)
 {
 	key_init(until);
@@ -59,7 +50,7 @@ static enum err list_rows(struct txn *txn, struct file_list_call *c, struct row_
 	size_t bytes = 0;
 	bool ask = false;
 	if (!c->target.has_snapshot && !c->target.through_open)
-		TRY(any_opens(txn, &ask));
+		TRY(file_opens_any(txn, &ask));
 	for (;;) {
 		struct row row;
 		struct inode n;

@@ -11,8 +11,6 @@
 #include "svc/file/open.h"
 #include "svc/file/share.h"
 
-#include "opens_none.h"
-
 #define BENCH_NOON (UINT64_C(639000000000000000))
 
 struct bench {
