@@ -14,7 +14,7 @@ struct config {
 	struct arena arena;
 	/* as given */
 	const char *location, *mode, *config;
-	int64_t threads;
+	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
 	bool inMemoryPersistence;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;

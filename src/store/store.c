@@ -267,6 +267,18 @@ enum err store_read(struct store *s, struct slice partition, apply_fn *apply, vo
 	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena);
 }
 
+enum err store_read_until(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena,
+			  uint64_t deadline_ns)
+{
+	struct txn t;
+	count_read(s);
+	txn_init(&t, s, TXN_SNAPSHOT, partition, arena, read_ticks(s));
+	t.deadline_ns = deadline_ns;
+	enum err err = apply(&t, call);
+	txn_fini(&t);
+	return err;
+}
+
 enum err store_look(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
 	return read_in(s, TXN_NEWEST, partition, apply, call, arena);
