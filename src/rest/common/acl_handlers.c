@@ -35,7 +35,7 @@ static struct acl_call *call_new(struct request *r, char kind)
 	c->kind = kind;
 	c->name = r->container;
 	c->letters = kind == RESOURCE_QUEUE ? ACL_LETTERS_QUEUE : ACL_LETTERS_TABLE;
-	c->missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
+	c->missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_RESOURCE_NOT_FOUND;
 	r->call = c;
 	return c;
 }
