@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * --create: what is to exist before the first request. */
 #include "server/seed.h"
 
 #include "base/limits.h"
 #include "base/rng.h"
-#include "rest/common/names.h"
-#include "rest/table/common.h"
+#include "svc/account/names.h"
 #include "svc/account/resource.h"
 #include "svc/common/background.h"
 
@@ -48,7 +48,7 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 		}
 		if (named)
 			slice_cut(&name, ':');
-		enum err err = kind == RESOURCE_TABLE ? table_name_check(name)
+		enum err err = kind == RESOURCE_TABLE ? name_check_table(name)
 						      : name_check_container(name, kind == RESOURCE_CONTAINER);
 		if (err != ERR_OK) {
 			buf_printf(error, "--create %.*s: %s", SLICE_FMT(item), err_info(err)->text);

@@ -6,8 +6,8 @@
  * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines
  * and take the connection string from the last one. */
 #include "server/serve.h"
+#include "jobs/background.h"
 #include "server/accounts.h"
-#include "server/background.h"
 #include "server/datadir.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -36,6 +36,7 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
 	struct auth_bearer_config *bearer;
@@ -177,7 +178,9 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (c->oauth[0] && !bearer_open(h, error))
 		return false;
-	background_at_start(h->store, h->accounts.account, h->accounts.count);
+	for (size_t i = 0; i < h->accounts.count; i++)
+		h->account_names[i] = h->accounts.account[i].name;
+	background_at_start(h->store, h->account_names, h->accounts.count);
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
@@ -210,7 +213,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (!smb_open(h, error))
 		return false;
-	h->background = background_start(h->store, h->accounts.account, h->accounts.count);
+	h->background = background_start(h->store, h->account_names, h->accounts.count);
 	return true;
 }
 

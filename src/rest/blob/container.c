@@ -6,8 +6,8 @@
 #include "rest/common/acl.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
-#include "rest/common/names.h"
 #include "rest/core/server.h"
+#include "svc/account/names.h"
 
 #define ACCOUNT_SCOPE "$account-encryption-key"
 

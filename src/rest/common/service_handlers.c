@@ -12,15 +12,6 @@ enum {
 	CORS_PREFIXES_MAX = 2,	 /* of them ending with an asterisk */
 	CORS_ENTRY_MAX = 256,	 /* characters of a header name or an origin */
 	WEBSITE_PATH_MAX = 1024, /* as a blob's name */
-	RECORD_BYTES_MAX = 16 * 1024,
-};
-
-struct set_call {
-	struct resource_create web; /* first: the container of a website that is switched on */
-	char letter;
-	struct service_properties wanted;
-	bool logging, hour, minute, cors, default_version, delete_retention,
-		website; /* which of them the request names */
 };
 
 /* ---- reading ---- */
@@ -205,7 +196,7 @@ static enum err read_default_version(struct request *r, const struct xml_node *n
 	return ERR_OK;
 }
 
-static enum err read_part(struct request *r, const struct xml_node *n, struct set_call *c)
+static enum err read_part(struct request *r, const struct xml_node *n, struct service_properties_set *c)
 {
 	struct service_properties *p = &c->wanted;
 	bool blob = r->service == SERVICE_BLOB;
@@ -246,45 +237,6 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 
 /* ---- set ---- */
 
-static void merge(struct service_properties *p, const struct set_call *c)
-{
-	if (c->logging)
-		p->logging = c->wanted.logging;
-	if (c->hour)
-		p->hour = c->wanted.hour;
-	if (c->minute)
-		p->minute = c->wanted.minute;
-	if (c->cors) {
-		p->cors_count = c->wanted.cors_count;
-		memcpy(p->cors, c->wanted.cors, sizeof p->cors);
-	}
-	if (c->default_version)
-		p->default_version = c->wanted.default_version;
-	if (c->delete_retention)
-		p->delete_retention = c->wanted.delete_retention;
-	if (c->website)
-		p->website = c->wanted.website;
-}
-
-static enum err apply_set(struct txn *txn, void *call)
-{
-	struct set_call *c = call;
-	struct service_properties p = service_properties_default();
-	struct slice record;
-	enum err e = service_properties_get(txn, c->letter, &record);
-	if (e == ERR_OK)
-		e = service_properties_decode(record, &p);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	merge(&p, c);
-	char *mem = arena_alloc(txn_arena(txn), RECORD_BYTES_MAX);
-	if (!mem)
-		return ERR_NO_MEMORY;
-	struct buf b = { .ptr = mem, .cap = RECORD_BYTES_MAX, .limit_bytes = RECORD_BYTES_MAX };
-	service_properties_encode(&b, &p);
-	return buf_ok(&b) ? service_properties_put(txn, c->letter, buf_slice(&b)) : ERR_LIMIT;
-}
-
 /* Behind the commit and before the answer: the next request sees the new rules. */
 static enum err forget_cors(struct request *r)
 {
@@ -294,10 +246,10 @@ static enum err forget_cors(struct request *r)
 
 static enum err parse_set(struct request *r)
 {
-	struct set_call *c = ARENA_NEW(r->arena, struct set_call);
+	struct service_properties_set *c = ARENA_NEW(r->arena, struct service_properties_set);
 	if (!c)
 		return ERR_NO_MEMORY;
-	c->letter = service_facts(r->service)->letter;
+	c->service = service_facts(r->service)->letter;
 	r->call = c;
 	return ERR_OK;
 }
@@ -309,7 +261,7 @@ static enum err is_there(struct resource_create *c, const struct resource *exist
 }
 
 /* A website that is switched on has its container, as at the service. */
-static enum err queue_web(struct request *r, struct set_call *c, struct slice account)
+static enum err queue_web(struct request *r, struct service_properties_set *c, struct slice account)
 {
 	c->web = (struct resource_create){
 		.resource = { .kind = RESOURCE_CONTAINER, .name = SLICE("$web"), .generation = rng_u64(r->rng) },
@@ -325,21 +277,21 @@ static enum err queue_web(struct request *r, struct set_call *c, struct slice ac
 	return ERR_OK;
 }
 
-static enum err queue_set(struct request *r, struct set_call *c)
+static enum err queue_set(struct request *r, struct service_properties_set *c)
 {
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
 	if (c->website && c->wanted.website.enabled)
 		TRY(queue_web(r, c, account));
-	request_step_write(r, account, apply_set);
+	request_step_write(r, account, service_properties_apply_set);
 	request_step_call(r, forget_cors);
 	return ERR_OK;
 }
 
 static enum err parse_set_body(struct request *r)
 {
-	struct set_call *c = r->call;
+	struct service_properties_set *c = r->call;
 	struct xml_node *root;
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "StorageServiceProperties"))

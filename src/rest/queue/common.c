@@ -2,7 +2,7 @@
  * Finding the request's queue, and its integer parameters with the service's answers to bad ones. */
 #include "rest/queue/common.h"
 
-#include "rest/common/names.h"
+#include "svc/account/names.h"
 
 enum err queue_name_check(struct request *r)
 {

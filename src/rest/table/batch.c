@@ -61,7 +61,7 @@ static enum err parse_target(struct request *req, const struct http_head *head, 
 	}
 	if (!op->table.len || slice_find_byte(op->table, '/') < op->table.len)
 		return ERR_INVALID_URI;
-	return table_name_check(op->table);
+	return name_check_table(op->table);
 }
 
 static enum err open_part(struct request *req, const struct multipart_request *part, struct batch_op *op)

@@ -15,13 +15,23 @@
 	" xmlns=\"http://www.w3.org/2005/Atom\""
 #define SCHEME "http://schemas.microsoft.com/ado/2007/08/dataservices/scheme"
 
+/* The value of an attribute, between double quotes. */
+static void put_attribute(struct buf *b, struct slice value)
+{
+	while (slice_is_set(value)) {
+		xml_put_text(b, slice_cut(&value, '"'));
+		if (slice_is_set(value))
+			BUF_PUT(b, "&quot;");
+	}
+}
+
 /* <name xml:base=".." xmlns..; the tag stays open for more attributes. */
 static void open_document(struct buf *b, const char *name, struct slice root)
 {
 	BUF_PUT(b, "<?xml version=\"1.0\" encoding=\"utf-8\"?><");
 	buf_put(b, slice_str(name));
 	BUF_PUT(b, " xml:base=\"");
-	xml_put_text(b, root);
+	put_attribute(b, root);
 	BUF_PUT(b, "\"" NAMESPACES);
 }
 
@@ -38,7 +48,7 @@ static void put_entry_head(struct buf *b, const struct entity_writer *w, struct 
 	BUF_PUT(b, "\" scheme=\"" SCHEME "\" /><link rel=\"edit\" title=\"");
 	xml_put_text(b, title);
 	BUF_PUT(b, "\" href=\"");
-	xml_put_text(b, link);
+	put_attribute(b, link);
 	BUF_PUT(b, "\" /><title /><updated>");
 	buf_put(b, w->updated);
 	BUF_PUT(b, "</updated><author><name /></author><content type=\"application/xml\"><m:properties>");
@@ -181,7 +191,7 @@ void entity_atom_write(struct buf *b, struct entity_writer *w, const struct enti
 	else
 		BUF_PUT(b, "<entry");
 	BUF_PUT(b, " m:etag=\"");
-	xml_put_text(b, slice_make(etag, entity_etag_format(e->ticks, etag)));
+	put_attribute(b, slice_make(etag, entity_etag_format(e->ticks, etag)));
 	BUF_PUT(b, "\">");
 	struct buf link;
 	buf_init(&link, b->limit_bytes);

@@ -5,6 +5,7 @@
 #include "rest/core/server.h"
 #include "rest/table/common.h"
 #include "rest/table/entity_atom.h"
+#include "svc/account/names.h"
 #include "svc/table/filter.h"
 #include "wire/json.h"
 
@@ -91,7 +92,7 @@ static enum err create_parse_body(struct request *req)
 	TRY(parse_name(req, &name));
 	if (!slice_is_set(name))
 		return ERR_PROPERTIES_NEED_VALUE;
-	TRY(table_name_check(name));
+	TRY(name_check_table(name));
 	struct resource *r = &c->create.resource;
 	r->kind = RESOURCE_TABLE;
 	r->name = name;

@@ -7,7 +7,7 @@
 #include "rest/table/error.h"
 #include "rest/table/format.h"
 #include "rest/table/ops.h"
-#include "svc/table/tables.h"
+#include "svc/account/names.h"
 
 #define OP OP_HANDLER
 #include "rest/table/ops.def"
@@ -99,7 +99,7 @@ static enum err check_request(struct request *r)
 	if (r->op->level == LEVEL_SERVICE || r->head->method == HTTP_OPTIONS)
 		return ERR_OK;
 	TRY(table_check_data_service_version(r->version, r->head));
-	return r->level == LEVEL_TABLE || r->level == LEVEL_ENTITY ? table_name_check(r->container) : ERR_OK;
+	return r->level == LEVEL_TABLE || r->level == LEVEL_ENTITY ? name_check_table(r->container) : ERR_OK;
 }
 
 const struct rest_service rest_service_table = {

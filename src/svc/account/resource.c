@@ -408,35 +408,16 @@ enum err resource_list_deleted(struct txn *txn, const struct deleted_query *q, s
 	return ERR_OK;
 }
 
-/* ---- service properties ---- */
-
-static struct slice properties_key(char bytes[static 2], char service)
+enum err resource_apply_set_policies(struct txn *txn, void *resource_set_policies)
 {
-	bytes[0] = 'p';
-	bytes[1] = service;
-	return slice_make(bytes, 2);
-}
-
-enum err service_properties_get(struct txn *txn, char service, struct slice *ret)
-{
-	char bytes[2];
-	return txn_get(txn, properties_key(bytes, service), ret);
-}
-
-enum err service_properties_put(struct txn *txn, char service, struct slice value)
-{
-	char bytes[2];
-	return txn_put(txn, properties_key(bytes, service), value);
-}
-
-enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
-				 struct slice *ret)
-{
-	struct key partition;
-	char bytes[2];
-	key_init(&partition);
-	key_partition_account(&partition, account);
-	if (partition.overflow)
-		return ERR_NOT_FOUND;
-	return store_get(store, key_slice(&partition), properties_key(bytes, service), arena, ret);
+	const struct resource_set_policies *c = resource_set_policies;
+	struct resource r;
+	assert(c->count <= POLICIES_MAX);
+	enum err e = resource_get(txn, c->kind, c->name, &r);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? c->missing_error : e;
+	r.policy_count = c->count;
+	memcpy(r.policy, c->policy, sizeof c->policy);
+	r.modified_ticks = txn_now(txn);
+	return resource_put(txn, &r);
 }

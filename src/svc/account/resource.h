@@ -136,12 +136,15 @@ struct deleted_query {
 enum err resource_list_deleted(struct txn *, const struct deleted_query *, struct deleted_resource **ret,
 			       size_t *ret_count) MUST_CHECK;
 
-/* Service properties: the XML-independent blob of one service ('b', 'q', 't', 'f'). */
-enum err service_properties_get(struct txn *, char service,
-				struct slice *ret) MUST_CHECK; /* ERR_NOT_FOUND: never set */
-enum err service_properties_put(struct txn *, char service, struct slice value) MUST_CHECK;
-enum err service_properties_find(struct store *, struct slice account, char service, struct arena *,
-				 struct slice *ret) MUST_CHECK;
+/* Sets the stored access policies; last writer wins. */
+struct resource_set_policies {
+	char kind;
+	struct slice name;
+	enum err missing_error;
+	size_t count;
+	struct policy policy[POLICIES_MAX];
+};
+enum err resource_apply_set_policies(struct txn *, void *resource_set_policies) MUST_CHECK;
 
 /* At start, before anybody is served: creations that did not finish become dropped generations. Blocks. */
 enum err resource_settle(struct store *, struct slice account) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of tables and the page of their list. See tables.h. */
+ * The page of the list of tables. See tables.h. */
 #include "svc/table/tables.h"
 
 #include "svc/account/resource.h"
@@ -7,19 +7,6 @@
 #include <assert.h>
 
 enum { SCAN_PAGE = 200 }; /* records held at once: a filter may reject any number of them */
-
-enum err table_name_check(struct slice name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)name.ptr[i];
-		bool letter = (unsigned char)((c | 0x20) - 'a') < 26, digit = (unsigned char)(c - '0') < 10;
-		if (!letter && !(digit && i))
-			return ERR_INVALID_RESOURCE_NAME;
-	}
-	if (slice_eq_nocase(name, SLICE("tables")))
-		return ERR_INVALID_RESOURCE_NAME;
-	return name.len >= 3 && name.len <= TABLE_NAME_MAX ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
-}
 
 /* Names of tables have no case: both sides are compared in lower case. */
 static bool name_matches(const struct filter *f, struct slice name)

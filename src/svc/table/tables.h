@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of an account: their names and one page of their list. A table is a resource (svc/account/resource.h); its
+ * The tables of an account: one page of their list. A table is a resource (svc/account/resource.h); its
  * entities live in the partition of its generation. */
 #ifndef SVC_TABLE_TABLES_H
 #define SVC_TABLE_TABLES_H
 
+#include "svc/account/names.h"
 #include "svc/table/filter.h"
 
-enum { TABLE_NAME_MAX = 63, TABLES_PAGE_MAX = 1000 };
-
-/* A letter, then letters and digits, 3 to 63 of them, not "tables": ERR_INVALID_RESOURCE_NAME (characters),
- * ERR_NAME_LENGTH_OUT_OF_RANGE. */
-enum err table_name_check(struct slice name) MUST_CHECK;
+enum { TABLES_PAGE_MAX = 1000 };
 
 /* One page of names, in order, on the account's partition. */
 struct tables_list {
