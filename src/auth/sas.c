@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 
+#include "auth/bearer.h"
 #include "auth/mac.h"
 #include "base/clock.h"
 #include "wire/date.h"
@@ -410,7 +411,7 @@ enum err sas_verify(const struct auth_request *r, enum sas_kind kind, const stru
 	TRY(address_check(r, k, failure));
 	TRY(protocol_check(r, k, failure));
 	identity_fill(r, kind, k, &g, resource, ret);
-	return ERR_OK;
+	return kind == SAS_DELEGATION ? bearer_find_delegated(r, k->field[SAS_SKOID], arena, ret) : ERR_OK;
 }
 
 enum err sas_sign(const struct auth_request *r, enum sas_kind kind, const struct sas_token *k, unsigned key_index,

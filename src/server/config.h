@@ -22,7 +22,8 @@ struct config {
 	const char *accounts, *accountName;
 	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
-	const char *oauthKeys, *oauthIssuer, *oauthAudience;
+	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
+	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug;
 	const char *webPort;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;

@@ -99,7 +99,7 @@ static enum err parse_change(struct request *req, size_t i)
 	if (slice_is_set(op->keys))
 		TRY(table_keys_parse(req, op->keys, &change.partition_key, &change.row_key));
 	TRY(entity_change_parse(req, &change, w));
-	TRY(entity_change_allowed(req, w));
+	TRY(entity_change_allowed(req, op->table, w));
 	if (!slice_eq_nocase(op->table, c->op[0].table) || !slice_eq(w->partition_key, c->batch.write[0].partition_key))
 		return ERR_COMMANDS_IN_BATCH_ACT_ON_DIFFERENT_PARTITIONS;
 	for (size_t j = 0; j < i; j++)

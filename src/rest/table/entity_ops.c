@@ -100,7 +100,7 @@ enum err entity_change_parse(struct request *req, const struct entity_change *c,
 	return slice_is_set(w->key) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err entity_change_allowed(const struct request *req, const struct entity_write *w)
+enum err entity_change_allowed(const struct request *req, struct slice table, const struct entity_write *w)
 {
 	const struct auth_identity *id = &req->identity;
 	static const char *const letters[] = {
@@ -112,7 +112,7 @@ enum err entity_change_allowed(const struct request *req, const struct entity_wr
 		[ENTITY_DELETE] = "d",
 	};
 	for (const char *letter = letters[w->action]; *letter; letter++)
-		if (!auth_allows(id, *letter))
+		if (!auth_allows_in(id, table, *letter))
 			return auth_refusal(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	return table_range_check(req, w->partition_key, w->row_key);
 }
@@ -189,7 +189,7 @@ static enum err post_method_parse_body(struct request *req)
 {
 	TRY(queue_change(req, req->body));
 	struct entity_call *c = req->call;
-	return entity_change_allowed(req, &c->write);
+	return entity_change_allowed(req, req->container, &c->write);
 }
 
 static enum err delete_parse(struct request *req)
