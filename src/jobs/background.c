@@ -122,10 +122,9 @@ static bool partitions_tend(struct background *b, bool *failed)
 	struct slice *found;
 	size_t count = 0;
 	bool more = false;
-	struct engine *engine = store_engine(b->store);
 	arena_init(&arena, 16 * MIB);
-	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
-						    &found, &count);
+	enum err err = store_list_partitions(b->store, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
+					     &found, &count);
 	result_note(b, "looking through the store", err, failed);
 	if (err != ERR_OK)
 		count = 0;

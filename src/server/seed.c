@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "svc/account/names.h"
 #include "svc/account/resource.h"
-#include "svc/common/background.h"
 
 static enum err resource_make(struct store *store, struct slice account, char kind, struct slice name,
 			      struct arena *arena)
@@ -21,11 +20,11 @@ static enum err resource_make(struct store *store, struct slice account, char ki
 	struct slice inner = resource_generation_partition(arena, account, kind, create.resource.generation);
 	if (!slice_is_set(outer) || !slice_is_set(inner))
 		return ERR_NO_MEMORY;
-	enum err err = background_write(store, outer, resource_create_reserve, &create, arena);
+	enum err err = store_write_wait(store, outer, resource_create_reserve, &create, arena);
 	if (err != ERR_OK)
 		return err == ERR_RESOURCE_ALREADY_EXISTS ? ERR_OK : err;
-	TRY(background_write(store, inner, resource_create_open, &create, arena));
-	return background_write(store, outer, resource_create_publish, &create, arena);
+	TRY(store_write_wait(store, inner, resource_create_open, &create, arena));
+	return store_write_wait(store, outer, resource_create_publish, &create, arena);
 }
 
 bool seed_create(struct store *store, struct slice account, struct slice list, struct buf *error)

@@ -12,7 +12,6 @@
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "svc/account/resource.h"
-#include "svc/common/background.h"
 
 #define NOON	(UINT64_C(639000000000000000))
 #define DAY	(UINT64_C(86400) * TICKS_PER_SECOND)
@@ -61,7 +60,7 @@ static struct slice inside(struct bench *b, char kind, uint64_t generation)
 
 static enum err run(struct bench *b, struct slice partition, apply_fn *apply, void *call)
 {
-	return background_write(b->store, partition, apply, call, &b->arena);
+	return store_write_wait(b->store, partition, apply, call, &b->arena);
 }
 
 static size_t partitions(struct bench *b)
