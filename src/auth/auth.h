@@ -52,8 +52,9 @@ struct auth_grant; /* auth/roles.h: one rule that holds for an identity */
 
 struct auth_account {
 	struct slice name;
-	struct slice key[2]; /* decoded; an absent one never matches */
-	void *key_state[2];  /* prepared HMAC contexts, auth_account_prepare; NULL works, slower */
+	struct slice key[2];		  /* decoded; an absent one never matches */
+	void *key_state[2];		  /* prepared HMAC contexts, auth_account_prepare; NULL works, slower */
+	const struct auth_limits *limits; /* auth/limits.h: what is forbidden whoever asks; NULL: nothing */
 };
 /* Prepares key_state; auth_account_release frees it. Prepared state may be shared by threads (it is copied per use). */
 void auth_account_prepare(struct auth_account *);

@@ -14,6 +14,7 @@
 #include "server/smb_settings.h"
 
 #include "auth/bearer.h"
+#include "auth/limits.h"
 #include "auth/roles.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -37,6 +38,7 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct auth_account smb_accounts[ACCOUNTS_MAX];
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
@@ -116,6 +118,24 @@ static bool file_read(const char *setting, const char *path, struct buf *out, st
 	return n == 0;
 }
 
+static bool limits_open(struct house *h, struct buf *error)
+{
+	const char *path = h->config->accountLimits;
+	struct buf text, reason;
+	if (!path[0])
+		return true;
+	buf_init(&text, MIB);
+	buf_init(&reason, 4 * KIB);
+	bool read = file_read("accountLimits", path, &text, error);
+	bool ok = read && limits_apply(buf_slice(&text), h->accounts.account, h->accounts.count, &h->accounts.arena,
+				       &reason) == ERR_OK;
+	if (read && !ok)
+		buf_printf(error, "--accountLimits %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
+	buf_fini(&text);
+	buf_fini(&reason);
+	return ok;
+}
+
 static bool roles_open(const char *path, struct auth_roles **ret, struct buf *error)
 {
 	struct buf text, reason;
@@ -159,6 +179,18 @@ static bool bearer_open(struct house *h, struct buf *error)
 	return ok;
 }
 
+/* A login over SMB is by an account key, from any address: an account that forbids either is not offered there. */
+static size_t smb_accounts_pick(struct house *h)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < h->accounts.count; i++) {
+		const struct auth_limits *l = h->accounts.account[i].limits;
+		if (!l || (!l->no_shared_key && l->range_count == 0))
+			h->smb_accounts[count++] = h->accounts.account[i];
+	}
+	return count;
+}
+
 static bool smb_open(struct house *h, struct buf *error)
 {
 	struct smb_config smb;
@@ -167,8 +199,8 @@ static bool smb_open(struct house *h, struct buf *error)
 		return false;
 	smb.store = h->store;
 	smb.clock = &h->clock;
-	smb.accounts = h->accounts.account;
-	smb.account_count = h->accounts.count;
+	smb.accounts = h->smb_accounts;
+	smb.account_count = smb_accounts_pick(h);
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
 }
 
@@ -195,7 +227,7 @@ static bool house_build(struct house *h, struct buf *error)
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!accounts_load(&h->accounts, c, h->data.path, error))
+	if (!accounts_load(&h->accounts, c, h->data.path, error) || !limits_open(h, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
