@@ -12,6 +12,7 @@
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
+#include "svc/file/file.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
@@ -42,11 +43,13 @@ struct background {
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
-/* Rows go with their partition; only containers name extents that must be retired first. */
+/* Rows go with their partition; only containers and shares name extents that must be retired first. */
 static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
 {
 	*ret_more = false;
-	return kind == 'c' ? blob_retire_container(store, partition, ret_more) : ERR_OK;
+	if (kind == RESOURCE_CONTAINER)
+		return blob_retire_container(store, partition, ret_more);
+	return kind == RESOURCE_SHARE ? file_empty(store, partition, ret_more) : ERR_OK;
 }
 
 void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
@@ -100,6 +103,15 @@ static enum err container_retire(struct background *b, struct slice partition, b
 	return ERR_OK;
 }
 
+static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	do
+		TRY(file_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
+}
+
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
 {
 	char account[64];
@@ -110,6 +122,8 @@ static enum err partition_tend(struct background *b, struct slice partition, str
 		TRY(container_expire(b, partition));
 		return container_retire(b, partition, ret_more);
 	}
+	if (rest.ptr[0] == RESOURCE_SHARE)
+		return share_tend(b, partition, ret_more);
 	if (rest.ptr[0] == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);
 	return ERR_OK;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { CONFIG_SERVICES = 3 }; /* blob, queue, table: the ones that are built */
+enum { CONFIG_SERVICES = 4 }; /* blob, queue, table, file: in the order of services.def */
 
 struct config {
 	struct arena arena;
@@ -25,11 +25,11 @@ struct config {
 	const char *accountLimits;
 	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
 	bool oauthEveryTokenOwns;
-	const char *oauth, *create, *accessLog, *debug;
+	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
-	int64_t containerRetentionDays;
+	int64_t containerRetentionDays, shareDeleteRetentionDays;
 	const char *clockShiftFile;
 	int64_t mutant;
 	/* derived while parsing and by config_check */

@@ -25,6 +25,8 @@
 #include "rest/core/server.h"
 #include "rest/services/services.h"
 #include "store/mutant.h"
+#include "wait/holder.h"
+#include "wait/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +48,8 @@ struct house {
 	struct store *store;
 	struct background *background;
 	struct rest_listener listeners[CONFIG_SERVICES + 1]; /* and the website */
+	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
+	struct holder_list *holders;
 	struct rest_server *server;
 	struct smb_server *smb; /* NULL: not served */
 };
@@ -249,6 +253,10 @@ static bool house_build(struct house *h, struct buf *error)
 		h->listeners[CONFIG_SERVICES] = (struct rest_listener){
 			.host = config_host(c, 0), .port = (uint16_t)web_port, .service = SERVICE_WEB, .tls = h->tls
 		};
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
@@ -257,6 +265,10 @@ static bool house_build(struct house *h, struct buf *error)
 		.listener_count = CONFIG_SERVICES + web,
 		.versioning = c->blobVersioning,
 		.container_retention_days = (uint32_t)c->containerRetentionDays,
+		.share_retention_days = (uint32_t)c->shareDeleteRetentionDays,
+		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
+		.waits = h->waits,
+		.holders = h->holders,
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
@@ -277,6 +289,8 @@ static void house_take_down(struct house *h)
 	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
+	holder_list_free(h->holders);
+	wait_list_free(h->waits);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	bearer_config_free(h->bearer);
@@ -299,7 +313,7 @@ static void endpoint_put(struct buf *out, const struct house *h, int i)
 
 static void ready_print(const struct house *h)
 {
-	static const char *const names[] = { "Blob", "Queue", "Table" };
+	static const char *const names[] = { "Blob", "Queue", "Table", "File" };
 	/* No allocation: whoever started us waits for these lines. */
 	static char bytes[32 * KIB];
 	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
