@@ -459,6 +459,15 @@ static bool config_check(struct config *c, struct buf *error)
 		buf_printf(error, "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)");
 		return false;
 	}
+	if (full && !c->oauthRoles[0] && !c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauth full needs --oauthRoles FILE, which says what whose tokens may do");
+		return false;
+	}
+	if (c->production && c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauthEveryTokenOwns gives everything to everybody with a token and works in "
+				  "development mode only");
+		return false;
+	}
 	if (c->oauth[0] && !full && (c->production || !c->secure)) {
 		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS "
 				  "only (--cert, --key)");
