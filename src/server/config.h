@@ -29,6 +29,7 @@ struct config {
 	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *rowIndex;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
+	bool smbPersistentHandles;
 	bool blobVersioning;
 	int64_t containerRetentionDays, shareDeleteRetentionDays;
 	const char *clockShiftFile;

@@ -13,6 +13,7 @@
 struct background;
 struct holder_list;
 struct wait_list;
+struct watch_list;
 struct smb_server;
 
 struct house {
@@ -30,6 +31,7 @@ struct house {
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
 	struct holder_list *holders;
+	struct watch_list *watches;
 	struct rest_server *server;
 	struct smb_server *smb; /* NULL: not served */
 };
