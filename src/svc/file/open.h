@@ -135,6 +135,7 @@ struct file_open_call {
 	struct oplock_guid create_guid;
 	uint32_t timeout_ms; /* 0 = default */
 	bool replay;	     /* the client sends this CREATE again */
+	bool guid_is_used;   /* the open made with this guid was used since: a CREATE with it makes another one */
 	bool read_only;	     /* the tree may not be written: ERR_SMB_ACCESS_DENIED where it would be */
 	/* out */
 	struct inode inode;

@@ -47,7 +47,7 @@ static enum err answer_again(struct txn *txn, struct file_open_call *c, const st
 static bool find_repeated(struct txn *txn, struct file_open_call *c, enum err *ret_err)
 {
 	struct file_handle h;
-	if (!c->durable_v2)
+	if (!c->durable_v2 || c->guid_is_used)
 		return false;
 	enum err err = open_find_by_guid(txn, &c->opener.client, &c->create_guid, &h);
 	if (err == ERR_NOT_FOUND)

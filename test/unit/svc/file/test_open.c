@@ -584,6 +584,21 @@ static void a_repeated_create(void **state)
 	assert_true(again.replayed);
 	assert_int_equal(again.action, FILE_WAS_CREATED); /* as the first answer said */
 	assert_int_equal(again.open.open_id, a.open.open_id);
+	/* Once the first one was used the same request makes another open, and the guid means that one. */
+	struct file_open_call other = durable_of(&b, "f", OPEN_DURABLE, 5);
+	other.share = a.share = SHARE_ALL;
+	other.replay = other.guid_is_used = true;
+	expect(&b, file_apply_open, &other, ERR_SHARING_VIOLATION); /* the first one shares reading only */
+	other.access = ACCESS_READ_DATA;
+	other.share = SHARE_ALL;
+	expect(&b, file_apply_open, &other, ERR_OK);
+	assert_false(other.replayed);
+	expect_close(&b, handle_of(&a));
+	other.guid_is_used = false;
+	struct file_open_call late = other;
+	expect(&b, file_apply_open, &late, ERR_OK);
+	assert_true(late.replayed);
+	assert_int_equal(late.open.open_id, other.open.open_id);
 	bench_close(&b);
 }
 
