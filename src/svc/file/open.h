@@ -41,6 +41,7 @@ struct file_break {
 	bool has_notice; /* tell the holder */
 	struct oplock_notice notice;
 };
+/* All zero before the first run of an apply; kept as it is from run to run of one request. */
 struct file_breaks {
 	uint64_t inode_id; /* whose opens: the file itself, or one below a directory that is to be renamed */
 	size_t count;
