@@ -47,7 +47,9 @@ void smb_tell(const struct smb_request *r, const struct file_breaks *breaks)
 		};
 		memcpy(n.client, b->client.bytes, sizeof n.client);
 		memcpy(n.lease_key, b->lease_key.bytes, sizeof n.lease_key);
-		(void)holder_post(r->conn->sl->server->config.holders, &n);
+		/* On this very connection the notice goes out before anything that was asked later is answered. */
+		if (!smb_conn_tell(r->conn, &n))
+			(void)holder_post(r->conn->sl->server->config.holders, &n);
 	}
 }
 
