@@ -24,8 +24,8 @@ struct config {
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
-	const char *webPort;
 	const char *rowIndex;
+	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
 	int64_t containerRetentionDays, shareDeleteRetentionDays;
