@@ -251,11 +251,8 @@ static void *background_run(void *arg)
 	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		uint64_t ns = (uint64_t)until.tv_nsec + b->rest_ns;
-		until.tv_sec += (time_t)(ns / 1000000000);
-		until.tv_nsec = (long)(ns % 1000000000);
+		uint64_t ns = base_monotonic_ns() + b->rest_ns;
+		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
 		pthread_mutex_unlock(&b->mutex);

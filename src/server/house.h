@@ -13,12 +13,14 @@
 struct background;
 struct holder_list;
 struct wait_list;
+struct watch_list;
 struct smb_server;
 
 struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct auth_account smb_accounts[ACCOUNTS_MAX];
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
@@ -29,6 +31,7 @@ struct house {
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
 	struct holder_list *holders;
+	struct watch_list *watches; /* directories that SMB clients watch */
 	struct rest_server *server;
 	struct smb_server *smb; /* NULL: not served */
 };

@@ -245,13 +245,15 @@ static void count_read(struct store *s)
 		atomic_fetch_add_explicit(&s->reads, READS_AT_A_TIME, memory_order_relaxed);
 }
 
+/* deadline_ns: 0 = none (store_read_until). */
 static enum err read_in(struct store *s, enum txn_mode mode, struct slice partition, apply_fn *apply, void *call,
-			struct arena *arena)
+			struct arena *arena, uint64_t deadline_ns)
 {
 	count_read(s);
 	for (unsigned attempt = 0; attempt < LIMIT_APPLY_RETRIES; attempt++) {
 		struct txn t;
 		txn_init(&t, s, mode, partition, arena, 0);
+		t.deadline_ns = deadline_ns;
 		enum err err = read_begin(&t);
 		if (err == ERR_OK)
 			err = apply(&t, call);
@@ -264,17 +266,23 @@ static enum err read_in(struct store *s, enum txn_mode mode, struct slice partit
 
 enum err store_read(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena);
+	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena, 0);
+}
+
+enum err store_read_until(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena,
+			  uint64_t deadline_ns)
+{
+	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena, deadline_ns);
 }
 
 enum err store_look(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_NEWEST, partition, apply, call, arena);
+	return read_in(s, TXN_NEWEST, partition, apply, call, arena, 0);
 }
 
 enum err store_read_points(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_POINTS, partition, apply, call, arena);
+	return read_in(s, TXN_POINTS, partition, apply, call, arena, 0);
 }
 
 enum err store_get(struct store *s, struct slice partition, struct slice key, struct arena *arena, struct slice *ret)

@@ -74,6 +74,10 @@ struct clock *store_clock(struct store *);
 
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
+/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns): for threads that others
+ * wait for. Apply may have run in part. */
+enum err store_read_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
+			  uint64_t deadline_ns) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
  * scan sees the newest state for itself. It takes no snapshot: an engine may have to keep every old version while one
  * is there, and one each second would cost more than the work. */

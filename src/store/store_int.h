@@ -34,7 +34,9 @@ struct txn {
 	enum txn_mode mode;
 	struct engine_snapshot *snapshot;
 	struct engine_group *group;
-	enum err failed; /* a put that did not fit: the transaction cannot commit, whatever apply returns */
+	uint64_t deadline_ns; /* monotonic; reads fail with ERR_BUDGET past it; 0 = none */
+	unsigned reads;	      /* since the deadline was looked at */
+	enum err failed;      /* a put that did not fit: the transaction cannot commit, whatever apply returns */
 	struct write *writes;
 	size_t count, cap;
 	size_t extent_count; /* of count: published and retired */

@@ -5,9 +5,12 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
+
 enum {
 	TXN_FIRST_WRITES = 8,
 	TXN_LINEAR_WRITES = 8,
+	READS_PER_LOOK = 64, /* gets between two looks at the time of a read with a deadline; a scan is as many */
 	TXN_CACHE_VALUE_BYTES = 4096, /* of what only writers read, no more than this is worth a copy */
 };
 
@@ -281,8 +284,19 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 	return ERR_OK;
 }
 
+/* Time is looked at now and then: a get costs little more than that. */
+static bool past_deadline(struct txn *t, unsigned cost)
+{
+	if (!t->deadline_ns || (t->reads += cost) < READS_PER_LOOK)
+		return false;
+	t->reads = 0;
+	return base_monotonic_ns() > t->deadline_ns;
+}
+
 enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
 {
+	if (past_deadline(t, 1))
+		return ERR_BUDGET;
 	if (txn_is_volatile_key(key))
 		return txn_get_volatile(t, key, ret_value);
 	if (t->count) {
@@ -428,6 +442,8 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 
 enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_rows)
 {
+	if (past_deadline(t, READS_PER_LOOK))
+		return ERR_BUDGET;
 	if (txn_is_volatile_key(spec->from))
 		return txn_scan_volatile(t, spec, ret_rows);
 	bool hides_stamp = t->store->engine->ops->may_be_unknown && in_range(KEY_STAMP, spec);
