@@ -35,8 +35,8 @@ static bool is_stream(const struct exchange *ex)
 static bool came_with_head(const struct exchange *ex)
 {
 	uint64_t length = ex->head.content_length; /* 0 if it is not told */
-	return length > 0 && length <= PAYLOAD_INLINE_BYTES && length <= ex->in.len - ex->framing.in_pos &&
-	       !ex->req.payload_in_extents;
+	return length > 0 && length <= store_inline_bytes(ex->req.server->store) &&
+	       length <= ex->in.len - ex->framing.in_pos && !ex->req.payload_in_extents;
 }
 
 enum err body_begin(struct exchange *ex)
