@@ -417,9 +417,9 @@ static enum driver_state answer_health(struct exchange *ex)
 static enum err driver_prepare(struct exchange *ex)
 {
 	struct request *r = &ex->req;
+	TRY(address_find(r));
 	if (!r->parent && memory_is_short(r->server))
 		return ERR_BUSY;
-	TRY(address_find(r));
 	r->op = op_find(r);
 	if (!r->op)
 		return route_error(r);
