@@ -447,12 +447,25 @@ static bool config_check(struct config *c, struct buf *error)
 		return false;
 	}
 	bool full = strcmp(c->oauth, "full") == 0;
+	if (strcmp(c->rowIndex, "on") != 0 && strcmp(c->rowIndex, "off") != 0) {
+		buf_printf(error, "--rowIndex is on or off, not \"%s\"", c->rowIndex);
+		return false;
+	}
 	if (c->oauth[0] && !full && strcmp(c->oauth, "basic") != 0) {
 		buf_printf(error, "--oauth is basic or full, not \"%s\"", c->oauth);
 		return false;
 	}
 	if (full && (!c->secure || !c->oauthKeys[0] || !c->oauthIssuer[0])) {
 		buf_printf(error, "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)");
+		return false;
+	}
+	if (full && !c->oauthRoles[0] && !c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauth full needs --oauthRoles FILE, which says what whose tokens may do");
+		return false;
+	}
+	if (c->production && c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauthEveryTokenOwns gives everything to everybody with a token and works in "
+				  "development mode only");
 		return false;
 	}
 	if (c->oauth[0] && !full && (c->production || !c->secure)) {

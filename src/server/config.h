@@ -22,9 +22,12 @@ struct config {
 	const char *accounts, *accountName;
 	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
-	const char *oauthKeys, *oauthIssuer, *oauthAudience;
+	const char *accountLimits;
+	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
+	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *readyFile;
+	const char *rowIndex;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;

@@ -34,9 +34,29 @@ uint64_t txn_now(const struct txn *t)
 	return t->now_ticks;
 }
 
+/* Alone, no two transactions have one time, in whatever partition. Where others write, their commits to this partition
+ * have another time too: each reads the stamp and conflicts. But that is the stamp's promise and not the time's, so a
+ * number of this store is used there. */
+uint64_t txn_unique(const struct txn *t)
+{
+	if (store_mutant(t->store) == MUTANT_UNIQUE_BY_TIME)
+		return t->now_ticks / TICKS_PER_SECOND;
+	return t->unique ? t->unique : t->now_ticks;
+}
+
+uint64_t txn_session(const struct txn *t)
+{
+	return t->store->session;
+}
+
 struct arena *txn_arena(const struct txn *t)
 {
 	return t->arena;
+}
+
+unsigned txn_mutant(const struct txn *t)
+{
+	return store_mutant(t->store);
 }
 
 bool txn_is_dry(const struct txn *t)
@@ -210,6 +230,26 @@ static enum err ensure_snapshot(struct txn *t)
 		return ERR_OK;
 	struct engine *e = t->store->engine;
 	return e->ops->snapshot_take(e, &t->snapshot);
+}
+
+enum err txn_stamp_time(struct txn *t, uint64_t *ret)
+{
+	struct slice record;
+	struct stamp stamp;
+	struct engine *e = t->store->engine;
+	struct arena_mark memory = arena_mark(t->arena);
+	if (t->mode == TXN_SNAPSHOT)
+		TRY(ensure_snapshot(t));
+	enum err err = e->ops->get(e, t->snapshot, t->partition, KEY_STAMP, t->arena, &record);
+	if (err == ERR_NOT_FOUND) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	TRY(err);
+	TRY(stamp_decode(t->partition, record, &stamp));
+	arena_rewind(t->arena, memory);
+	*ret = stamp.now_ticks;
+	return ERR_OK;
 }
 
 static enum err group_get_engine(struct txn *t, struct slice key, struct slice *ret)

@@ -85,7 +85,7 @@ static void put_time(struct buf *b, const char *name, struct slice text)
 		xml_put(b, name, text);
 }
 
-/* File leaves an empty AccessPolicy out, the others do not. */
+/* An empty AccessPolicy is left out. */
 static bool policy_says_something(const struct policy *p)
 {
 	return slice_is_set(p->start) || slice_is_set(p->expiry) || slice_is_set(p->permission);
@@ -104,7 +104,7 @@ void acl_format(struct request *r, const struct policy *p, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		xml_open(b, "SignedIdentifier");
 		xml_put(b, "Id", p[i].id);
-		if (r->service != SERVICE_FILE || policy_says_something(&p[i])) {
+		if (policy_says_something(&p[i])) {
 			xml_open(b, "AccessPolicy");
 			put_time(b, "Start", p[i].start);
 			put_time(b, "Expiry", p[i].expiry);

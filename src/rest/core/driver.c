@@ -366,7 +366,8 @@ static enum err check_secondary(struct request *r)
 {
 	if (!r->secondary)
 		return ERR_OK;
-	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS;
+	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS &&
+		      !r->may_be_read;
 	for (unsigned i = 0; i < r->step_count; i++)
 		writes |= r->steps[i].kind == STEP_WRITE;
 	if (!writes)

@@ -103,6 +103,6 @@ void memory_trim(struct exchange *ex)
 	if (note_len)
 		memcpy(note, r->log_note.ptr, note_len);
 	arena_rewind(&ex->arena, ex->parsed);
-	r->call = r->outer_call = NULL;
+	r->call = NULL;
 	r->log_note = note_len ? arena_dup(&ex->arena, slice_make(note, note_len)) : SLICE_NONE;
 }

@@ -124,15 +124,15 @@ struct request {
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
 				none */
 	bool secondary;	     /* the account was named with "-secondary" */
+	bool may_be_read;    /* set by check_request: a POST that can be a read; its handler refuses writes there */
 	unsigned level;	     /* enum level of rest/core/op.h */
 	struct query query;
 
 	struct auth_identity identity;
 
-	void *call;	  /* the handler's own */
-	void *wait;	  /* the service's own: what a request that waits for others needs */
-	bool suspended;	  /* request_suspend */
-	void *outer_call; /* of a batch: its handler's own, also while its only part has the request */
+	void *call;	/* the handler's own */
+	void *wait;	/* the service's own: what a request that waits for others needs */
+	bool suspended; /* request_suspend */
 	struct step steps[REQUEST_STEPS_MAX];
 	unsigned step_count, step_next;
 	bool precheck; /* set by parse: run the first step dry before the body */

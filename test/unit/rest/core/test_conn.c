@@ -664,7 +664,7 @@ static void table_errors_are_json_and_xml_by_operation(void **state)
 	assert_int_equal(A.status, 405);
 	assert_null(answer_header(&A, "x-ms-error-code"));
 	assert_string_equal(answer_header(&A, "Content-Type"),
-			    "application/json; odata=minimalmetadata; streaming=true; charset=utf-8");
+			    "application/json;odata=minimalmetadata;streaming=true;charset=utf-8");
 	assert_memory_equal(
 		A.body, "{\"odata.error\":{\"code\":\"MethodNotAllowed\",\"message\":{\"lang\":\"en-US\",\"value\":\"",
 		75);
@@ -677,7 +677,9 @@ static void table_errors_are_json_and_xml_by_operation(void **state)
 	assert_memory_equal(answer_header(&A, "WWW-Authenticate"), "Bearer authorization_uri=https://", 33);
 	client_sendf(fd, "DELETE /acct/t?comp=acl&%s HTTP/1.1\r\nHost: x\r\nx-ms-version: 2021-06-08\r\n\r\n", H.sas);
 	client_receive(fd, false, &A);
-	expect_error(405, "UnsupportedHttpVerb");
+	assert_int_equal(A.status, 405);
+	assert_null(answer_header(&A, "x-ms-error-code"));
+	assert_non_null(strstr(A.body, "<m:code>UnsupportedHttpVerb</m:code>"));
 	close(fd);
 }
 
