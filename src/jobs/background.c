@@ -13,6 +13,7 @@
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 #include "svc/file/file.h"
+#include "svc/file/open.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
@@ -62,6 +63,38 @@ void background_at_start(struct store *store, const struct slice *accounts, size
 	}
 }
 
+/* Which kind of resource the partition holds; 0: none that is known. */
+static char partition_kind(struct slice partition)
+{
+	char account[64];
+	struct slice rest = partition, name;
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+		return 0;
+	return rest.ptr[0];
+}
+
+enum err background_load_opens(struct store *store)
+{
+	struct key next;
+	size_t count;
+	enum err err;
+	key_init(&next);
+	do {
+		struct arena arena;
+		struct slice *found;
+		arena_init(&arena, 16 * MIB);
+		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_ROUND, &arena, &found, &count);
+		for (size_t i = 0; err == ERR_OK && i < count; i++)
+			if (partition_kind(found[i]) == RESOURCE_SHARE)
+				err = file_opens_load(store, found[i]);
+		if (err == ERR_OK && count)
+			key_after(&next, found[count - 1]);
+		arena_fini(&arena);
+	} while (err == ERR_OK && count == PARTITIONS_A_ROUND);
+	return err == ERR_NOT_FOUND ? ERR_OK
+				    : err; /* an engine that has no list of them has no handles to bring back */
+}
+
 /* The first error of a row of errors is said; the work is tried again anyway. */
 static void result_note(struct background *b, const char *what, enum err err, bool *failed)
 {
@@ -106,6 +139,9 @@ static enum err container_retire(struct background *b, struct slice partition, b
 static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
 {
 	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	bool opens_more = true;
+	while (opens_more && !stopping(b))
+		TRY(file_opens_round(b->store, partition, &opens_more));
 	do
 		TRY(file_round(b->store, partition, ret_more));
 	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
@@ -114,17 +150,14 @@ static enum err share_tend(struct background *b, struct slice partition, bool *r
 
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
 {
-	char account[64];
-	struct slice rest = partition, name;
-	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
-		return ERR_OK;
-	if (rest.ptr[0] == 'c') {
+	char kind = partition_kind(partition);
+	if (kind == 'c') {
 		TRY(container_expire(b, partition));
 		return container_retire(b, partition, ret_more);
 	}
-	if (rest.ptr[0] == RESOURCE_SHARE)
+	if (kind == RESOURCE_SHARE)
 		return share_tend(b, partition, ret_more);
-	if (rest.ptr[0] == 'q')
+	if (kind == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);
 	return ERR_OK;
 }

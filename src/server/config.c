@@ -331,14 +331,23 @@ int64_t config_port(const struct config *c, int i)
 	return ports[i];
 }
 
+/* The port of a listener that may be left out; 0 if it is. */
+static bool optional_port(const char *flag, const char *text, int64_t *ret, struct buf *error)
+{
+	*ret = 0;
+	if (!text[0] || (slice_to_i64(slice_str(text), ret) && *ret >= 0 && *ret <= UINT16_MAX))
+		return true;
+	buf_printf(error, "%s takes a port number, not %s", flag, text);
+	return false;
+}
+
 /* The website listens beside Blob. */
 static bool web_port_check(const struct config *c, struct buf *error)
 {
-	int64_t web = 0;
-	if (c->webPort[0] && (!slice_to_i64(slice_str(c->webPort), &web) || web < 0 || web > UINT16_MAX)) {
-		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+	int64_t web, admin;
+	if (!optional_port("--webPort", c->webPort, &web, error) ||
+	    !optional_port("--adminPort", c->adminPort, &admin, error))
 		return false;
-	}
 	for (int i = 0; i < CONFIG_SERVICES; i++) {
 		static const char *const flags[] = { "--blobPort", "--queuePort", "--tablePort", "--filePort" };
 		if (!web || web != config_port(c, i) || strcmp(config_host(c, i), config_host(c, 0)) != 0)

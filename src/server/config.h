@@ -26,7 +26,7 @@ struct config {
 	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
 	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
-	const char *webPort;
+	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
 	int64_t containerRetentionDays, shareDeleteRetentionDays;

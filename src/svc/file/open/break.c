@@ -227,6 +227,16 @@ static int find_item(const struct opens *f, const struct file_break *item)
 	return LOCK_NO_OPLOCK;
 }
 
+static bool is_abandoned(const struct opens *f, int oplock)
+{
+	if (has_client(f, oplock))
+		return false;
+	for (size_t i = 0; i < f->rules.open_count; i++)
+		if (f->rules.open[i].oplock == oplock && f->rules.open[i].life != OPEN_PERSISTENT)
+			return true;
+	return false;
+}
+
 static enum err close_abandoned(struct txn *txn, struct opens *f, uint64_t open_id, bool *ret_closed)
 {
 	struct close_result ignored;
@@ -251,7 +261,8 @@ enum err file_apply_break(struct txn *txn, void *call)
 		struct file_break *item = &c->breaks.item[i];
 		int at = find_item(&f, item);
 		item->has_notice = false;
-		if (at == LOCK_NO_OPLOCK)
+		/* Its client left meanwhile, and it need not be kept for it: asked again, the rules have it closed. */
+		if (at == LOCK_NO_OPLOCK || is_abandoned(&f, at))
 			continue;
 		TRY(mark(txn, &f, at, item->keep, item));
 		const struct oplock *o = &f.oplock[at].oplock;

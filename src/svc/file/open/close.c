@@ -131,6 +131,29 @@ enum err file_apply_disposition(struct txn *txn, void *call)
 
 /* ---- RENAME ---- */
 
+/* The new name is put into its directory as through an open of it that may delete and shares reading and writing only:
+ * whoever has that directory open so that it could vanish, or must not, is in the way. */
+static enum err check_new_parent(struct txn *txn, const struct file_rename_call *r)
+{
+	struct file_place place = r->target.place;
+	struct inode parent;
+	struct opens f;
+	if (r->into_directory) {
+		place = (struct file_place){ .by_id = true, .id = r->directory_id };
+	} else if (place.path.count) {
+		place.path.count--;
+	}
+	enum err err = inode_find(txn, &live, &place, NULL, &parent);
+	TRY(err == ERR_RESOURCE_NOT_FOUND ? ERR_PARENT_NOT_FOUND : err);
+	TRY(opens_load(txn, parent.id, &f));
+	for (size_t i = 0; i < f.rules.open_count; i++) {
+		const struct lock_open *o = &f.rules.open[i];
+		if (share_mode_conflicts(o->access, o->share, ACCESS_DELETE, SHARE_READ | SHARE_WRITE))
+			return ERR_SHARING_VIOLATION;
+	}
+	return ERR_OK;
+}
+
 enum err file_apply_open_rename(struct txn *txn, void *call)
 {
 	struct file_open_rename_call *c = call;
@@ -152,6 +175,7 @@ enum err file_apply_open_rename(struct txn *txn, void *call)
 		enum err below = file_opens_below(txn, f.inode_id, &c->breaks);
 		TRY(below == ERR_SHARING_VIOLATION ? ERR_SMB_ACCESS_DENIED : below);
 	}
+	TRY(check_new_parent(txn, &c->rename));
 	c->rename.source.place = (struct file_place){ .by_id = true, .id = f.inode_id };
 	c->rename.source.through_open = true;
 	c->rename.target.breaks = &c->breaks;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Handles and Force Close; the opens of a share at the server's start, and those whose time is over. */
-#include "svc/common/background.h"
 #include "svc/file/open/open_int.h"
 #include "svc/file/target.h"
 
@@ -292,20 +291,33 @@ static enum err apply_load_others(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
+static enum err apply_has_durable(struct txn *txn, void *call)
+{
+	bool *ret = call;
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("o"), .until = SLICE("p"), .limit_rows = 1, .keys_only = true };
+	TRY(txn_scan(txn, &spec, &rows));
+	*ret = rows.count > 0;
+	return ERR_OK;
+}
+
 enum err file_opens_load(struct store *store, struct slice partition)
 {
 	struct arena arena;
+	bool any = false;
 	struct load l = { .walk.durable = true };
-	struct load_others others = { .from = SLICE("o"), .more = true };
-	enum err err = ERR_OK;
+	struct load_others others = { .from = SLICE("o") };
+	enum err err;
 	arena_init(&arena, ROUND_ARENA_BYTES);
-	do {
+	err = store_look(store, partition, apply_has_durable, &any, &arena);
+	l.walk.stopped = others.more = any;
+	while (err == ERR_OK && l.walk.stopped) {
 		arena_reset(&arena);
-		err = background_write(store, partition, apply_load, &l, &arena);
-	} while (err == ERR_OK && l.walk.stopped);
+		err = store_write_wait(store, partition, apply_load, &l, &arena);
+	}
 	while (err == ERR_OK && others.more) {
 		arena_reset(&arena);
-		err = background_write(store, partition, apply_load_others, &others, &arena);
+		err = store_write_wait(store, partition, apply_load_others, &others, &arena);
 		others.from = key_slice(&others.key);
 	}
 	arena_fini(&arena);
@@ -365,7 +377,7 @@ enum err file_opens_round(struct store *store, struct slice partition, bool *ret
 	enum err err = store_look(store, partition, apply_find_over, &r, &arena);
 	if (err == ERR_OK && r.count) {
 		arena_reset(&arena);
-		err = background_write(store, partition, apply_close_over, &r, &arena);
+		err = store_write_wait(store, partition, apply_close_over, &r, &arena);
 	}
 	arena_fini(&arena);
 	if (err == ERR_OK)

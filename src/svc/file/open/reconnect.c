@@ -29,7 +29,8 @@ static enum err check(const struct file_reconnect_call *c, const struct opens *f
 {
 	if (o->connected || o->life == OPEN_PLAIN || f->now_ticks >= o->end_ticks)
 		return ERR_RESOURCE_NOT_FOUND;
-	if (o->durable_v2 != c->v2 || (c->v2 && !guid_eq(&o->create_guid, &c->create_guid)))
+	/* Either form of the request is good for either kind of open; older opens have a guid of zeros. */
+	if (c->v2 && !guid_eq(&o->create_guid, &c->create_guid))
 		return ERR_RESOURCE_NOT_FOUND;
 	if ((o->life == OPEN_PERSISTENT) != c->persistent || !lease_fits(c, o))
 		return ERR_RESOURCE_NOT_FOUND;
