@@ -665,7 +665,7 @@ static void *race(void *arg)
 					    .disposition = FILE_OPEN_IF,
 					    .want_file = true };
 		c.opener.user = c.opener.client_ip = SLICE("x");
-		enum err err = background_write(r->b->store, r->b->partition, file_apply_open, &c, &arena);
+		enum err err = store_write_wait(r->b->store, r->b->partition, file_apply_open, &c, &arena);
 		if (err == ERR_SHARING_VIOLATION)
 			continue;
 		assert_int_equal(err, ERR_OK);
@@ -675,7 +675,7 @@ static void *race(void *arg)
 			sched_yield();
 		atomic_fetch_sub(r->inside, 1);
 		struct file_close_call close = { .handle = handle_of(&c) };
-		assert_int_equal(background_write(r->b->store, r->b->partition, file_apply_close, &close, &arena),
+		assert_int_equal(store_write_wait(r->b->store, r->b->partition, file_apply_close, &close, &arena),
 				 ERR_OK);
 	}
 	arena_fini(&arena);
