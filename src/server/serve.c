@@ -26,6 +26,7 @@
 #include "store/mutant.h"
 #include "wait/holder.h"
 #include "wait/wait.h"
+#include "wait/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,6 +185,9 @@ static bool smb_open(struct house *h, struct buf *error)
 		return false;
 	smb.store = h->store;
 	smb.clock = &h->clock;
+	smb.waits = h->waits;
+	smb.holders = h->holders;
+	smb.watches = h->watches;
 	smb.accounts = h->smb_accounts;
 	smb.account_count = smb_accounts_pick(h);
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
@@ -252,7 +256,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK) {
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
+	    watch_list_new(&h->watches) != ERR_OK) {
 		BUF_PUT(error, "no memory");
 		return false;
 	}
@@ -290,6 +295,7 @@ static void house_take_down(struct house *h)
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
+	watch_list_free(h->watches);
 	wait_list_free(h->waits);
 	store_close(h->store);
 	io_tls_free(h->tls);
