@@ -57,8 +57,8 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out,
 		"\n## Not there\n\n"
-		"Query Blob Contents, customer-provided keys, encryption scopes, structured bodies "
-		"(x-ms-structured-body), the change feed and hierarchical namespaces (dfs) are\n"
+		"Query Blob Contents, customer-provided keys, encryption scopes, "
+		"the change feed and hierarchical namespaces (dfs) are\n"
 		"refused with the documented error, never ignored. Table speaks Atom in versions "
 		"before 2015-12-11 (the only form before 2013-08-15) and JSON from 2013-08-15 on.\n"
 		"NFS shares, their links and the headers x-ms-mode, -owner and -group are not there: such a share is "

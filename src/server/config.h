@@ -14,7 +14,7 @@ struct config {
 	struct arena arena;
 	/* as given */
 	const char *location, *mode, *config;
-	int64_t threads;
+	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
 	bool inMemoryPersistence;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;
@@ -27,6 +27,7 @@ struct config {
 	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *readyFile;
+	const char *rowIndex;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;

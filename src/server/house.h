@@ -13,6 +13,7 @@
 struct background;
 struct holder_list;
 struct wait_list;
+struct watch_list;
 struct smb_server;
 
 struct house {
@@ -20,6 +21,7 @@ struct house {
 	struct datadir data;
 	struct accounts accounts;
 	struct auth_account smb_accounts[ACCOUNTS_MAX]; /* those that SMB may offer */
+	struct auth_account smb_accounts[ACCOUNTS_MAX];
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;

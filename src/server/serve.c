@@ -218,7 +218,9 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
 				     : datadir_open(&h->data, c->location, true, error)))
 		return false;
-	struct rocks_options rocks = { .dir = h->data.path, .create = true };
+	struct rocks_options rocks = { .dir = h->data.path,
+				       .create = true,
+				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
 	struct engine *engine;
 	/* The engine first: it holds the lock that makes the directory ours. */
 	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
@@ -277,6 +279,9 @@ static bool house_build(struct house *h, struct buf *error)
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
+		.connections_max = (size_t)c->maxConnections,
+		.connections_per_address = (size_t)c->maxConnectionsPerAddress,
+		.memory_bytes = (uint64_t)c->requestMemory * MIB,
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],

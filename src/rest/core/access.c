@@ -87,6 +87,7 @@ enum err access_check(struct request *r)
 	const struct op *op = r->op;
 	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
 	const struct auth_account *account = rest_server_account(r->server, r->account);
+	r->account_index = account ? (unsigned)(account - r->server->accounts) : 0;
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,
@@ -109,8 +110,8 @@ enum err access_check(struct request *r)
 	if (op->anon == ANON_ALWAYS)
 		return ERR_OK; /* a preflight is never authenticated */
 	enum err e = ERR_OK;
-	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides. What it
-	 * may do is still asked. */
+	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides.
+	 * What it may do is still asked. */
 	if (r->trusted && slice_eq(r->account, r->parent->account))
 		r->identity = *r->trusted;
 	else

@@ -20,6 +20,7 @@ struct query_call {
 	struct entity_writer writer;
 	struct slice partition;
 	struct buf *body;
+	const struct request *req;
 	uint64_t deadline_ns;
 	bool cut; /* the deadline ended it */
 };
@@ -48,7 +49,7 @@ static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 static bool expired(void *arg)
 {
 	struct query_call *c = arg;
-	c->cut = base_monotonic_ns() >= c->deadline_ns;
+	c->cut = base_monotonic_ns() >= c->deadline_ns || request_is_abandoned(c->req);
 	return c->cut;
 }
 
@@ -150,6 +151,7 @@ static enum err query_parse(struct request *req)
 		return ERR_NO_MEMORY;
 	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
+	c->req = req;
 	req->call = c;
 	TRY(table_writer_init_level(req, &c->writer));
 	enum http_method method;

@@ -750,6 +750,9 @@ static void slow_heads_bodies_readers_and_idlers_are_closed(void **state)
 {
 	uint64_t start = base_monotonic_ns();
 	int idle = client_connect(), head = client_connect(), body = client_connect(), chunked = client_connect();
+	int silent = client_connect();
+	client_sendf(idle, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+	client_receive(idle, false, &A);
 	client_sendf(head, "GET /health HTTP/1.1\r\nHo");
 	client_sendf(body, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc", H.sas);
 	client_sendf(chunked, "PUT /acct/c/never?%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
@@ -759,6 +762,11 @@ static void slow_heads_bodies_readers_and_idlers_are_closed(void **state)
 		usleep(50000);
 		client_sendf(head, "s");
 	}
+	/* Who never asked anything has as long as for a head. */
+	assert_true(client_sees_close(silent));
+	uint64_t silent_ms = (base_monotonic_ns() - start) / 1000000;
+	assert_true(silent_ms >= 200);
+	close(silent);
 	assert_true(client_sees_close(head));
 	assert_true(client_sees_close(body));
 	assert_true(client_sees_close(chunked));
