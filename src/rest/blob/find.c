@@ -186,9 +186,10 @@ static enum err format(struct request *r)
 {
 	struct find_call *c = r->call;
 	struct buf *b = &r->response.body;
-	struct paging shown = { .prefix = SLICE("") };
+	struct paging shown = c->paging;
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
+	shown.prefix = SLICE("");
 	paging_open_xml(r, b, &shown, SLICE_NONE);
 	xml_put(b, "Where", c->where);
 	xml_open(b, "Blobs");

@@ -142,5 +142,8 @@ enum err access_check(struct request *r)
 		.no_bearer = op->bearer != BEARER_ONLY && r->version < op->bearer,
 		.bearer_only = op->bearer == BEARER_ONLY,
 	};
-	return auth_authorize(&a, &r->identity, &demand);
+	e = auth_authorize(&a, &r->identity, &demand);
+	if (e != ERR_OK && demand.bearer_only && r->identity.kind != AUTH_BEARER)
+		fault_add(r, "AuthenticationErrorDetail", SLICE("Only authentication scheme Bearer is supported"));
+	return e;
 }

@@ -63,7 +63,7 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
 	if (e == ERR_OK && r->op)
-		e = r->op->handler->format(r);
+		e = r->handler->format(r);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
 		e = ERR_NO_MEMORY;
 	ex->error = e;
@@ -254,7 +254,9 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->op)
 		return route_error(r);
 	if (ex->child_allowed && !ex->child_allowed(r->op))
-		return ERR_INVALID_INPUT;
+		return ex->child_refused ? ex->child_refused : ERR_INVALID_INPUT;
+	if (!r->handler)
+		r->handler = r->op->handler;
 	TRY(access_check(r));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
@@ -263,7 +265,7 @@ static enum err driver_prepare(struct exchange *ex)
 	r->body_limit_bytes = r->op->body_limit_bytes;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */
-	TRY(r->op->handler->parse(r));
+	TRY(r->handler->parse(r));
 	TRY(check_secondary(r)); /* by its steps */
 	if (r->op->body == BODY_NONE)
 		return ERR_OK;
@@ -309,7 +311,7 @@ enum driver_state driver_body_end(struct exchange *ex, enum err e)
 	struct request *r = &ex->req;
 	if (e == ERR_OK && r->op->body == BODY_MEMORY)
 		e = body_check_memory(r);
-	if (e == ERR_OK && r->op->handler->parse_body)
-		e = r->op->handler->parse_body(r);
+	if (e == ERR_OK && r->handler->parse_body)
+		e = r->handler->parse_body(r);
 	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
 }

@@ -90,6 +90,8 @@ void error_format(struct exchange *ex)
 	if (form->code_header)
 		response_header(r, "x-ms-error-code", slice_str(info->code));
 	put_challenge(r, ex->error);
+	for (size_t i = 0; i < r->fault.header_count; i++)
+		response_header(r, r->fault.header[i].name, r->fault.header[i].value);
 	if (r->fault.has_length)
 		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
 			   (unsigned long long)r->fault.length_bytes);

@@ -237,7 +237,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 		struct stage stage;
 		TRY(blob_stage_decode(value, &stage));
 		*item = (struct blob_list_item){ .is_uncommitted = true, .blob = { .name = s->name } };
-		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
+		item->blob.lease = stage.lease;
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));

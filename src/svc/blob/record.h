@@ -65,12 +65,14 @@ struct content {
 				MANIFEST: the content it borrows blocks from and keeps alive; 0 = none */
 };
 
-/* The six headers a client may set on the content. */
+/* The six headers a client may set on the content. An absent type means the default, an empty one none. */
 struct blob_http {
 	struct slice content_type, content_encoding, content_language, content_disposition, cache_control;
 	bool has_md5;
 	unsigned char md5[16];
+	struct slice odd_md5; /* without has_md5: what a client said that is no MD5, kept as it is; absent mostly */
 };
+enum { BLOB_ODD_MD5_MAX = 256 };
 
 struct blob_copy {
 	enum copy_status status;

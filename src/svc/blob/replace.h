@@ -11,7 +11,7 @@
 #ifndef SVC_BLOB_REPLACE_H
 #define SVC_BLOB_REPLACE_H
 
-#include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 
 struct blob_replace {
 	/* in */
@@ -23,6 +23,8 @@ struct blob_replace {
 	/* out, of begin */
 	bool exists;
 	struct blob old;
+	bool is_staged; /* there are uncommitted blocks */
+	struct stage stage;
 	/* in, of finish */
 	bool takes_over;    /* the new content took blocks of the old one, which nobody else holds, over */
 	bool took_staged;   /* the new content took blocks out of the staging */

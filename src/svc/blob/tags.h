@@ -12,7 +12,7 @@
 
 #include "svc/blob/record.h"
 
-enum { TAG_OPERATORS_MAX = 10, TAGS_MAX = 10, TAG_KEY_MAX = 128, TAG_VALUE_MAX = 256 };
+enum { TAG_OPERATORS_MAX = 10, TAG_FIND_TERMS_MAX = 10, TAGS_MAX = 10, TAG_KEY_MAX = 128, TAG_VALUE_MAX = 256 };
 
 enum tag_op { TAG_EQ, TAG_NE, TAG_GT, TAG_GE, TAG_LT, TAG_LE };
 
