@@ -269,9 +269,10 @@ static enum err name_source_state(struct request *r, struct copy_call *c)
 static enum err check_tier(struct request *r, struct copy_call *c)
 {
 	struct blob_put_call *p = &c->copy.put;
-	if (blob_check_tier(p->type, p->tier) != ERR_OK)
+	if (p->type == BLOB_BLOCK && p->tier >= TIER_PREMIUM_FIRST)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-access-tier",
 				    request_header(r, "x-ms-access-tier"));
+	TRY(blob_check_tier(p->type, p->tier));
 	enum err e = blob_check_online(&c->found->blob);
 	if (e == ERR_OK)
 		return ERR_OK;

@@ -118,7 +118,7 @@ static enum err parse_marker(struct request *r, struct find_call *c)
 	if (!slice_is_set(text) || text.len == 0)
 		return ERR_OK;
 	if (value_len > TAG_VALUE_MAX || value_len > text.len || text.len > LIMIT_KEY_BYTES)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
+		return ERR_OUT_OF_RANGE_INPUT;
 	c->from = (struct tag_place){ slice_first(text, (size_t)value_len), slice_from(text, (size_t)value_len) };
 	return ERR_OK;
 }
