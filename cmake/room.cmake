@@ -3,6 +3,14 @@
 # directory that shows that room alone; a room that is not listed (or reached through one that is) cannot be included.
 function(zaffre_room name path)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.c ${CMAKE_SOURCE_DIR}/src/${path}/*/*.c)
+  # A folder below that is a room of its own (named before) is not part of this one.
+  get_property(rooms GLOBAL PROPERTY zaffre_room_paths)
+  foreach(room ${rooms})
+    if(room MATCHES "^${path}/")
+      list(FILTER sources EXCLUDE REGEX "/src/${room}/")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY zaffre_room_paths ${path})
   set(view ${CMAKE_BINARY_DIR}/include/${name})
   get_filename_component(parent ${view}/${path} DIRECTORY)
   file(MAKE_DIRECTORY ${parent})

@@ -3,6 +3,10 @@
  * kind of credentials. */
 #include "auth/auth.h"
 
+#include <assert.h>
+
+enum { VERSION_TELLS_REFUSALS = 20150405 }; /* service tokens of before hide what they do not allow */
+
 bool auth_allows(const struct auth_identity *id, char letter)
 {
 	switch (id->kind) {
@@ -34,10 +38,11 @@ static bool demand_met(const struct auth_identity *id, const char *letters)
 	return all;
 }
 
-/* Tokens of before 2015-04-05 hid what they did not allow. */
-static enum err old_style(const struct auth_identity *id, enum err e)
+enum err auth_refusal(const struct auth_identity *id, enum err e)
 {
-	return id->sas_version < 20150405 ? ERR_RESOURCE_NOT_FOUND : e;
+	assert(e != ERR_OK);
+	bool service_token = id->kind == AUTH_SERVICE_SAS || id->kind == AUTH_DELEGATION_SAS;
+	return service_token && id->sas_version < VERSION_TELLS_REFUSALS ? ERR_RESOURCE_NOT_FOUND : e;
 }
 
 static enum err authorize_account_sas(const struct auth_request *r, const struct auth_identity *id,
@@ -68,9 +73,9 @@ static enum err authorize_service_sas(const struct auth_request *r, const struct
 				      const struct auth_demand *d)
 {
 	if (d->sas[0] == 0 || !scope_reaches(r, id, d))
-		return old_style(id, ERR_AUTHORIZATION_FAILURE);
+		return auth_refusal(id, ERR_AUTHORIZATION_FAILURE);
 	if (!demand_met(id, d->sas))
-		return old_style(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
+		return auth_refusal(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	return ERR_OK;
 }
 

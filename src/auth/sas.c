@@ -4,6 +4,7 @@
 #include "auth/sas.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 
 #include "auth/mac.h"
 #include "base/clock.h"
@@ -78,6 +79,10 @@ static enum err resource_check(const struct auth_request *r, const struct sas_to
 	}
 	if (sr.len == 0)
 		return refuse(failure, "sr is mandatory. Cannot be empty");
+	/* A token for one object, used where no object is addressed, would have an empty scope_object: the scope of a
+	 * whole container. */
+	if (sas_names_object(r, k) && r->object.len == 0)
+		return refuse(failure, "Signature fields not well formed.");
 	if (r->service == SERVICE_FILE) {
 		if (!slice_eq(sr, SLICE("f")) && !slice_eq(sr, SLICE("s")))
 			return refuse(failure, "Signature fields not well formed.");
@@ -321,6 +326,9 @@ static enum err delegation_form_check(const struct auth_request *r, const struct
 	return ERR_OK;
 }
 
+/* The times of the token and those of its key each have to hold now (times_check has asked the token's). They need not
+ * lie within each other: a key that was asked for without a start begins at the moment of asking, and tokens made with
+ * it commonly begin a little earlier. */
 static enum err delegation_check(const struct auth_request *r, const struct sas_token *k,
 				 const struct auth_identity *user, struct arena *arena, struct auth_failure *failure)
 {
@@ -358,6 +366,8 @@ static void identity_fill(const struct auth_request *r, enum sas_kind kind, cons
 		ret->resource_types = f[SAS_SRT];
 		return;
 	}
+	assert(!sas_names_object(r, k) ||
+	       r->object.len > 0); /* resource_check: else it would reach all of the container */
 	ret->resource = resource;
 	ret->scope_container = r->service == SERVICE_TABLE ? f[SAS_TN] : r->container;
 	ret->scope_object =

@@ -86,6 +86,9 @@ enum sas_kind { SAS_NONE, SAS_ACCOUNT, SAS_SERVICE, SAS_DELEGATION };
 /* Reads the parameters; SAS_NONE if they are not a token at all. A token without sig is still one (and refused). */
 enum sas_kind sas_token_read(const struct query *, struct sas_token *ret);
 
+/* Is the token for one blob, snapshot, version or file (by its sr), not for a whole container or share? */
+bool sas_names_object(const struct auth_request *, const struct sas_token *);
+
 /* The strings to sign. The resource (account, container, object) and, for srh and srq, header and parameter values come
  * from the request. */
 enum err sas_account_string(const struct auth_request *, const struct sas_token *, struct arena *,

@@ -86,7 +86,7 @@ static enum err take_joined(struct text *t, struct slice *ret)
 	return text_take(t, ret);
 }
 
-static bool names_object(const struct auth_request *r, const struct sas_token *k)
+bool sas_names_object(const struct auth_request *r, const struct sas_token *k)
 {
 	struct slice sr = k->field[SAS_SR];
 	if (r->service == SERVICE_BLOB)
@@ -105,7 +105,7 @@ static void put_resource(struct text *t, const struct auth_request *r, const str
 		text_put_lower(t, k->field[SAS_TN]);
 	else
 		text_put(t, r->container);
-	if (names_object(r, k)) {
+	if (sas_names_object(r, k)) {
 		text_byte(t, '/');
 		text_put(t, r->object);
 	}

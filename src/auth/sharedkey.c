@@ -6,11 +6,13 @@
 #include "auth/mac.h"
 #include "auth/text.h"
 #include "base/clock.h"
+#include "base/wide.h"
 #include "wire/date.h"
 
 #define DATE_MAX_AGE_TICKS    (15 * 60 * TICKS_PER_SECOND)
-#define VERSION_EMPTY_LENGTH  20150221u /* a Content-Length of 0 is signed as nothing */
-#define VERSION_EMPTY_HEADERS 20160531u /* headers without a value are signed */
+#define DATE_MAX_AHEAD_TICKS  (15 * 60 * TICKS_PER_SECOND) /* a date far ahead would keep a captured request usable */
+#define VERSION_EMPTY_LENGTH  20150221u			   /* a Content-Length of 0 is signed as nothing */
+#define VERSION_EMPTY_HEADERS 20160531u			   /* headers without a value are signed */
 
 enum standard_header {
 	H_CONTENT_ENCODING,
@@ -414,7 +416,36 @@ static enum err date_check(const struct auth_request *r, const struct signed_par
 		failure->detail = arena_printf(arena, "Request date header too old: '%.*s'", SLICE_FMT(date));
 		return ERR_AUTHENTICATION_FAILED;
 	}
+	if (ticks > r->now_ticks && ticks - r->now_ticks > DATE_MAX_AHEAD_TICKS) {
+		failure->detail = arena_printf(arena, "Request date header too far ahead: '%.*s'", SLICE_FMT(date));
+		return ERR_AUTHENTICATION_FAILED;
+	}
 	return ERR_OK;
+}
+
+/* Could the lines of these parameters be those of others? A name with ':' ("versionid:x" with an empty value) and a line
+ * feed before a ':' in a value (timeout "5\nversionid:x") sign like a parameter that is not there. */
+static bool query_is_ambiguous(const struct query *q)
+{
+	for (size_t i = 0; i < q->count; i++) {
+		struct slice name = q->params[i].name, rest = q->params[i].value;
+		if (slice_find_byte(name, ':') < name.len || wide_find(name, wide_is_control) < name.len)
+			return true;
+		slice_cut(&rest, '\n');
+		if (slice_is_set(rest) && slice_find_byte(rest, ':') < rest.len)
+			return true;
+	}
+	return false;
+}
+
+/* Where parameters are not signed at all (Lite, Table), there is nothing to be taken for something else. */
+static enum err refuse_ambiguous(const struct auth_request *r, enum sharedkey_scheme scheme,
+				 struct auth_failure *failure)
+{
+	if (scheme != SHAREDKEY_FULL || r->service == SERVICE_TABLE || !query_is_ambiguous(r->query))
+		return ERR_OK;
+	failure->detail = SLICE("A query parameter's name or value could be taken for another parameter.");
+	return ERR_AUTHENTICATION_FAILED;
 }
 
 static enum err mismatch(struct slice signature, struct slice text, struct arena *arena, struct auth_failure *failure)
@@ -442,7 +473,6 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 	if (p.repeated)
 		return ERR_INVALID_HEADER_VALUE;
 	TRY(date_check(r, &p, arena, failure));
-
 	bool with_headers = r->service != SERVICE_TABLE;
 	unsigned useful = (with_headers && p.ms_by_culture ? SHAREDKEY_CULTURE_ORDER : 0u) |
 			  (with_headers && p.has_runs ? SHAREDKEY_UNFOLDED : 0u) |
@@ -454,7 +484,7 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 			continue;
 		TRY(build(r, &p, scheme, variant, arena, &text));
 		if (account_mac_matches(r->account, text, signature))
-			return ERR_OK;
+			return refuse_ambiguous(r, scheme, failure);
 		if (variant == 0)
 			first = text;
 	}

@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "svc/common/background.h"
-
 enum { BUILD_BUFFER_BYTES = 1024 * 1024, BUILD_ARENA_BYTES = 32 * 1024 * 1024 };
 
 enum err copy_build_init(struct copy_build *b)
@@ -48,7 +46,7 @@ void copy_build_drop(struct store *store, struct slice partition, uint64_t conte
 	struct build_drop_call c = { .content_id = content_id };
 	arena_init(&arena, BUILD_ARENA_BYTES);
 	/* What does not work now is done in the background, later. */
-	enum err e = background_write(store, partition, blob_apply_build_drop, &c, &arena);
+	enum err e = store_write_wait(store, partition, blob_apply_build_drop, &c, &arena);
 	(void)e;
 	arena_fini(&arena);
 }
@@ -62,7 +60,7 @@ static enum err commit_blocks(struct copy_build *b)
 				    .blocks = { b->block, b->count },
 				    .offset = b->flushed_bytes };
 	arena_init(&arena, BUILD_ARENA_BYTES);
-	enum err e = background_write(b->store, b->partition, blob_apply_build_add, &c, &arena);
+	enum err e = store_write_wait(b->store, b->partition, blob_apply_build_add, &c, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK) {
 		b->begun = true;

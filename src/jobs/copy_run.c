@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "jobs/copy_build.h"
 #include "svc/blob/append.h"
-#include "svc/common/background.h"
 
 enum {
 	COPY_CHUNK_BYTES = 1024 * 1024,	       /* of a payload, between two looks at the clock */
@@ -98,7 +97,7 @@ static enum err tell(struct run *r, struct blob_copy_step_call *c)
 	r->told_bytes = r->copied_bytes;
 	r->told_ns = base_monotonic_ns();
 	arena_init(&arena, COPY_ARENA_BYTES);
-	enum err e = background_write(r->o->store, r->spec->partition, blob_apply_copy_step, c, &arena);
+	enum err e = store_write_wait(r->o->store, r->spec->partition, blob_apply_copy_step, c, &arena);
 	arena_fini(&arena);
 	r->gone = r->gone || (e == ERR_OK && c->gone);
 	return e;

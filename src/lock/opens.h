@@ -84,10 +84,9 @@ void lock_write_breaks(const struct lock_opens *, uint64_t own, struct lock_dema
 enum lock_answer lock_may_rename(const struct lock_opens *, uint64_t own, struct lock_demands *, uint64_t *ret_open);
 
 struct lock_close_effects {
-	bool sets_pending;  /* the file is to be deleted once nobody has it open */
-	bool deletes;	    /* nobody has it open, and it is */
-	bool ends_oplock;   /* the last open of its oplock or lease */
-	bool wakes_waiters; /* it blocked something that may be waited for */
+	bool sets_pending; /* the file is to be deleted once nobody has it open */
+	bool deletes;	   /* nobody has it open, and it is */
+	bool ends_oplock;  /* the last open of its oplock or lease */
 };
 struct lock_close_effects lock_close(const struct lock_opens *, uint64_t open);
 

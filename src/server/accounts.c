@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading, making and judging accounts and their keys. See accounts.h. No message repeats a key. */
 #include "server/accounts.h"
 
 #include "base/limits.h"
@@ -11,7 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_BYTES = 64, KEY_BYTES_MAX = 1024, KEY_TEXT_BYTES = BASE64_BYTES(KEY_BYTES) + 1 };
+enum {
+	KEY_BYTES = 64,
+	KEY_BYTES_MAX = 1024,
+	KEY_BYTES_MIN_PRODUCTION = 32,
+	KEY_TEXT_BYTES = BASE64_BYTES(KEY_BYTES) + 1
+};
 
 static bool name_valid(struct slice name)
 {
@@ -23,9 +29,45 @@ static bool name_valid(struct slice name)
 	return true;
 }
 
-static bool key_decode(struct arena *arena, struct slice text, struct slice *ret)
+static int base64_digit(char c)
 {
-	return text.len && base64_decode(text, arena, ret) == ERR_OK && ret->len <= KEY_BYTES_MAX;
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	if (c == '-' || c == '_')
+		c = c == '-' ? '+' : '/';
+	const char *at = c ? strchr(digits, c) : NULL;
+	return at ? (int)(at - digits) : -1;
+}
+
+/* What is no digit is skipped, '=' ends the text, and a last digit that makes no byte is dropped. */
+static bool key_decode_lenient(struct arena *arena, struct slice text, struct slice *ret)
+{
+	unsigned char *bytes = arena_alloc(arena, text.len);
+	unsigned bits = 0, held = 0;
+	size_t len = 0;
+	if (!bytes)
+		return false;
+	for (size_t i = 0; i < text.len && text.ptr[i] != '='; i++) {
+		int digit = base64_digit(text.ptr[i]);
+		if (digit < 0)
+			continue;
+		bits = bits << 6 | (unsigned)digit;
+		held += 6;
+		if (held >= 8) {
+			held -= 8;
+			bytes[len++] = (unsigned char)(bits >> held);
+		}
+	}
+	*ret = slice_make(bytes, len);
+	return len > 0 && len <= KEY_BYTES_MAX;
+}
+
+static bool key_decode(struct accounts *a, struct slice text, struct slice *ret)
+{
+	if (text.len == 0)
+		return false;
+	if (base64_decode(text, &a->arena, ret) == ERR_OK)
+		return ret->len <= KEY_BYTES_MAX;
+	return a->lenient && key_decode_lenient(&a->arena, text, ret);
 }
 
 static bool account_add(struct accounts *a, struct slice row, const char *source, struct buf *error)
@@ -54,7 +96,7 @@ static bool account_add(struct accounts *a, struct slice row, const char *source
 	size_t keys = 0;
 	while (slice_is_set(rest)) {
 		struct slice text = slice_trim(slice_cut(&rest, ':'));
-		if (keys == 2 || !key_decode(&a->arena, text, &account->key[keys])) {
+		if (keys == 2 || !key_decode(a, text, &account->key[keys])) {
 			buf_printf(error, "%s: account %.*s needs one or two keys in Base64", source, SLICE_FMT(name));
 			return false;
 		}
@@ -199,11 +241,27 @@ static bool accounts_use_well_known_key(const struct accounts *a)
 	return false;
 }
 
+/* A short key can be guessed from one signed request, without asking the server again. */
+static bool accounts_keys_long_enough(const struct accounts *a, struct buf *error)
+{
+	for (size_t i = 0; i < a->count; i++)
+		for (int k = 0; k < 2; k++)
+			if (slice_is_set(a->account[i].key[k]) && a->account[i].key[k].len < KEY_BYTES_MIN_PRODUCTION) {
+				buf_printf(error,
+					   "account %.*s: production mode takes keys of at least %d bytes, key %d has "
+					   "fewer: make one, e.g. openssl rand -base64 64",
+					   SLICE_FMT(a->account[i].name), KEY_BYTES_MIN_PRODUCTION, k + 1);
+				return false;
+			}
+	return true;
+}
+
 bool accounts_load(struct accounts *a, const struct config *c, const char *data_dir, struct buf *error)
 {
 	memset(a, 0, sizeof *a);
 	arena_init(&a->arena, 4 * MIB);
 	bool ok;
+	a->lenient = !c->production && strcmp(c->accounts_source ? c->accounts_source : "", "AZURITE_ACCOUNTS") == 0;
 	if (c->accounts[0]) {
 		ok = accounts_parse(a, slice_str(c->accounts), c->accounts_source, error);
 	} else if (!c->production) {
@@ -220,13 +278,16 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 	}
 	if (!ok)
 		return false;
+	if (c->production && !accounts_keys_long_enough(a, error))
+		return false;
 	if (accounts_use_well_known_key(a) && c->production) {
 		buf_printf(error, "the well-known development key is public and is not taken in production mode: make "
 				  "keys of your own, e.g. "
 				  "openssl rand -base64 64");
 		return false;
 	}
-	if (accounts_use_well_known_key(a) && c->beyond_loopback && !c->iKnowThisKeyIsPublic) {
+	if (accounts_use_well_known_key(a) && (c->beyond_loopback || c->smb_beyond_loopback) &&
+	    !c->iKnowThisKeyIsPublic) {
 		buf_printf(error,
 			   "this would offer the data to everybody who can reach the address, because the well-known "
 			   "key is public. Listen on "

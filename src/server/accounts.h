@@ -19,6 +19,7 @@ struct accounts {
 	const char *key_text[ACCOUNTS_MAX];	   /* first key in Base64 */
 	size_t count;
 	const char *file; /* production: where keys are kept; else NULL */
+	bool lenient;	  /* keys are decoded as Node.js decodes Base64: for lists that were made for Azurite */
 	struct arena arena;
 };
 

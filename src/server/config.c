@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 enum kind { STR, PORT, INT, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
 
@@ -240,9 +241,37 @@ static bool file_line_parse(struct config *c, bool *seen, struct slice line, con
 		buf_printf(error, "%s: unknown setting %.*s (zaffre --help lists them)", source, SLICE_FMT(name));
 		return false;
 	}
+	c->file_has_accounts |= s->kind == SECRET && value.len > 0;
 	if (seen[s - settings])
 		return true;
 	return setting_store(c, s, value, source, error);
+}
+
+/* Others than the owner and the group: a group of those who may read secrets is customary. */
+enum { MODE_OTHERS = 007 };
+
+static bool mode_open_to_others(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && (st.st_mode & MODE_OTHERS);
+}
+
+/* Production keeps its secrets to itself: one that everybody on the machine can read is none. */
+static bool secrets_check(const struct config *c, struct buf *error)
+{
+	struct stat st;
+	if (!c->production)
+		return true;
+	if (c->file_has_accounts && c->file_open_to_others) {
+		buf_printf(error, "%s holds account keys and others can read it: chmod 640 %s", c->config, c->config);
+		return false;
+	}
+	/* One that cannot be looked at cannot be opened either, which is told then. */
+	if (c->key[0] && stat(c->key, &st) == 0 && (st.st_mode & MODE_OTHERS)) {
+		buf_printf(error, "the private key %s can be read by others: chmod 640 %s", c->key, c->key);
+		return false;
+	}
+	return true;
 }
 
 static bool file_parse(struct config *c, bool *seen, const char *path, struct buf *error)
@@ -255,6 +284,7 @@ static bool file_parse(struct config *c, bool *seen, const char *path, struct bu
 	char *line = NULL;
 	size_t cap = 0;
 	bool ok = true;
+	c->file_open_to_others = mode_open_to_others(fileno(f));
 	/* The file may say a thing twice; the last line counts, so `seen` is not marked here. */
 	for (int number = 1; ok; number++) {
 		ssize_t n = getline(&line, &cap, f);
@@ -333,6 +363,8 @@ static bool config_check(struct config *c, struct buf *error)
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		if (!config_host_is_loopback(config_host(c, i)))
 			c->beyond_loopback = true;
+	if (c->smbPort[0] && !config_host_is_loopback(c->smbHost))
+		c->smb_beyond_loopback = true;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		for (int k = 0; k < i; k++)
 			if (config_port(c, i) && config_port(c, i) == config_port(c, k) &&
@@ -355,6 +387,8 @@ static bool config_check(struct config *c, struct buf *error)
 				  "if a proxy in front does TLS");
 		return false;
 	}
+	if (!secrets_check(c, error))
+		return false;
 	if (c->production && c->clockShiftFile[0]) {
 		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
 		return false;

@@ -25,14 +25,18 @@ struct config {
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
 	const char *oauth, *create, *accessLog, *debug;
 	const char *webPort;
+	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
 	int64_t containerRetentionDays;
 	const char *clockShiftFile;
 	int64_t mutant;
-	/* derived by config_check */
+	/* derived while parsing and by config_check */
+	bool file_open_to_others; /* the configuration file: others may read it ... */
+	bool file_has_accounts;	  /* ... and keys stand in it */
 	bool production;
 	bool secure;	      /* cert and key given */
 	bool beyond_loopback; /* some service listens on another address */
+	bool smb_beyond_loopback;
 };
 
 /* argv without the program's name and subcommand. false: *error has the line to print. */

@@ -4,6 +4,7 @@
 #include "server/serve.h"
 
 #include "base/limits.h"
+#include "base/panic.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -78,6 +79,7 @@ static void standard_streams_open(void)
 int main(int argc, char **argv)
 {
 	standard_streams_open();
+	panic_install();
 	/* Few threads allocate much; many arenas would only keep freed memory apart. */
 	mallopt(M_ARENA_MAX, 2);
 	/* Bodies and arenas come and go with every page of a list or a query: some hundred KiB, ten MiB for a page of

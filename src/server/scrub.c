@@ -287,9 +287,8 @@ struct partition_list {
 static enum err partitions_page(struct scrub *s, struct partition_list *l, const struct key *from, size_t limit,
 				size_t *ret_count)
 {
-	struct engine *engine = store_engine(s->store);
 	struct slice *page;
-	TRY(engine->ops->list_partitions(engine, key_slice(from), limit, &l->arena, &page, ret_count));
+	TRY(store_list_partitions(s->store, key_slice(from), limit, &l->arena, &page, ret_count));
 	struct slice *more = realloc(l->id, (l->count + *ret_count + 1) * sizeof *more);
 	if (!more)
 		return ERR_NO_MEMORY;
@@ -302,7 +301,6 @@ static enum err partitions_page(struct scrub *s, struct partition_list *l, const
 /* As gap_skip, between partitions. */
 static bool partitions_gap_skip(struct scrub *s, struct partition_list *l, struct key *next)
 {
-	struct engine *engine = store_engine(s->store);
 	for (size_t len = next->len; len > 0; len--) {
 		struct key probe = *next;
 		struct slice *page;
@@ -310,8 +308,7 @@ static bool partitions_gap_skip(struct scrub *s, struct partition_list *l, struc
 		probe.len = len;
 		for (unsigned v = (unsigned char)next->bytes[len - 1] + 1u; v <= 255; v++) {
 			probe.bytes[len - 1] = (char)v;
-			if (engine->ops->list_partitions(engine, key_slice(&probe), 1, &l->arena, &page, &count) ==
-			    ERR_OK) {
+			if (store_list_partitions(s->store, key_slice(&probe), 1, &l->arena, &page, &count) == ERR_OK) {
 				*next = probe;
 				return true;
 			}

@@ -1,12 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * --create: what is to exist before the first request. */
 #include "server/seed.h"
 
 #include "base/limits.h"
 #include "base/rng.h"
-#include "rest/common/names.h"
-#include "rest/table/common.h"
+#include "svc/account/names.h"
 #include "svc/account/resource.h"
-#include "svc/common/background.h"
 
 static enum err resource_make(struct store *store, struct slice account, char kind, struct slice name,
 			      struct arena *arena)
@@ -21,11 +20,11 @@ static enum err resource_make(struct store *store, struct slice account, char ki
 	struct slice inner = resource_generation_partition(arena, account, kind, create.resource.generation);
 	if (!slice_is_set(outer) || !slice_is_set(inner))
 		return ERR_NO_MEMORY;
-	enum err err = background_write(store, outer, resource_create_reserve, &create, arena);
+	enum err err = store_write_wait(store, outer, resource_create_reserve, &create, arena);
 	if (err != ERR_OK)
 		return err == ERR_RESOURCE_ALREADY_EXISTS ? ERR_OK : err;
-	TRY(background_write(store, inner, resource_create_open, &create, arena));
-	return background_write(store, outer, resource_create_publish, &create, arena);
+	TRY(store_write_wait(store, inner, resource_create_open, &create, arena));
+	return store_write_wait(store, outer, resource_create_publish, &create, arena);
 }
 
 bool seed_create(struct store *store, struct slice account, struct slice list, struct buf *error)
@@ -48,7 +47,7 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 		}
 		if (named)
 			slice_cut(&name, ':');
-		enum err err = kind == RESOURCE_TABLE ? table_name_check(name)
+		enum err err = kind == RESOURCE_TABLE ? name_check_table(name)
 						      : name_check_container(name, kind == RESOURCE_CONTAINER);
 		if (err != ERR_OK) {
 			buf_printf(error, "--create %.*s: %s", SLICE_FMT(item), err_info(err)->text);

@@ -6,11 +6,12 @@
  * What is printed on standard output once every port accepts is an interface: tools wait for the "listening at" lines
  * and take the connection string from the last one. */
 #include "server/serve.h"
+#include "jobs/background.h"
 #include "server/accounts.h"
-#include "server/background.h"
 #include "server/datadir.h"
 #include "server/notify.h"
 #include "server/seed.h"
+#include "server/smb_settings.h"
 
 #include "auth/bearer.h"
 #include "base/limits.h"
@@ -35,6 +36,7 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
 	struct auth_bearer_config *bearer;
@@ -42,6 +44,7 @@ struct house {
 	struct background *background;
 	struct rest_listener listeners[CONFIG_SERVICES + 1]; /* and the website */
 	struct rest_server *server;
+	struct smb_server *smb; /* NULL: not served */
 };
 
 static void files_raise_limit(void)
@@ -133,6 +136,19 @@ static bool bearer_open(struct house *h, struct buf *error)
 	return ok;
 }
 
+static bool smb_open(struct house *h, struct buf *error)
+{
+	struct smb_config smb;
+	bool on;
+	if (!smb_settings(h->config, &smb, &on, error))
+		return false;
+	smb.store = h->store;
+	smb.clock = &h->clock;
+	smb.accounts = h->accounts.account;
+	smb.account_count = h->accounts.count;
+	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -162,7 +178,9 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	if (c->oauth[0] && !bearer_open(h, error))
 		return false;
-	background_at_start(h->store, h->accounts.account, h->accounts.count);
+	for (size_t i = 0; i < h->accounts.count; i++)
+		h->account_names[i] = h->accounts.account[i].name;
+	background_at_start(h->store, h->account_names, h->accounts.count);
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
@@ -193,12 +211,15 @@ static bool house_build(struct house *h, struct buf *error)
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
-	h->background = background_start(h->store, h->accounts.account, h->accounts.count);
+	if (!smb_open(h, error))
+		return false;
+	h->background = background_start(h->store, h->account_names, h->accounts.count);
 	return true;
 }
 
 static void house_take_down(struct house *h)
 {
+	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	store_close(h->store);
@@ -238,6 +259,9 @@ static void ready_print(const struct house *h)
 		endpoint_put(&out, h, CONFIG_SERVICES);
 		BUF_PUT(&out, "\n");
 	}
+	if (h->smb)
+		buf_printf(&out, "Zaffre File service over SMB is successfully listening at %s port %u\n",
+			   h->config->smbHost, smb_server_port(h->smb));
 	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
 	struct slice account = h->accounts.account[0].name;
 	if (h->accounts.file)

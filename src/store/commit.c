@@ -53,8 +53,19 @@ static void flux_begin(struct store *s, const struct run *r)
 	}
 }
 
-static void flux_end(struct store *s, const struct run *r, bool committed)
+void commit_settle_volatiles(struct store *s, struct run *r, bool happened)
 {
+	for (size_t i = 0; i < r->member_count; i++) {
+		struct member *m = &r->members[i];
+		if (m->volatile_count)
+			volatile_settle(s->volatiles, m->job->partition, m->volatiles, m->volatile_count, happened);
+		m->volatile_count = 0;
+	}
+}
+
+static void flux_end(struct store *s, struct run *r, bool committed)
+{
+	commit_settle_volatiles(s, r, committed);
 	if (!s->cache || store_mutant(s) == MUTANT_STALE_CACHE)
 		return;
 	for (size_t k = 0; k < r->member_count; k++) {
@@ -86,6 +97,18 @@ static bool group_retires(const struct run *r)
 			if (r->members[i].writes[k].kind == WRITE_RETIRE)
 				return true;
 	return false;
+}
+
+/* Before the durable writes of the group can be seen: what it puts in the way of others. */
+static void show_added_volatiles(struct store *s, const struct run *r)
+{
+	if (!group_writes(r))
+		return;
+	for (size_t i = 0; i < r->member_count; i++) {
+		const struct member *m = &r->members[i];
+		if (m->volatile_count)
+			volatile_publish_added(s->volatiles, m->job->partition, m->volatiles, m->volatile_count);
+	}
 }
 
 /* The time of the last durable group, so that a clock that jumped back cannot give it out again. */
@@ -150,6 +173,7 @@ void commit_close(struct store *s, struct run *r)
 		return;
 	s->engine->ops->group_abort(r->group);
 	r->group = NULL;
+	commit_settle_volatiles(s, r, false);
 	fail_members(r, err);
 }
 
@@ -159,6 +183,7 @@ enum outcome commit_run(struct store *s, struct run *r)
 	struct engine_group *g = r->group;
 	r->group = NULL;
 	if (g) {
+		show_added_volatiles(s, r);
 		flux_begin(s, r);
 		if (store_mutant(s) == MUTANT_ACK_BEFORE_SYNC) {
 			flux_end(s, r, true);

@@ -144,18 +144,30 @@ static size_t apply_member(struct store *s, struct run *r, struct member *m, uin
 	m->result = err;
 	m->writes = t.writes;
 	m->count = err == ERR_OK ? t.count : 0;
+	m->volatiles = t.volatiles;
+	m->volatile_count = err == ERR_OK ? t.volatile_count : 0;
 	return m->count ? t.write_bytes : 0;
 }
 
 static void accept_member(struct store *s, struct run *r, struct member *m)
 {
-	if (!m->count)
-		return;
-	m->result = s->engine->ops->group_accept(r->group, m->job->partition, m->writes, m->count);
-	if (m->result != ERR_OK)
-		m->count = 0;
-	else
-		note_written(s, r, m);
+	struct slice partition = m->job->partition;
+	if (m->volatile_count) {
+		m->result = volatile_prepare(s->volatiles, partition, m->volatiles, m->volatile_count);
+		if (m->result != ERR_OK)
+			m->count = m->volatile_count = 0;
+	}
+	if (m->count) {
+		m->result = s->engine->ops->group_accept(r->group, partition, m->writes, m->count);
+		if (m->result == ERR_OK)
+			note_written(s, r, m);
+	}
+	if (m->result != ERR_OK) {
+		volatile_discard(s->volatiles, partition, m->volatiles, m->volatile_count);
+		m->count = m->volatile_count = 0;
+	} else if (m->volatile_count) {
+		volatile_accept(s->volatiles, partition, m->volatiles, m->volatile_count);
+	}
 }
 
 static bool run_has_room(const struct run *r)
@@ -308,6 +320,7 @@ static void run_undo(struct store *s, struct run *r)
 	if (r->group)
 		s->engine->ops->group_abort(r->group);
 	r->group = NULL;
+	commit_settle_volatiles(s, r, false);
 	commit_push_back(s, r);
 }
 

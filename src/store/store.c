@@ -94,6 +94,7 @@ void store_reclaim_soon(struct store *s)
 static void store_free(struct store *s)
 {
 	cache_free(s->cache);
+	volatile_free(s->volatiles);
 	for (int i = 0; i < 2; i++)
 		free(s->run[i].written);
 	pthread_cond_destroy(&s->reclaim_wake);
@@ -133,7 +134,8 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	pthread_cond_init(&s->reclaim_wake, &attr);
 	pthread_condattr_destroy(&attr);
 
-	enum err err = ERR_OK;
+	s->volatiles = volatile_new();
+	enum err err = s->volatiles ? ERR_OK : ERR_NO_MEMORY;
 	/* Where others write too, a cache of ours would lag behind them. */
 	if (!options->cache_off && (options->cache_bytes || !engine->ops->may_be_unknown)) {
 		s->cache = cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT_BYTES);
@@ -228,12 +230,16 @@ static void count_read(struct store *s)
 static enum err read_in(struct store *s, enum txn_mode mode, struct slice partition, apply_fn *apply, void *call,
 			struct arena *arena)
 {
-	struct txn t;
 	count_read(s);
-	txn_init(&t, s, mode, partition, arena, read_ticks(s));
-	enum err err = apply(&t, call);
-	txn_fini(&t);
-	return err;
+	for (unsigned attempt = 0; attempt < LIMIT_APPLY_RETRIES; attempt++) {
+		struct txn t;
+		txn_init(&t, s, mode, partition, arena, read_ticks(s));
+		enum err err = apply(&t, call);
+		txn_fini(&t);
+		if (!t.stale)
+			return err;
+	}
+	return ERR_BUSY;
 }
 
 enum err store_read(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
@@ -272,6 +278,21 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 	if (err == ERR_OK)
 		*ret = payload;
 	return err;
+}
+
+/* ---- whole partitions ---- */
+
+enum err store_drop_partition(struct store *s, struct slice partition)
+{
+	return s->engine->ops->drop_partition(s->engine, partition);
+}
+
+enum err store_list_partitions(struct store *s, struct slice from, size_t limit, struct arena *arena,
+			       struct slice **ret, size_t *ret_count)
+{
+	const struct engine_ops *ops = s->engine->ops;
+	return ops->list_partitions ? ops->list_partitions(s->engine, from, limit, arena, ret, ret_count)
+				    : ERR_NOT_FOUND;
 }
 
 void store_stats(struct store *s, struct store_stats *ret)

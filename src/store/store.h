@@ -26,6 +26,12 @@ enum err txn_get(struct txn *, struct slice key, struct slice *ret_value) MUST_C
 enum err txn_scan(struct txn *, const struct scan_spec *, struct rows *ret_rows) MUST_CHECK;
 enum err txn_put(struct txn *, struct slice key, struct slice value) MUST_CHECK; /* copies both */
 enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fine */
+/* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like others,
+ * and part of the transaction like others; but they are kept in memory and gone after a restart. A transaction of
+ * volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read what they allow and
+ * what the snapshot shows belong to one moment. */
+enum err txn_put_volatile(struct txn *, struct slice key, struct slice value) MUST_CHECK;
+enum err txn_del_volatile(struct txn *, struct slice key) MUST_CHECK;
 /* The extent is named by a record put in this transaction, or no longer named by any. */
 enum err txn_publish(struct txn *, const struct extent_ref *) MUST_CHECK;
 enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;
@@ -57,8 +63,8 @@ struct clock *store_clock(struct store *);
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
- * scan sees the newest state for itself. It costs no snapshot, and a snapshot of each second has RocksDB write every
- * new table once more. */
+ * scan sees the newest state for itself. It takes no snapshot: an engine may have to keep every old version while one
+ * is there, and one each second would cost more than the work. */
 enum err store_look(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
 /* As store_read for applies that only txn_get: each get may be answered by the cache of hot records. Every get is
  * linearizable by itself, but two of them need not show the same instant. */
@@ -80,8 +86,18 @@ struct store_job {
 	unsigned attempts;
 };
 void store_write(struct store *, struct store_job *);
+/* For threads that may block: queues, and waits for the answer. */
+enum err store_write_wait(struct store *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */
 size_t store_step(struct store *);
+
+/* Removes every row of a partition that nothing leads to any more; extents that its rows name must have been retired
+ * before. Blocks; may be repeated. */
+enum err store_drop_partition(struct store *, struct slice partition) MUST_CHECK;
+/* For scrub and tests: ids of partitions, from `from` (inclusive, may be empty), at most `limit`, in an order that stays
+ * the same; go on from key_after(the last one). ERR_NOT_FOUND: this engine cannot list them. */
+enum err store_list_partitions(struct store *, struct slice from, size_t limit, struct arena *, struct slice **ret,
+			       size_t *ret_count) MUST_CHECK;
 
 /* Called once when the engine failed (a sync returned an error): nothing is acknowledged any more. */
 void store_on_failure(struct store *, void (*failed)(void *), void *arg);

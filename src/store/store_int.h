@@ -11,6 +11,7 @@
 #include "store/mutant.h"
 #include "store/record.h"
 #include "store/store.h"
+#include "store/volatile.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -39,6 +40,10 @@ struct txn {
 	uint32_t *
 		index; /* open addressing over writes[], once there are more than a few; 0 = empty, else position + 1 */
 	size_t index_cap;
+	struct volatile_write *volatiles; /* each key once */
+	size_t volatile_count, volatile_cap;
+	uint64_t volatile_since; /* snapshots: publications seen before it was taken */
+	bool stale;		 /* volatile rows changed after the snapshot: start over */
 };
 
 /* One transaction of the group being built. */
@@ -46,6 +51,8 @@ struct member {
 	struct store_job *job;
 	struct write *writes;
 	size_t count;
+	struct volatile_write *volatiles;
+	size_t volatile_count;
 	enum err result;
 };
 
@@ -92,6 +99,7 @@ struct store {
 	struct engine *engine;
 	struct clock *clock;
 	struct cache *cache; /* NULL: off */
+	struct volatile_map *volatiles;
 	unsigned mutant;
 	bool manual;
 	uint64_t
@@ -155,6 +163,11 @@ static inline uint64_t store_hash(const struct store *s, struct slice partition,
 void txn_init(struct txn *, struct store *, enum txn_mode, struct slice partition, struct arena *, uint64_t now_ticks);
 void txn_fini(struct txn *); /* drops the snapshot; the write set lives in the arena */
 
+/* txn_volatile.c: keys that begin with KEY_TAG_VOLATILE. */
+bool txn_is_volatile_key(struct slice key);
+enum err txn_get_volatile(struct txn *, struct slice key, struct slice *ret) MUST_CHECK;
+enum err txn_scan_volatile(struct txn *, const struct scan_spec *, struct rows *ret) MUST_CHECK;
+
 /* committer.c */
 bool committer_start(struct store *); /* its threads */
 void committer_close(struct store *);
@@ -168,6 +181,7 @@ enum err commit_begin(struct store *, struct run *) MUST_CHECK;
 void commit_close(struct store *, struct run *); /* nothing more is added */
 /* Gives the group to the engine. Any thread; the other functions are the committer's, but for DONE. */
 enum outcome commit_run(struct store *, struct run *) MUST_CHECK;
+void commit_settle_volatiles(struct store *, struct run *, bool happened); /* its volatile rows count, or never did */
 void commit_settle(struct store *, struct run *, enum outcome);
 void commit_answer(struct store *, struct run *);    /* with their results */
 void commit_push_back(struct store *, struct run *); /* its jobs are the first that are pending */

@@ -15,6 +15,8 @@ void txn_init(struct txn *t, struct store *s, enum txn_mode mode, struct slice p
 	      uint64_t now_ticks)
 {
 	*t = (struct txn){ .store = s, .mode = mode, .partition = partition, .arena = arena, .now_ticks = now_ticks };
+	if (mode == TXN_SNAPSHOT)
+		t->volatile_since = volatile_now(s->volatiles);
 }
 
 void txn_fini(struct txn *t)
@@ -125,6 +127,7 @@ static enum err check_key(struct slice key)
 		return ERR_LIMIT;
 	assert(!memchr(key.ptr, 0, key.len));
 	assert(!slice_eq(key, KEY_STAMP));
+	assert(!txn_is_volatile_key(key));
 	return ERR_OK;
 }
 
@@ -240,6 +243,8 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 
 enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
 {
+	if (txn_is_volatile_key(key))
+		return txn_get_volatile(t, key, ret_value);
 	if (t->count) {
 		struct write *w = own_find(t, key);
 		if (w) {
@@ -383,6 +388,8 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 
 enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_rows)
 {
+	if (txn_is_volatile_key(spec->from))
+		return txn_scan_volatile(t, spec, ret_rows);
 	bool hides_stamp = t->store->engine->ops->may_be_unknown && in_range(KEY_STAMP, spec);
 	if (t->count || hides_stamp)
 		return scan_merged(t, spec, ret_rows);

@@ -81,7 +81,7 @@ enum err rocks_group_get(struct engine_group *g, struct slice partition, struct 
 		*ret_value = copy;
 		return ERR_OK;
 	}
-	return rocks_get(g->rocks, rocks_family(partition, key), g->rocks->read, full, arena, ret_value);
+	return rocks_get(g->rocks, layout_family(partition, key), g->rocks->read, full, arena, ret_value);
 }
 
 enum err rocks_group_scan(struct engine_group *g, struct slice partition, const struct scan_spec *spec,
@@ -161,8 +161,8 @@ static void put_rows(struct rocks *r, struct engine_group *g)
 {
 	for (const struct overlay_node *n = g->overlay.head[0]; n; n = n->next[0]) {
 		size_t partition_len = slice_find_byte(n->key, 0);
-		rocksdb_column_family_handle_t *family = r->family[rocks_family(slice_first(n->key, partition_len),
-										slice_from(n->key, partition_len + 1))];
+		rocksdb_column_family_handle_t *family = r->family[layout_family(
+			slice_first(n->key, partition_len), slice_from(n->key, partition_len + 1))];
 		if (slice_is_set(n->value))
 			rocksdb_writebatch_put_cf(g->batch, family, n->key.ptr, n->key.len, n->value.ptr, n->value.len);
 		else
@@ -219,9 +219,9 @@ static bool may_commit(struct rocks *r, const struct engine_group *g)
 
 void rocks_put_bitmap(struct rocks *r, rocksdb_writebatch_t *batch, uint32_t region)
 {
-	char key[6] = { 0, 'b', (char)(region >> 24), (char)(region >> 16), (char)(region >> 8), (char)region };
-	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key, sizeof key,
-				  (const char *)segment_published(r->segments, region), SEGMENT_BITMAP_BYTES);
+	struct layout_row row;
+	layout_bitmap_encode(&row, region, segment_published(r->segments, region));
+	rocks_put_own(r, batch, &row);
 }
 
 /* Published bits of all changed regions into the batch, each region once. */
@@ -258,7 +258,7 @@ static bool add_changes(struct rocks *r, struct engine_group *g)
 	put_bitmaps(r, g->batch, g->changes, g->change_count);
 	for (size_t i = 0; i < g->change_count; i++)
 		if (g->changes[i].retire)
-			rocks_put_dead(r, g->batch, r->retire_next++, &g->changes[i].extent);
+			rocks_put_retired(r, g->batch, r->retire_next++, &g->changes[i].extent);
 	return true;
 }
 

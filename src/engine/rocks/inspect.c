@@ -2,21 +2,11 @@
  * What a scrub asks besides reading: is the space of an extent marked as used, which extents wait to be reclaimed, how
  * much is there to do. Only while nobody writes. */
 #include "engine/rocks/rocks_int.h"
-#include "engine/rocks/segment/segment_int.h"
-
-#include "base/bytes.h"
+#include "engine/rocks/segment/segment.h"
 
 bool engine_rocks_extent_published(struct engine *e, const struct extent_ref *extent)
 {
-	struct segments *s = rocks_of(e)->segments;
-	if (!segment_ref_valid(s, extent))
-		return false;
-	const uint64_t *map = s->region[segment_region(extent)]->published;
-	size_t at = (uint32_t)extent->place, count = segment_blocks(extent->length_bytes);
-	for (size_t i = at; i < at + count; i++)
-		if (!(map[i / 64] >> (i % 64) & 1))
-			return false;
-	return true;
+	return segment_is_published(rocks_of(e)->segments, extent);
 }
 
 uint64_t engine_rocks_extent_space(const struct extent_ref *extent)
@@ -30,15 +20,16 @@ enum err engine_rocks_retired_each(struct engine *e, void (*each)(void *arg, con
 	struct rocks *r = rocks_of(e);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_METADATA]);
 	enum err err = ERR_OK;
 	for (rocksdb_iter_seek(it, from, sizeof from); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-		size_t len;
-		const char *value = rocksdb_iter_value(it, &len);
-		struct cursor c = cursor_make(slice_make(value, len));
-		struct extent_ref extent = { .id = cursor_u64(&c), .place = cursor_u64(&c) };
-		extent.length_bytes = cursor_u32(&c);
-		if (cursor_done(&c) && segment_ref_valid(r->segments, &extent))
+		size_t key_len, value_len;
+		const char *key = rocksdb_iter_key(it, &key_len), *value = rocksdb_iter_value(it, &value_len);
+		struct extent_ref extent;
+		uint64_t sequence;
+		if (layout_retired_decode(slice_make(key, key_len), slice_make(value, value_len), &sequence, &extent) ==
+			    ERR_OK &&
+		    segment_ref_valid(r->segments, &extent))
 			each(arg, &extent);
 		else
 			err = ERR_CORRUPT;

@@ -1,64 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a store: directory, lock, format, database, segments. Every refusal says what to do. */
+ * Opening a store: directory, lock, format, database, journal, segments. Every refusal says what to do, and comes before
+ * anything there is changed. */
+#include "engine/rocks/open_int.h"
+
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/segment/segment.h"
 
-#include "base/bytes.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/thread.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { FORMAT_VERSION = 3, FORMAT_BOOKS_AMONG_ROWS = 2, EXTENT_ID_SHIFT = 40, PINS_FIRST = 64 };
-#define FORMAT_FRESH "zaffre 3 new\n" /* until the database is there */
-#define FORMAT_READY "zaffre 3\n"
+enum {
+	FORMAT_VERSION = 4,
+	FORMAT_WITHOUT_FLUSHED = 3, /* as 4, but the database does not say which commits are in its tables */
+	EXTENT_ID_SHIFT = 40,
+	PINS_FIRST = 64,
+};
+#define FORMAT_FRESH "zaffre 4 new\n" /* until the database is there */
+#define FORMAT_READY "zaffre 4\n"
 
-/* What RocksDB has in memory goes into tables when a file of the journal is full; its own limit lies beyond what such a
- * file can become in memory, so that it never decides by itself. */
 #define JOURNAL_FILE_BYTES     (16 * MIB)
 #define JOURNAL_FILE_MIN_BYTES (2 * MIB)
-#define BUFFER_PER_JOURNAL     4
-#define WRITE_BUFFERS	       4
-#define BUFFER_FILTER_PART     0.005 /* a read that is not in a buffer need not search its list */
-#define LEVEL0_FILES	       6
-#define BLOCK_CACHE_BYTES      (16 * MIB)
-#define BLOCK_BYTES	       (1 * KIB) /* a read wants one row of it; scans would have it larger */
-#define BLOCK_HASH_LOAD	       0.75	 /* in each block a hash beside the binary search */
-#define INDEX_RESTART	       8	 /* keys share long prefixes: a third of the memory, the same speed */
-#define TABLE_FILE_BYTES       (32 * MIB)
-#define LEVEL_BASE_BYTES       (32 * MIB) /* what every compaction of level 0 may have to rewrite */
-#define BLOOM_BITS_PER_KEY     10
-#define TABLE_CHECKSUM_XXH3    4 /* RocksDB has CRC-32C as well, but without the processor's help in Debian's build */
-/* How much of a table is written with one call, and after how much the disk is told to begin. A kernel that is not
- * preemptible lets nobody else on the core while it copies: 1 MiB, RocksDB's own choice, took 2.4 ms. */
-#define TABLE_WRITE_BYTES   (64 * KIB)
-#define TABLE_SYNC_BYTES    (256 * KIB)
-#define OPEN_TABLES_MAX	    4096
-#define OPEN_TABLES_MIN	    64
-#define OPEN_TABLES_PART    8		/* of the descriptors the process may have: they belong to connections first */
-#define LOCATED_TABLES_PART 2		/* of those: how many the locator may have open besides */
-#define START_BYTES	    (128 * KIB) /* what RocksDB writes before anything else */
-#define RESERVE_BYTES	    (64 * MIB)	/* all journal files in tables; a compaction comes on top (group.c) */
+#define LOCATED_TABLES_PART    2	   /* of the tables RocksDB may have open: how many the locator may, besides */
+#define START_BYTES	       (128 * KIB) /* what RocksDB writes before anything else */
+#define RESERVE_BYTES	       (64 * MIB)  /* all journal files in tables; a compaction comes on top (group.c) */
 /* On a small disk journal and reserve are these parts of it. */
 #define DISK_PER_JOURNAL 16
 #define DISK_PER_RESERVE 8
 
-struct opening {
-	const struct rocks_options *options;
-	struct rocks *r;
-	struct buf *message;
-	bool fresh, upgrade;
-	uint64_t journal_file_bytes;
-};
-
-static enum err refuse_errno(struct opening *o, const char *what)
+enum err opening_refuse_errno(struct opening *o, const char *what)
 {
 	int error = errno;
 	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, strerror(error));
@@ -78,13 +56,17 @@ static enum err refuse_errno(struct opening *o, const char *what)
 	case ENFILE:
 		BUF_PUT(o->message, "; raise the limit of open files (ulimit -n)");
 		return ERR_IO;
+	case FILE_WRONG_KIND:
+		BUF_PUT(o->message, " (a link, a pipe or a device stands where a file or directory of the store "
+				    "belongs); remove it or restore the directory from a backup");
+		return ERR_CORRUPT;
 	default:
 		return ERR_IO;
 	}
 }
 
 /* What RocksDB, a file or the process's limits refused. */
-static enum err refuse_err(struct opening *o, const char *what, enum err err)
+enum err opening_refuse_err(struct opening *o, const char *what, enum err err)
 {
 	const char *told = rocks_last_error();
 	if (err == ERR_NO_MEMORY) {
@@ -94,7 +76,7 @@ static enum err refuse_err(struct opening *o, const char *what, enum err err)
 		return err;
 	}
 	if (!told[0]) {
-		refuse_errno(o, what);
+		opening_refuse_errno(o, what);
 		return err;
 	}
 	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, told);
@@ -115,11 +97,11 @@ static enum err open_dir(struct opening *o)
 	o->r->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->r->dir_fd < 0 && errno == ENOENT && o->options->create) {
 		if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-			return refuse_errno(o, "create the data directory");
+			return opening_refuse_errno(o, "create the data directory");
 		o->r->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (o->r->dir_fd < 0)
-		return refuse_errno(o, "open the data directory");
+		return opening_refuse_errno(o, "open the data directory");
 	return ERR_OK;
 }
 
@@ -127,12 +109,12 @@ static enum err take_lock(struct opening *o)
 {
 	struct rocks *r = o->r;
 	char owner[32] = "";
-	r->lock_fd = openat(r->dir_fd, "LOCK", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	r->lock_fd = file_open_at(r->dir_fd, "LOCK", O_RDWR | O_CREAT, 0600);
 	if (r->lock_fd < 0)
-		return refuse_errno(o, "write the lock file");
+		return opening_refuse_errno(o, "write the lock file");
 	if (flock(r->lock_fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK)
-			return refuse_errno(o, "lock the data directory");
+			return opening_refuse_errno(o, "lock the data directory");
 		ssize_t n = pread(r->lock_fd, owner, sizeof owner - 1, 0);
 		owner[n > 0 ? n : 0] = 0;
 		buf_printf(o->message, "'%s' is in use by another server%s%s; stop it or choose another directory",
@@ -149,15 +131,15 @@ static enum err take_lock(struct opening *o)
 static enum err write_format(struct opening *o, const char *text)
 {
 	int dir = o->r->dir_fd;
-	int fd = openat(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
-		return refuse_errno(o, "write FORMAT");
+		return opening_refuse_errno(o, "write FORMAT");
 	bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fsync(fd) == 0;
 	int error = errno;
 	close(fd);
 	errno = error;
 	if (!ok || renameat(dir, "FORMAT.new", dir, "FORMAT") != 0 || fsync(dir) != 0)
-		return refuse_errno(o, "write FORMAT");
+		return opening_refuse_errno(o, "write FORMAT");
 	return ERR_OK;
 }
 
@@ -168,14 +150,14 @@ static bool has_parts(int dir_fd)
 	struct stat st;
 	bool found = false;
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		found = found || fstatat(dir_fd, parts[i], &st, 0) == 0;
+		found = found || fstatat(dir_fd, parts[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
 	return found;
 }
 
 static enum err check_format(struct opening *o)
 {
 	char text[64];
-	int fd = openat(o->r->dir_fd, "FORMAT", O_RDONLY | O_CLOEXEC);
+	int fd = file_open_at(o->r->dir_fd, "FORMAT", O_RDONLY, 0);
 	if (fd < 0 && errno == ENOENT) {
 		if (has_parts(o->r->dir_fd)) {
 			buf_printf(o->message,
@@ -191,13 +173,13 @@ static enum err check_format(struct opening *o)
 		return write_format(o, FORMAT_FRESH);
 	}
 	if (fd < 0)
-		return refuse_errno(o, "read FORMAT");
+		return opening_refuse_errno(o, "read FORMAT");
 	ssize_t n = read(fd, text, sizeof text - 1);
 	int error = errno;
 	close(fd);
 	errno = error;
 	if (n < 0)
-		return refuse_errno(o, "read FORMAT");
+		return opening_refuse_errno(o, "read FORMAT");
 	struct slice rest =
 		slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
 	uint64_t version;
@@ -211,7 +193,7 @@ static enum err check_format(struct opening *o)
 			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
-	o->upgrade = version == FORMAT_BOOKS_AMONG_ROWS;
+	o->upgrade = version == FORMAT_WITHOUT_FLUSHED;
 	if (version < FORMAT_VERSION && !o->upgrade) {
 		buf_printf(
 			o->message,
@@ -228,149 +210,15 @@ static enum err check_format(struct opening *o)
 static enum err check_room(struct opening *o)
 {
 	int dir = o->r->dir_fd;
-	int fd = openat(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT, 0600);
 	if (fd < 0)
-		return refuse_errno(o, "write");
+		return opening_refuse_errno(o, "write");
 	bool full = fallocate(fd, 0, 0, START_BYTES) != 0 && (errno == ENOSPC || errno == EDQUOT);
 	int error = errno;
 	close(fd);
 	unlinkat(dir, "FORMAT.new", 0);
 	errno = error;
-	return full ? refuse_errno(o, "start the database") : ERR_OK;
-}
-
-static int open_tables(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return OPEN_TABLES_MIN;
-	rlim_t part = limit.rlim_max / OPEN_TABLES_PART;
-	return part < OPEN_TABLES_MIN ? OPEN_TABLES_MIN : part > OPEN_TABLES_MAX ? OPEN_TABLES_MAX : (int)part;
-}
-
-static rocksdb_block_based_table_options_t *table_options(struct rocks *r, enum family family)
-{
-	rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
-	/* Contents are read by their key, one at a time: what is read again is in the store's cache of hot records. */
-	if (family == FAMILY_CONTENTS)
-		rocksdb_block_based_options_set_no_block_cache(t, 1);
-	else
-		rocksdb_block_based_options_set_block_cache(t, r->cache);
-	rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
-	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
-	rocksdb_block_based_options_set_format_version(t, 5);
-	rocksdb_block_based_options_set_checksum(t, TABLE_CHECKSUM_XXH3); /* as table.c can verify it */
-	rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
-	rocksdb_block_based_options_set_index_block_restart_interval(t, INDEX_RESTART);
-	rocksdb_block_based_options_set_data_block_index_type(
-		t, rocksdb_block_based_table_data_block_index_type_binary_search_and_hash);
-	rocksdb_block_based_options_set_data_block_hash_ratio(t, BLOCK_HASH_LOAD);
-	return t;
-}
-
-/* What holds for one family. */
-static rocksdb_options_t *family_options(struct opening *o, enum family family)
-{
-	struct rocks *r = o->r;
-	rocksdb_options_t *p = rocksdb_options_create();
-	r->table[family] = table_options(r, family);
-	rocksdb_options_set_block_based_table_factory(p, r->table[family]);
-	rocksdb_options_set_compression(p, rocksdb_no_compression);
-	rocksdb_options_set_write_buffer_size(p, o->journal_file_bytes * BUFFER_PER_JOURNAL);
-	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
-	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART);
-	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
-	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
-	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);
-	rocksdb_options_set_max_bytes_for_level_base(p, LEVEL_BASE_BYTES);
-	rocksdb_options_set_level_compaction_dynamic_level_bytes(p, 1);
-	return p;
-}
-
-/* What holds for the database; RocksDB takes it from the options of the first family. */
-static void database_options(struct opening *o, rocksdb_options_t *p)
-{
-	rocksdb_options_set_create_if_missing(p, o->fresh);
-	rocksdb_options_set_create_missing_column_families(p, o->fresh || o->upgrade);
-	rocksdb_options_set_paranoid_checks(p, 1);
-	rocksdb_options_set_max_background_jobs(p, 2);
-	rocksdb_options_set_max_open_files(p, open_tables());
-	rocksdb_options_set_writable_file_max_buffer_size(p, TABLE_WRITE_BYTES);
-	rocksdb_options_set_bytes_per_sync(p, TABLE_SYNC_BYTES);
-	rocksdb_options_set_avoid_unnecessary_blocking_io(p, 1);
-	/* The program says what matters itself. This log holds the header of each start and nothing more: when a line
-	 * cannot be written to it, Debian's build stops the process by an assertion, be it on a disk that others
-	 * filled. */
-	rocksdb_options_set_info_log_level(p, 4);
-	rocksdb_options_set_max_log_file_size(p, 1 * MIB);
-	rocksdb_options_set_keep_log_file_num(p, 2);
-	rocksdb_options_set_stats_dump_period_sec(p, 0);
-	rocksdb_options_set_stats_persist_period_sec(p, 0);
-}
-
-static void set_options(struct opening *o)
-{
-	struct rocks *r = o->r;
-	r->cache = rocksdb_cache_create_lru(BLOCK_CACHE_BYTES);
-	for (int i = 0; i < FAMILIES; i++)
-		r->options[i] = family_options(o, i);
-	database_options(o, r->options[FAMILY_ROWS]);
-
-	r->read = rocksdb_readoptions_create();
-	/* For one row at a time. Its block is not kept: the row itself is, in the store's cache, if it is read again.
-	 */
-	rocksdb_readoptions_set_fill_cache(r->read, 0);
-	r->write_memory = rocksdb_writeoptions_create();
-	rocksdb_writeoptions_disable_WAL(r->write_memory, 1);
-}
-
-struct database_opening {
-	struct rocks *r;
-	const char *path;
-	char *error;
-};
-
-static void *database_open(void *arg)
-{
-	static const char *const names[FAMILIES] = { ROCKS_NAME_ROWS, ROCKS_NAME_CONTENTS, ROCKS_NAME_BOOKS };
-	struct database_opening *d = arg;
-	struct rocks *r = d->r;
-	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS],
-						       r->options[FAMILY_BOOKS] };
-	thread_step_back(THREAD_TIDIES);
-	r->db = rocksdb_open_column_families(options[FAMILY_ROWS], d->path, FAMILIES, names, options, r->family,
-					     &d->error);
-	return NULL;
-}
-
-/* In a thread of its own, which RocksDB's flushes and compactions take after. */
-static enum err open_db(struct opening *o)
-{
-	pthread_t thread;
-	size_t len = strlen(o->options->dir) + sizeof "/db";
-	char *path = malloc(len);
-	if (!path)
-		return ERR_NO_MEMORY;
-	snprintf(path, len, "%s/db", o->options->dir);
-	struct database_opening d = { .r = o->r, .path = path };
-	if (pthread_create(&thread, NULL, database_open, &d) != 0) {
-		free(path);
-		return refuse_err(o, "open the database", ERR_NO_MEMORY);
-	}
-	pthread_join(thread, NULL);
-	free(path);
-	if (!d.error)
-		return ERR_OK;
-	/* A file that RocksDB's own lists name is missing, or those lists are damaged and name another. One that only
-	 * cannot be looked at is corrupt to RocksDB, too; a backup need not be fetched for it. */
-	bool missing = strstr(d.error, "No such file") || strstr(d.error, "does not exist"),
-	     unreadable = strstr(d.error, "IO error");
-	enum err err = rocks_error(d.error);
-	if (missing)
-		err = ERR_CORRUPT;
-	else if (err == ERR_CORRUPT && unreadable)
-		err = ERR_IO;
-	return refuse_err(o, "open the database", err);
+	return full ? opening_refuse_errno(o, "start the database") : ERR_OK;
 }
 
 static void fit_disk(struct opening *o)
@@ -396,29 +244,23 @@ static void fit_disk(struct opening *o)
 static enum err count_opening(struct opening *o, uint64_t *ret)
 {
 	struct rocks *r = o->r;
-	struct slice key = slice_make("\0o", 2), value = SLICE_NONE;
+	struct slice value = SLICE_NONE;
 	struct arena arena;
 	uint64_t opens = 0;
 	arena_init(&arena, 64 * KIB);
-	enum err err = rocks_get(r, FAMILY_BOOKS, r->read, key, &arena, &value);
-	bool damaged = false;
-	if (err == ERR_OK) {
-		struct cursor c = cursor_make(value);
-		opens = cursor_u64(&c);
-		damaged = !cursor_done(&c);
-	}
+	enum err err = rocks_get(r, FAMILY_METADATA, r->read, LAYOUT_OPENS_KEY, &arena, &value);
+	bool damaged = err == ERR_OK && layout_number_decode(LAYOUT_OPENS_KEY, value, &opens) != ERR_OK;
 	arena_fini(&arena);
 	if (damaged) {
 		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
 		return ERR_CORRUPT;
 	}
 	if (err != ERR_OK && err != ERR_NOT_FOUND)
-		return refuse_err(o, "read the database", err);
-	char number[8];
-	opens++;
-	bytes_store(number, opens, 8);
+		return opening_refuse_err(o, "read the database", err);
+	struct layout_row row;
+	layout_number_encode(&row, LAYOUT_OPENS_KEY, ++opens);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key.ptr, key.len, number, sizeof number);
+	rocks_put_own(r, batch, &row);
 	err = rocks_write(r, batch, (struct rocks_changed){ 0 });
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
@@ -446,17 +288,15 @@ static enum err restore_bitmaps(struct opening *o)
 	enum err err = ERR_OK;
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, until, sizeof until);
-	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_METADATA]);
 	for (rocksdb_iter_seek(it, from, sizeof from); err == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
 		size_t key_len, value_len;
-		const unsigned char *k = (const unsigned char *)rocksdb_iter_key(it, &key_len);
-		const char *v = rocksdb_iter_value(it, &value_len);
-		if (key_len != 6 || value_len != SEGMENT_BITMAP_BYTES) {
-			err = ERR_CORRUPT;
-			break;
-		}
-		uint32_t region = (uint32_t)k[2] << 24 | (uint32_t)k[3] << 16 | (uint32_t)k[4] << 8 | k[5];
-		err = segments_restore(r->segments, region, (const unsigned char *)v);
+		const char *key = rocksdb_iter_key(it, &key_len), *value = rocksdb_iter_value(it, &value_len);
+		uint32_t region;
+		const unsigned char *bitmap;
+		err = layout_bitmap_decode(slice_make(key, key_len), slice_make(value, value_len), &region, &bitmap);
+		if (err == ERR_OK)
+			err = segments_restore(r->segments, region, bitmap);
 	}
 	char *error = NULL;
 	rocksdb_iter_get_error(it, &error);
@@ -464,7 +304,7 @@ static enum err restore_bitmaps(struct opening *o)
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
 	if (unread != ERR_OK)
-		return refuse_err(o, "read the database", unread);
+		return opening_refuse_err(o, "read the database", unread);
 	if (err != ERR_OK)
 		buf_printf(o->message,
 			   "segment files in '%s' are missing or shorter than they were; restore the directory from a "
@@ -485,21 +325,21 @@ static enum err open_segments(struct opening *o)
 				     &o->r->segments);
 	if (err != ERR_OK) {
 		if (!buf_slice(o->message).len)
-			refuse_errno(o, "open the segment files");
+			opening_refuse_errno(o, "open the segment files");
 		return err;
 	}
 	TRY(restore_bitmaps(o));
 	segments_restored(o->r->segments);
 	err = rocks_reclaim_open(o->r);
-	return err == ERR_OK ? ERR_OK : refuse_err(o, "read the database", err);
+	return err == ERR_OK ? ERR_OK : opening_refuse_err(o, "read the database", err);
 }
 
-/* See tail.c. Before anything is written. */
+/* See tail.h. Before anything is written. */
 static enum err check_tail(struct opening *o, uint64_t last)
 {
 	uint64_t remembered;
-	if (rocks_tail_open(o->r, &remembered) != ERR_OK)
-		return refuse_errno(o, "write TAIL");
+	if (tail_open(&o->r->tail, o->r->dir_fd, &remembered) != ERR_OK)
+		return opening_refuse_errno(o, "write TAIL");
 	if (last >= remembered)
 		return ERR_OK;
 	buf_printf(
@@ -510,6 +350,19 @@ static enum err check_tail(struct opening *o, uint64_t last)
 	return ERR_CORRUPT;
 }
 
+/* A file of RocksDB's own lists that lost its end names an earlier state, without the tables that were added since. */
+static enum err check_database_age(struct opening *o)
+{
+	uint64_t flushed = journal_header_flushed(o->r->journal);
+	if (o->fresh || o->upgrade || o->in_tables >= flushed)
+		return ERR_OK;
+	buf_printf(o->message,
+		   "the database in '%s' is damaged: it has lost tables with the commits %llu to %llu, which the "
+		   "journal says it had; restore the directory from a backup",
+		   o->options->dir, (unsigned long long)o->in_tables + 1, (unsigned long long)flushed);
+	return ERR_CORRUPT;
+}
+
 static enum err open_journal(struct opening *o)
 {
 	struct rocks *r = o->r;
@@ -517,6 +370,7 @@ static enum err open_journal(struct opening *o)
 	enum err err = journal_open(&(struct journal_options){ .dir_fd = r->dir_fd,
 							       .file_bytes = o->journal_file_bytes,
 							       .buffered = o->options->buffered,
+							       .in_tables = o->in_tables,
 							       .flush = rocks_journal_flush,
 							       .may_grow = may_grow,
 							       .arg = r },
@@ -527,41 +381,45 @@ static enum err open_journal(struct opening *o)
 			   "directory from a backup",
 			   o->options->dir);
 	else if (err != ERR_OK)
-		return refuse_err(o, "read the journal", err);
+		return opening_refuse_err(o, "read the journal", err);
 	TRY(err);
+	TRY(check_database_age(o));
 	TRY(check_tail(o, last));
-	err = rocks_journal_replay(r);
+	atomic_store(&r->last_number, last);
+	return ERR_OK;
+}
+
+static enum err replay_journal(struct opening *o)
+{
+	struct rocks *r = o->r;
+	enum err err = rocks_journal_replay(r);
 	if (err == ERR_OK)
 		err = journal_start(r->journal);
 	if (err == ERR_NO_SPACE)
 		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again",
 			   o->options->dir);
 	else if (err != ERR_OK)
-		refuse_err(o, "bring the journal into the database", err);
+		opening_refuse_err(o, "bring the journal into the database", err);
 	return err;
 }
 
+/* From data format 3: from now on the database says which commits are in its tables. */
 static enum err upgrade(struct opening *o)
 {
-	enum err err = rocks_upgrade_books(o->r);
-	if (err != ERR_OK) {
-		atomic_store(&o->r->failed, true); /* see rocks_close */
-		buf_printf(o->message,
-			   "cannot bring '%s' to data format %d; check the disk and its space and start again",
-			   o->options->dir, FORMAT_VERSION);
-		return err;
-	}
+	enum err err = rocks_flush(o->r);
+	if (err != ERR_OK)
+		return opening_refuse_err(o, "bring the database to the present data format", err);
 	return write_format(o, FORMAT_READY);
 }
 
 static enum err open_locator(struct opening *o)
 {
 	struct rocks *r = o->r;
-	r->locator =
-		locator_new(&(struct locator_options){ .db = r->db,
-						       .family = r->family,
-						       .dir_fd = r->dir_fd,
-						       .tables_max = (size_t)open_tables() / LOCATED_TABLES_PART });
+	r->locator = locator_new(
+		&(struct locator_options){ .db = r->db,
+					   .family = r->family,
+					   .dir_fd = r->dir_fd,
+					   .tables_max = (size_t)database_open_tables() / LOCATED_TABLES_PART });
 	if (r->locator)
 		return ERR_OK;
 	buf_printf(o->message,
@@ -570,20 +428,51 @@ static enum err open_locator(struct opening *o)
 	return ERR_NO_MEMORY;
 }
 
+/* Files that RocksDB opens by itself. */
+static enum err check_kinds(struct opening *o, const char *name)
+{
+	int fd = file_open_dir_at(o->r->dir_fd, name);
+	if (fd < 0)
+		return errno == ENOENT ? ERR_OK : opening_refuse_errno(o, name);
+	DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return opening_refuse_errno(o, name);
+	}
+	bool wrong = false;
+	for (struct dirent *e; !wrong && (e = readdir(dir));) {
+		struct stat st;
+		if (e->d_type == DT_REG || strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		wrong = fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+			!S_ISDIR(st.st_mode);
+		if (wrong)
+			buf_printf(o->message,
+				   "'%s/%s/%s' is a link, a pipe or a device and no file of the store; remove it or "
+				   "restore the directory from a backup",
+				   o->options->dir, name, e->d_name);
+	}
+	closedir(dir);
+	return wrong ? ERR_CORRUPT : ERR_OK;
+}
+
 static enum err open_all(struct opening *o)
 {
 	TRY(open_dir(o));
 	TRY(take_lock(o));
 	TRY(check_format(o));
+	TRY(check_kinds(o, "db"));
 	TRY(check_room(o));
 	fit_disk(o);
-	set_options(o);
-	TRY(open_db(o));
+	database_prepare(o);
+	TRY(database_look(o));
 	TRY(open_journal(o));
-	if (o->upgrade)
-		TRY(upgrade(o));
+	TRY(database_open(o));
+	TRY(replay_journal(o));
 	TRY(open_segments(o));
 	TRY(open_locator(o));
+	if (o->upgrade)
+		TRY(upgrade(o));
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }
 
@@ -595,6 +484,7 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	r->engine.ops = &rocks_ops;
 	r->dir_fd = r->lock_fd = -1;
 	pthread_mutex_init(&r->write_lock, NULL);
+	pthread_mutex_init(&r->flush_lock, NULL);
 	pthread_mutex_init(&r->publish_lock, NULL);
 	pthread_mutex_init(&r->pin_lock, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -641,13 +531,9 @@ void rocks_close(struct engine *e)
 				 rocks_last_error());
 	}
 	journal_free(r->journal);
-	for (int i = 0; i < FAMILIES; i++)
-		if (r->family[i])
-			rocksdb_column_family_handle_destroy(r->family[i]);
-	if (r->db)
-		rocksdb_close(r->db);
+	database_close(r);
 	segments_close(r->segments);
-	rocks_tail_close(r);
+	tail_close(&r->tail);
 	if (r->read)
 		rocksdb_readoptions_destroy(r->read);
 	if (r->write_memory)
@@ -673,5 +559,6 @@ void rocks_close(struct engine *e)
 	pthread_mutex_destroy(&r->pin_lock);
 	pthread_mutex_destroy(&r->publish_lock);
 	pthread_mutex_destroy(&r->write_lock);
+	pthread_mutex_destroy(&r->flush_lock);
 	free(r);
 }

@@ -4,6 +4,7 @@
  * nobody: reclaim deletes its row and clears its published bits in one batch, and then gives the blocks back. That
  * batch is in the journal before, as every other: if a crash loses it, the row is still there and is worked again. */
 #include "engine/rocks/locator/locator.h"
+#include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
 
 #include "base/bytes.h"
@@ -12,38 +13,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { RECLAIM_ROWS = 256, DEAD_KEY_BYTES = 10, DEAD_VALUE_BYTES = 20, COUNT_ROWS_MAX = 100000 };
+enum { RECLAIM_ROWS = 256, COUNT_ROWS_MAX = 100000 };
 enum { COMPACT_TABLES = 8 };				      /* of the largest levels, 32 MiB each, in one round */
 #define COMPACT_SOON_NS	 (UINT64_C(500) * 1000 * 1000)	      /* something was deleted since */
 #define COMPACT_AGAIN_NS (UINT64_C(600) * 1000 * 1000 * 1000) /* nothing that is known of */
 
-static void dead_key(char key[DEAD_KEY_BYTES], uint64_t sequence)
+void rocks_put_retired(struct rocks *r, rocksdb_writebatch_t *batch, uint64_t sequence, const struct extent_ref *e)
 {
-	key[0] = 0;
-	key[1] = 'd';
-	for (int i = 0; i < 8; i++)
-		key[2 + i] = (char)(sequence >> (56 - 8 * i));
-}
-
-static uint64_t dead_sequence(const char *key)
-{
-	uint64_t v = 0;
-	for (int i = 0; i < 8; i++)
-		v = v << 8 | (unsigned char)key[2 + i];
-	return v;
-}
-
-void rocks_put_dead(struct rocks *r, rocksdb_writebatch_t *batch, uint64_t sequence, const struct extent_ref *e)
-{
-	char key[DEAD_KEY_BYTES], value[DEAD_VALUE_BYTES];
-	dead_key(key, sequence);
-	for (int i = 0; i < 8; i++) {
-		value[i] = (char)(e->id >> (8 * i));
-		value[8 + i] = (char)(e->place >> (8 * i));
-	}
-	for (int i = 0; i < 4; i++)
-		value[16 + i] = (char)(e->length_bytes >> (8 * i));
-	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_BOOKS], key, sizeof key, value, sizeof value);
+	struct layout_row row;
+	layout_retired_encode(&row, sequence, e);
+	rocks_put_own(r, batch, &row);
 }
 
 /* ---- pins ---- */
@@ -111,50 +90,56 @@ static uint64_t unseen_until(struct rocks *r)
 
 /* ---- reclaim ---- */
 
-struct dead {
+struct retired {
 	uint64_t sequence;
 	struct extent_ref extent;
 };
 
-static enum err read_dead(struct rocks *r, uint64_t until, struct dead *ret, size_t *ret_count, bool *ret_more)
+static enum err retired_row(rocksdb_iterator_t *it, struct retired *ret)
 {
-	char from[DEAD_KEY_BYTES], end[DEAD_KEY_BYTES];
+	size_t key_len, value_len;
+	const char *key = rocksdb_iter_key(it, &key_len), *value = rocksdb_iter_value(it, &value_len);
+	return layout_retired_decode(slice_make(key, key_len), slice_make(value, value_len), &ret->sequence,
+				     &ret->extent);
+}
+
+/* A row that is damaged stops the round before it: clearing the wrong bits would let others write over live bytes. */
+static enum err retired_read(struct rocks *r, uint64_t until, struct retired *ret, size_t *ret_count, bool *ret_more)
+{
+	char from[LAYOUT_RETIRED_KEY_BYTES], end[LAYOUT_RETIRED_KEY_BYTES];
 	size_t n = 0;
-	dead_key(from, r->reclaim_from);
-	dead_key(end, until + 1);
+	enum err damaged = ERR_OK;
+	layout_retired_key(from, r->reclaim_from);
+	layout_retired_key(end, until + 1);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_METADATA]);
 	for (rocksdb_iter_seek(it, from, sizeof from); n < RECLAIM_ROWS && rocksdb_iter_valid(it);
 	     rocksdb_iter_next(it)) {
-		size_t key_len, value_len;
-		const char *key = rocksdb_iter_key(it, &key_len);
-		const char *value = rocksdb_iter_value(it, &value_len);
-		struct cursor c = cursor_make(slice_make(value, value_len));
-		ret[n].sequence = key_len == DEAD_KEY_BYTES ? dead_sequence(key) : 0;
-		ret[n].extent.id = cursor_u64(&c);
-		ret[n].extent.place = cursor_u64(&c);
-		ret[n].extent.length_bytes = cursor_u32(&c);
+		damaged = retired_row(it, &ret[n]);
+		if (damaged != ERR_OK)
+			break;
 		n++;
 	}
-	*ret_more = rocksdb_iter_valid(it);
+	*ret_more = rocksdb_iter_valid(it) && damaged == ERR_OK;
 	*ret_count = n;
 	char *error = NULL;
 	rocksdb_iter_get_error(it, &error);
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
-	return rocks_error(error);
+	enum err err = rocks_error(error);
+	return err == ERR_OK && !n ? damaged : err;
 }
 
-static enum err reclaim_rows(struct rocks *r, struct dead *dead, size_t count)
+static enum err reclaim_rows(struct rocks *r, const struct retired *dead, size_t count)
 {
 	bool cleared[RECLAIM_ROWS];
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	pthread_mutex_lock(&r->publish_lock);
 	for (size_t i = 0; i < count; i++) {
-		char key[DEAD_KEY_BYTES];
-		dead_key(key, dead[i].sequence);
-		rocksdb_writebatch_delete_cf(batch, r->family[FAMILY_BOOKS], key, sizeof key);
+		char key[LAYOUT_RETIRED_KEY_BYTES];
+		layout_retired_key(key, dead[i].sequence);
+		rocksdb_writebatch_delete_cf(batch, r->family[FAMILY_METADATA], key, sizeof key);
 		cleared[i] = segment_published_set(r->segments, &dead[i].extent, false);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -212,11 +197,10 @@ static struct slice *tables_behind(const rocksdb_livefiles_t *files, const char 
 /* The end of the next piece. False: it has none, the piece reaches to the end of the family. */
 static bool piece_end(struct rocks *r, struct full_key *ret)
 {
-	static const char *const names[FAMILIES] = { ROCKS_NAME_ROWS, ROCKS_NAME_CONTENTS, ROCKS_NAME_BOOKS };
 	struct slice from = slice_make(r->compact_from.bytes, r->compact_from.len);
 	size_t count;
 	const rocksdb_livefiles_t *files = rocksdb_livefiles(r->db);
-	struct slice *begin = tables_behind(files, names[r->compact_family], from, &count);
+	struct slice *begin = tables_behind(files, layout_family_name[r->compact_family], from, &count);
 	bool found = begin && count > COMPACT_TABLES && begin[COMPACT_TABLES].len <= sizeof ret->bytes;
 	if (found) {
 		ret->len = begin[COMPACT_TABLES].len;
@@ -277,14 +261,14 @@ static bool compact_deleted(struct rocks *r)
 enum err rocks_reclaim(struct engine *e, bool *ret_more)
 {
 	struct rocks *r = rocks_of(e);
-	struct dead dead[RECLAIM_ROWS];
+	struct retired dead[RECLAIM_ROWS];
 	size_t count = 0;
 	bool more = false;
 	if (atomic_load(&r->failed))
 		return ERR_STOPPED;
 	if (atomic_load(&r->retired_waiting)) {
 		uint64_t until = unseen_until(r);
-		TRY(read_dead(r, until, dead, &count, &more));
+		TRY(retired_read(r, until, dead, &count, &more));
 		if (count)
 			TRY(reclaim_rows(r, dead, count));
 	}
@@ -305,35 +289,41 @@ void rocks_reclaim_hurry(struct engine *e)
 		rocksdb_disable_manual_compaction(r->db);
 }
 
+/* The last row, where there are too many to count one by one. */
+static enum err retired_last(rocksdb_iterator_t *it, struct retired *ret)
+{
+	rocksdb_iter_seek_to_last(it);
+	return rocksdb_iter_valid(it) ? retired_row(it, ret) : ERR_OK;
+}
+
 enum err rocks_reclaim_open(struct rocks *r)
 {
-	char from[DEAD_KEY_BYTES], end[2] = { 0, 'd' + 1 };
-	uint64_t count = 0, first = 1, last = 0;
-	dead_key(from, 0);
+	char from[LAYOUT_RETIRED_KEY_BYTES], end[2] = { 0, 'd' + 1 };
+	uint64_t count = 0, first = 1;
+	struct retired last = { .sequence = 0 };
+	enum err damaged = ERR_OK;
+	layout_retired_key(from, 0);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_iterate_upper_bound(read, end, sizeof end);
-	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_BOOKS]);
-	for (rocksdb_iter_seek(it, from, sizeof from); count < COUNT_ROWS_MAX && rocksdb_iter_valid(it);
-	     rocksdb_iter_next(it)) {
-		size_t len;
-		last = dead_sequence(rocksdb_iter_key(it, &len));
+	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[FAMILY_METADATA]);
+	for (rocksdb_iter_seek(it, from, sizeof from);
+	     damaged == ERR_OK && count < COUNT_ROWS_MAX && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+		damaged = retired_row(it, &last);
 		if (count++ == 0)
-			first = last;
+			first = last.sequence;
 	}
-	if (rocksdb_iter_valid(it)) {
-		rocksdb_iter_seek_to_last(it);
-		size_t len;
-		if (rocksdb_iter_valid(it))
-			last = dead_sequence(rocksdb_iter_key(it, &len));
-		count = last - first + 1; /* sequences have no holes but those of lost groups */
+	if (damaged == ERR_OK && rocksdb_iter_valid(it)) {
+		damaged = retired_last(it, &last);
+		count = last.sequence - first + 1; /* sequences have no holes but those of lost groups */
 	}
 	char *error = NULL;
 	rocksdb_iter_get_error(it, &error);
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
 	r->reclaim_from = first;
-	r->retire_next = last + 1;
-	r->retire_durable = last;
+	r->retire_next = last.sequence + 1;
+	r->retire_durable = last.sequence;
 	r->retired_waiting = count;
-	return rocks_error(error);
+	enum err err = rocks_error(error);
+	return err == ERR_OK ? damaged : err;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows in RocksDB: reads, scans, snapshots, dropping and listing partitions. */
 #include "engine/rocks/locator/locator.h"
+#include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
+#include "store/key.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,16 +18,6 @@ enum {
 };
 
 static _Thread_local char last_error[ERROR_TEXT_BYTES];
-
-void full_key_make(struct full_key *k, struct slice partition, struct slice key)
-{
-	assert(partition.len && partition.len <= LIMIT_KEY_BYTES && key.len <= LIMIT_KEY_BYTES);
-	memcpy(k->bytes, partition.ptr, partition.len);
-	k->bytes[partition.len] = 0;
-	if (key.len)
-		memcpy(k->bytes + partition.len + 1, key.ptr, key.len);
-	k->len = partition.len + 1 + key.len;
-}
 
 enum err rocks_error(char *text)
 {
@@ -45,19 +37,6 @@ enum err rocks_error(char *text)
 const char *rocks_last_error(void)
 {
 	return last_error;
-}
-
-/* The engine's rows begin with 0, the store's partition with 1, those of accounts with a letter or digit. */
-bool rocks_is_book(struct slice full_key)
-{
-	return (unsigned char)full_key.ptr[0] <= 1;
-}
-
-enum family rocks_family(struct slice partition, struct slice key)
-{
-	if (rocks_is_book(partition))
-		return FAMILY_BOOKS;
-	return key.len && key.ptr[0] == KEY_TAG_CONTENT ? FAMILY_CONTENTS : FAMILY_ROWS;
 }
 
 uint64_t rocks_property(struct rocks *r, const char *name)
@@ -113,16 +92,34 @@ enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *r
 	return get_from_rocksdb(r, family, read, full_key, arena, ret);
 }
 
-enum err rocks_flush(struct rocks *r)
+/* The row "flushed through" is put behind all others and only after those of the other families are in tables: whatever
+ * prefix of its own changes RocksDB remembers after a crash, the row is there only if everything up to its number is. */
+static char *flush_families(struct rocks *r, rocksdb_flushoptions_t *o)
 {
 	char *error = NULL;
+	struct layout_row row;
+	uint64_t through = atomic_load(&r->last_number);
+	for (int i = 0; i < FAMILY_METADATA && !error; i++)
+		rocksdb_flush_cf(r->db, o, r->family[i], &error);
+	layout_number_encode(&row, LAYOUT_FLUSHED_KEY, through);
+	if (!error)
+		rocksdb_put_cf(r->db, r->write_memory, r->family[FAMILY_METADATA], row.key, row.key_len, row.value,
+			       row.value_len, &error);
+	if (!error)
+		rocksdb_flush_cf(r->db, o, r->family[FAMILY_METADATA], &error);
+	return error;
+}
+
+enum err rocks_flush(struct rocks *r)
+{
+	pthread_mutex_lock(&r->flush_lock);
 	uint64_t page = r->locator ? locator_flush_begin(r->locator) : 0;
 	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
-	for (int i = 0; i < FAMILIES && !error; i++)
-		rocksdb_flush_cf(r->db, o, r->family[i], &error);
+	char *error = flush_families(r, o);
 	rocksdb_flushoptions_destroy(o);
 	if (r->locator && !error)
 		locator_flushed(r->locator, page);
+	pthread_mutex_unlock(&r->flush_lock);
 	return rocks_error(error);
 }
 
@@ -273,11 +270,6 @@ static enum err scan_family(struct rocks *r, enum family family, const rocksdb_s
 	return err;
 }
 
-static struct slice full_slice(const struct full_key *k)
-{
-	return slice_make(k->bytes, k->len);
-}
-
 static struct slice key_min(struct slice a, struct slice b)
 {
 	return slice_cmp(a, b) < 0 ? a : b;
@@ -294,13 +286,14 @@ enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const s
 	static const char first_content[] = { KEY_TAG_CONTENT }, behind_contents[] = { KEY_TAG_CONTENT + 1 };
 	struct full_key from_key, until_key, low_key, high_key;
 	full_key_make(&from_key, partition, spec->from);
-	full_key_make(&until_key, partition, slice_is_set(spec->until) ? spec->until : SLICE_NONE);
-	if (!slice_is_set(spec->until))
-		until_key.bytes[partition.len] = 1; /* behind the partition */
+	if (slice_is_set(spec->until))
+		full_key_make(&until_key, partition, spec->until);
+	else
+		full_key_make_end(&until_key, partition);
 	full_key_make(&low_key, partition, slice_make(first_content, 1));
 	full_key_make(&high_key, partition, slice_make(behind_contents, 1));
-	struct slice from = full_slice(&from_key), until = full_slice(&until_key), low = full_slice(&low_key),
-		     high = full_slice(&high_key);
+	struct slice from = full_key_slice(&from_key), until = full_key_slice(&until_key),
+		     low = full_key_slice(&low_key), high = full_key_slice(&high_key);
 	struct scan s = { .arena = arena,
 			  .skip = partition.len + 1,
 			  .keys_only = spec->keys_only,
@@ -308,8 +301,8 @@ enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const s
 			  .fold = spec->fold,
 			  .fold_arg = spec->fold_arg };
 	s.limit = spec->limit_rows && spec->limit_rows < LIMIT_SCAN_ROWS ? spec->limit_rows : LIMIT_SCAN_ROWS;
-	if (rocks_is_book(partition)) {
-		TRY(scan_family(r, FAMILY_BOOKS, snapshot, group, from, until, &s));
+	if (layout_is_metadata(partition)) {
+		TRY(scan_family(r, FAMILY_METADATA, snapshot, group, from, until, &s));
 		*ret = s.rows;
 		return ERR_OK;
 	}
@@ -363,7 +356,7 @@ static enum err op_get(struct engine *e, struct engine_snapshot *s, struct slice
 	struct rocks *r = rocks_of(e);
 	struct full_key k;
 	full_key_make(&k, partition, key);
-	return rocks_get(r, rocks_family(partition, key), s ? s->read : r->read, slice_make(k.bytes, k.len), arena,
+	return rocks_get(r, layout_family(partition, key), s ? s->read : r->read, slice_make(k.bytes, k.len), arena,
 			 ret_value);
 }
 
@@ -388,13 +381,12 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 	if (err == ERR_OK && !rows.more) {
 		for (size_t i = 0; i < rows.count; i++) {
 			full_key_make(&from, partition, rows.row[i].key);
-			rocksdb_writebatch_delete_cf(batch, r->family[rocks_family(partition, rows.row[i].key)],
+			rocksdb_writebatch_delete_cf(batch, r->family[layout_family(partition, rows.row[i].key)],
 						     from.bytes, from.len);
 		}
 	} else if (err == ERR_OK) {
 		full_key_make(&from, partition, SLICE_NONE);
-		full_key_make(&until, partition, SLICE_NONE);
-		until.bytes[partition.len] = 1;
+		full_key_make_end(&until, partition);
 		for (int i = 0; i < FAMILIES; i++)
 			rocksdb_writebatch_delete_range_cf(batch, r->family[i], from.bytes, from.len, until.bytes,
 							   until.len);
@@ -439,8 +431,7 @@ static enum err list_into(rocksdb_iterator_t *it[FAMILIES], struct slice from, s
 		if (!slice_is_set(id))
 			return ERR_NO_MEMORY;
 		list[(*ret_count)++] = id;
-		full_key_make(&at, id, SLICE_NONE);
-		at.bytes[id.len] = 1;
+		full_key_make_end(&at, id);
 	}
 	for (int i = 0; i < FAMILIES; i++)
 		TRY(iter_error(it[i]));

@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of the rocks engine.
+ * The inside of the rocks engine. What rows look like in RocksDB: layout.h.
  *
- * Keys in RocksDB: a row is partition 00 key (neither holds a NUL). The engine's own rows begin with 00:
- *   00 'b' u32 region      which blocks of a region hold published extents (segment.h)
- *   00 'd' u64 sequence    a retired extent waiting to be reclaimed: id, place, length
- *   00 'o'                 how often this store was opened; the upper bits of extent ids
- * Numbers in keys are big-endian, in values little-endian.
- *
- * Rows lie in three column families, which commit together: contents (KEY_TAG_CONTENT), what engine and store write for
- * themselves (the rows above and the store's own partition), and all others. Contents come with ids that grow, so their
- * tables follow one another and are moved from level to level; among the other rows, which come in any order, every
- * compaction would write them again. The books are written by every group: among the other rows they would make each
- * new table reach from one end of the keys to the other, and no table could be moved then, however the names come. */
+ * Locks, in the order they are taken: publish_lock, write_lock, the journal's, the locator's write lock. flush_lock is
+ * taken before none of them but the locator's: the journal's thread flushes while a writer waits for it under
+ * write_lock. pin_lock is taken alone. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
 
 #include "base/limits.h"
 #include "engine/rocks/journal/journal.h"
+#include "engine/rocks/journal/tail.h"
+#include "engine/rocks/layout/layout.h"
 #include "engine/rocks/overlay.h"
 #include "engine/rocks/rocks.h"
-#include "store/key.h"
 
 #include <pthread.h>
 #include <rocksdb/c.h>
@@ -27,17 +20,6 @@
 
 struct locator;
 struct segments;
-
-enum family { FAMILY_ROWS, FAMILY_CONTENTS, FAMILY_BOOKS, FAMILIES };
-#define ROCKS_NAME_ROWS	    "default"
-#define ROCKS_NAME_CONTENTS "contents"
-#define ROCKS_NAME_BOOKS    "books"
-enum { FULL_KEY_BYTES = 2 * LIMIT_KEY_BYTES + 1 };
-
-struct full_key {
-	size_t len;
-	char bytes[FULL_KEY_BYTES];
-};
 
 struct engine_snapshot {
 	const rocksdb_snapshot_t *snapshot;
@@ -81,6 +63,9 @@ struct rocks {
 	/* Held from a batch's record in the journal to its rows in memory: both are in one order, and a file of the
 	 * journal that is full holds nothing that is not in memory. */
 	pthread_mutex_t write_lock;
+	/* One flush at a time: the row "flushed through" never goes back. */
+	pthread_mutex_t flush_lock;
+	atomic_uint_fast64_t last_number; /* every commit of the journal up to this one is in RocksDB's memory */
 	struct segments *segments;
 	int dir_fd, lock_fd;
 	uint64_t reserve_bytes;		       /* see group.c */
@@ -107,8 +92,7 @@ struct rocks {
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;
-	uint64_t
-		*tail; /* mapped, under write_lock: the number of the last commit that was synced, and its complement */
+	struct tail tail; /* under write_lock */
 	/* The reclaimer's: when it last compacted all rows, and how far it is if it has not done so yet. */
 	uint64_t compacted_ns;
 	bool compacting;
@@ -124,8 +108,7 @@ static inline struct rocks *rocks_of(struct engine *e)
 }
 
 /* rocks.c */
-void full_key_make(struct full_key *, struct slice partition, struct slice key);
-/* Writes what is in memory to table files. */
+/* Writes what is in memory to table files, and with it the number of the last commit that is in them all. */
 enum err rocks_flush(struct rocks *);
 /* Before a thread's first read or write: RocksDB counts every comparison of keys for each thread that does not say
  * that nobody will ask. */
@@ -134,8 +117,6 @@ void rocks_count_nothing(void);
 enum err rocks_error(char *text);
 /* What rocks_error was given last in this thread; empty if that was NULL. */
 const char *rocks_last_error(void);
-enum family rocks_family(struct slice partition, struct slice key);
-bool rocks_is_book(struct slice full_key);
 enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct slice full_key, struct arena *,
 		   struct slice *ret) MUST_CHECK;
 /* A property of all families, added up; 0 if it cannot be told. */
@@ -145,7 +126,7 @@ enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct eng
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 
 /* write.c */
-/* What a batch changes besides the books. */
+/* What a batch changes besides metadata. */
 struct rocks_changed {
 	const struct overlay *rows; /* NULL: none */
 	struct slice partition;	    /* dropped; absent: none */
@@ -177,18 +158,16 @@ uint64_t rocks_pin(struct engine *);
 void rocks_unpin(struct engine *, uint64_t pin);
 enum err rocks_reclaim(struct engine *, bool *ret_more);
 void rocks_reclaim_hurry(struct engine *);
-void rocks_put_dead(struct rocks *, rocksdb_writebatch_t *, uint64_t sequence, const struct extent_ref *);
+void rocks_put_retired(struct rocks *, rocksdb_writebatch_t *, uint64_t sequence, const struct extent_ref *);
 /* Finds the sequence to go on from and counts what waits. */
 enum err rocks_reclaim_open(struct rocks *) MUST_CHECK;
 
-/* tail.c */
-enum err rocks_tail_open(struct rocks *, uint64_t *ret_remembered) MUST_CHECK;
-void rocks_tail_close(struct rocks *);
-void rocks_tail_remember(struct rocks *, uint64_t number); /* this commit is durable */
-
-/* upgrade.c */
-/* The books out of the other rows, where format 2 had them. Again after a crash in between. */
-enum err rocks_upgrade_books(struct rocks *) MUST_CHECK;
+/* Puts one of the engine's own rows. */
+static inline void rocks_put_own(struct rocks *r, rocksdb_writebatch_t *batch, const struct layout_row *row)
+{
+	rocksdb_writebatch_put_cf(batch, r->family[FAMILY_METADATA], row->key, row->key_len, row->value,
+				  row->value_len);
+}
 
 /* open.c, rocks.c */
 extern const struct engine_ops rocks_ops;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a batch gets into the store: into the journal, then into RocksDB's memory. */
 #include "engine/rocks/locator/locator.h"
+#include "engine/rocks/rocks_int.h"
 
 #include "base/log.h"
 
@@ -52,7 +53,8 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struc
 	char *error = write_memory(r, batch, changed);
 	if (error)
 		return give_up(r, "a write to the database", error);
-	rocks_tail_remember(r, number);
+	atomic_store(&r->last_number, number);
+	tail_remember(&r->tail, number);
 	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->bytes_written, len, memory_order_relaxed);
 	return ERR_OK;

@@ -6,8 +6,8 @@
 #include "rest/common/acl.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
-#include "rest/common/names.h"
 #include "rest/core/server.h"
+#include "svc/account/names.h"
 
 #define ACCOUNT_SCOPE "$account-encryption-key"
 
@@ -269,13 +269,15 @@ static enum err parse_restore(struct request *r)
 	}
 	if (!container_version_parse(version, &c->deleted_ticks))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-version", version);
+	c->kind = RESOURCE_CONTAINER;
 	c->name = r->container;
 	c->exists_error = ERR_CONTAINER_ALREADY_EXISTS;
 	c->missing_error = ERR_CONTAINER_NOT_FOUND;
 	enum err e = resource_find(r->server->store, r->account, RESOURCE_CONTAINER, name, r->arena, &deleted);
 	if (e != ERR_NOT_FOUND)
 		return e == ERR_OK ? ERR_CONTAINER_ALREADY_EXISTS : e;
-	e = resource_find_deleted(r->server->store, r->account, name, c->deleted_ticks, r->arena, &deleted);
+	e = resource_find_deleted(r->server->store, r->account, RESOURCE_CONTAINER, name, c->deleted_ticks, r->arena,
+				  &deleted);
 	TRY(e == ERR_NOT_FOUND ? ERR_CONTAINER_NOT_FOUND : e);
 	struct slice account = resource_account_partition(r->arena, r->account);
 	struct slice inside =

@@ -30,9 +30,13 @@ static enum err apply_list_containers(struct txn *txn, void *call)
 {
 	struct containers_call *c = call;
 	c->now_ticks = txn_now(txn);
+	struct deleted_query deleted = { .kind = RESOURCE_CONTAINER,
+					 .prefix = c->paging.prefix,
+					 .from_name = c->from_name,
+					 .from_ticks = c->from_deleted_ticks,
+					 .limit = c->paging.limit + 1 };
 	if (c->deleted)
-		TRY(resource_list_deleted(txn, c->paging.prefix, c->from_name, c->from_deleted_ticks,
-					  c->paging.limit + 1, &c->gone, &c->gone_count));
+		TRY(resource_list_deleted(txn, &deleted, &c->gone, &c->gone_count));
 	return resource_list(txn, RESOURCE_CONTAINER, c->paging.prefix, c->from_name, c->paging.limit, &c->page);
 }
 

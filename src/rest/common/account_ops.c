@@ -128,3 +128,6 @@ const struct handler handler_blob_delegation_key = { .parse = parse_key,
 const struct handler handler_queue_delegation_key = { .parse = parse_key,
 						      .parse_body = parse_key_body,
 						      .format = format_key };
+const struct handler handler_file_delegation_key = { .parse = parse_key,
+						     .parse_body = parse_key_body,
+						     .format = format_key };

@@ -2,7 +2,7 @@
 #include "rest/common/acl.h"
 
 #include "rest/common/fault_xml.h"
-#include "rest/common/names.h"
+#include "svc/account/names.h"
 #include "wire/date.h"
 #include "wire/xml.h"
 

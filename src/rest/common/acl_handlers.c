@@ -2,40 +2,24 @@
  * Get and Set ACL of queues and tables, which differ in names and errors only. Containers have leases and conditions
  * and do it in their own file. Last writer wins. */
 #include "rest/common/acl.h"
-#include "rest/common/names.h"
 #include "rest/core/server.h"
+#include "svc/account/names.h"
 
 struct acl_call {
-	char kind;
-	struct slice name;
+	struct resource_set_policies set; /* first: the apply gets this */
 	const char *letters;
-	enum err missing_error;
-	struct resource resource;
-	size_t count;
-	struct policy policy[POLICIES_MAX];
+	struct resource resource; /* get */
 };
-
-static enum err apply_set(struct txn *txn, void *call)
-{
-	struct acl_call *c = call;
-	enum err e = resource_get(txn, c->kind, c->name, &c->resource);
-	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? c->missing_error : e;
-	c->resource.policy_count = c->count;
-	memcpy(c->resource.policy, c->policy, sizeof c->policy);
-	c->resource.modified_ticks = txn_now(txn);
-	return resource_put(txn, &c->resource);
-}
 
 static struct acl_call *call_new(struct request *r, char kind)
 {
 	struct acl_call *c = ARENA_NEW(r->arena, struct acl_call);
 	if (!c)
 		return NULL;
-	c->kind = kind;
-	c->name = r->container;
+	c->set.kind = kind;
+	c->set.name = r->container;
 	c->letters = kind == RESOURCE_QUEUE ? ACL_LETTERS_QUEUE : ACL_LETTERS_TABLE;
-	c->missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
+	c->set.missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
 	r->call = c;
 	return c;
 }
@@ -46,7 +30,7 @@ static enum err parse_get(struct request *r, char kind)
 	if (!c)
 		return ERR_NO_MEMORY;
 	enum err e = resource_find(r->server->store, r->account, kind, r->container, r->arena, &c->resource);
-	return e == ERR_NOT_FOUND ? c->missing_error : e;
+	return e == ERR_NOT_FOUND ? c->set.missing_error : e;
 }
 
 static enum err parse_set(struct request *r, char kind)
@@ -55,21 +39,21 @@ static enum err parse_set(struct request *r, char kind)
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!c || !slice_is_set(account))
 		return ERR_NO_MEMORY;
-	request_step_write(r, account, apply_set);
+	request_step_write(r, account, resource_apply_set_policies);
 	return ERR_OK;
 }
 
 static enum err parse_set_body(struct request *r)
 {
 	struct acl_call *c = r->call;
-	return acl_parse(r, c->letters, c->policy, &c->count);
+	return acl_parse(r, c->letters, c->set.policy, &c->set.count);
 }
 
 static enum err format_get(struct request *r)
 {
 	struct acl_call *c = r->call;
 	r->response.status = 200;
-	if (c->kind == RESOURCE_QUEUE)
+	if (c->set.kind == RESOURCE_QUEUE)
 		response_header(r, "Cache-Control", SLICE("no-cache"));
 	acl_format(r, c->resource.policy, c->resource.policy_count);
 	return ERR_OK;
@@ -100,7 +84,11 @@ static enum err parse_table_set(struct request *r)
 	return parse_set(r, RESOURCE_TABLE);
 }
 
-const struct handler handler_queue_get_acl = { parse_queue_get, NULL, format_get };
-const struct handler handler_queue_set_acl = { parse_queue_set, parse_set_body, format_set };
-const struct handler handler_table_get_acl = { parse_table_get, NULL, format_get };
-const struct handler handler_table_set_acl = { parse_table_set, parse_set_body, format_set };
+const struct handler handler_queue_get_acl = { .parse = parse_queue_get, .format = format_get };
+const struct handler handler_queue_set_acl = { .parse = parse_queue_set,
+					       .parse_body = parse_set_body,
+					       .format = format_set };
+const struct handler handler_table_get_acl = { .parse = parse_table_get, .format = format_get };
+const struct handler handler_table_set_acl = { .parse = parse_table_set,
+					       .parse_body = parse_set_body,
+					       .format = format_set };

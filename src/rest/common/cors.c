@@ -159,7 +159,7 @@ static enum err format_preflight(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_preflight = { parse_preflight, NULL, format_preflight };
+const struct handler handler_preflight = { .parse = parse_preflight, .format = format_preflight };
 
 /* ---- actual requests ---- */
 

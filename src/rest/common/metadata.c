@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest/common/metadata.h"
 
-#include "rest/common/names.h"
+#include "svc/account/names.h"
 #include "wire/xml.h"
 
 enum { METADATA_MAX_BYTES = 8 * 1024 };

@@ -92,6 +92,11 @@ static void put_attribute(struct buf *b, const char *name, struct slice value, s
 	buf_put_byte(b, '"');
 }
 
+void paging_put_endpoint(struct request *r, struct buf *b)
+{
+	put_attribute(b, "ServiceEndpoint", paging_endpoint(r), SLICE(""));
+}
+
 void paging_open_xml(struct request *r, struct buf *b, const struct paging *p, struct slice container)
 {
 	xml_begin(b);
@@ -100,7 +105,7 @@ void paging_open_xml(struct request *r, struct buf *b, const struct paging *p, s
 		put_attribute(b, slice_is_set(container) ? "ContainerName" : "AccountName", paging_endpoint(r),
 			      slice_is_set(container) ? container : SLICE(""));
 	} else {
-		put_attribute(b, "ServiceEndpoint", paging_endpoint(r), SLICE(""));
+		paging_put_endpoint(r, b);
 		if (slice_is_set(container))
 			put_attribute(b, "ContainerName", container, SLICE(""));
 	}

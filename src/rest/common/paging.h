@@ -26,6 +26,8 @@ void marker_encode(struct buf *, struct slice text, uint64_t number);
 bool paging_has_urls(const struct request *);
 /* scheme://host/[account/] as the client wrote it; absent if there is no memory. */
 struct slice paging_endpoint(struct request *);
+/* The attribute  ServiceEndpoint="..", with a blank before it. */
+void paging_put_endpoint(struct request *, struct buf *);
 /* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */
 void paging_open_xml(struct request *, struct buf *, const struct paging *, struct slice container);
 

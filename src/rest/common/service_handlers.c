@@ -13,15 +13,6 @@ enum {
 	CORS_ORIGINS_MAX = 64,
 	CORS_ENTRY_MAX = 256,	 /* characters of a header name or an origin */
 	WEBSITE_PATH_MAX = 1024, /* as a blob's name */
-	RECORD_BYTES_MAX = 16 * 1024,
-};
-
-struct set_call {
-	struct resource_create web; /* first: the container of a website that is switched on */
-	char letter;
-	struct service_properties wanted;
-	bool logging, hour, minute, cors, default_version, delete_retention,
-		website; /* which of them the request names */
 };
 
 /* ---- reading ---- */
@@ -210,7 +201,7 @@ static enum err read_default_version(struct request *r, const struct xml_node *n
 	return ERR_OK;
 }
 
-static enum err read_part(struct request *r, const struct xml_node *n, struct set_call *c)
+static enum err read_part(struct request *r, const struct xml_node *n, struct service_properties_set *c)
 {
 	struct service_properties *p = &c->wanted;
 	bool blob = r->service == SERVICE_BLOB;
@@ -243,49 +234,13 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 		c->website = true;
 		return read_website(r, n, &p->website);
 	}
+	/* File: what the service shows is fixed here, and the retention of shares is a setting of the server. */
+	if (r->service == SERVICE_FILE && (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
+		return ERR_OK;
 	return fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
 }
 
 /* ---- set ---- */
-
-static void merge(struct service_properties *p, const struct set_call *c)
-{
-	if (c->logging)
-		p->logging = c->wanted.logging;
-	if (c->hour)
-		p->hour = c->wanted.hour;
-	if (c->minute)
-		p->minute = c->wanted.minute;
-	if (c->cors) {
-		p->cors_count = c->wanted.cors_count;
-		memcpy(p->cors, c->wanted.cors, sizeof p->cors);
-	}
-	if (c->default_version)
-		p->default_version = c->wanted.default_version;
-	if (c->delete_retention)
-		p->delete_retention = c->wanted.delete_retention;
-	if (c->website)
-		p->website = c->wanted.website;
-}
-
-static enum err apply_set(struct txn *txn, void *call)
-{
-	struct set_call *c = call;
-	struct service_properties p = service_properties_default();
-	struct slice record;
-	enum err e = service_properties_get(txn, c->letter, &record);
-	if (e == ERR_OK)
-		e = service_properties_decode(record, &p);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	merge(&p, c);
-	char *mem = arena_alloc(txn_arena(txn), RECORD_BYTES_MAX);
-	if (!mem)
-		return ERR_NO_MEMORY;
-	struct buf b = { .ptr = mem, .cap = RECORD_BYTES_MAX, .limit_bytes = RECORD_BYTES_MAX };
-	service_properties_encode(&b, &p);
-	return buf_ok(&b) ? service_properties_put(txn, c->letter, buf_slice(&b)) : ERR_LIMIT;
-}
 
 /* Behind the commit and before the answer: the next request sees the new rules. */
 static enum err forget_cors(struct request *r)
@@ -296,10 +251,10 @@ static enum err forget_cors(struct request *r)
 
 static enum err parse_set(struct request *r)
 {
-	struct set_call *c = ARENA_NEW(r->arena, struct set_call);
+	struct service_properties_set *c = ARENA_NEW(r->arena, struct service_properties_set);
 	if (!c)
 		return ERR_NO_MEMORY;
-	c->letter = service_facts(r->service)->letter;
+	c->service = service_facts(r->service)->letter;
 	r->call = c;
 	return ERR_OK;
 }
@@ -311,7 +266,7 @@ static enum err is_there(struct resource_create *c, const struct resource *exist
 }
 
 /* A website that is switched on has its container, as at the service. */
-static enum err queue_web(struct request *r, struct set_call *c, struct slice account)
+static enum err queue_web(struct request *r, struct service_properties_set *c, struct slice account)
 {
 	c->web = (struct resource_create){
 		.resource = { .kind = RESOURCE_CONTAINER, .name = SLICE("$web"), .generation = rng_u64(r->rng) },
@@ -327,25 +282,27 @@ static enum err queue_web(struct request *r, struct set_call *c, struct slice ac
 	return ERR_OK;
 }
 
-static enum err queue_set(struct request *r, struct set_call *c)
+static enum err queue_set(struct request *r, struct service_properties_set *c)
 {
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
 	if (c->website && c->wanted.website.enabled)
 		TRY(queue_web(r, c, account));
-	request_step_write(r, account, apply_set);
+	request_step_write(r, account, service_properties_apply_set);
 	request_step_call(r, forget_cors);
 	return ERR_OK;
 }
 
 static enum err parse_set_body(struct request *r)
 {
-	struct set_call *c = r->call;
+	struct service_properties_set *c = r->call;
 	struct xml_node *root;
 	TRY(fault_xml_parse(r, &root));
 	if (!xml_is(root, "StorageServiceProperties"))
 		return fault_xml_reason(r, "Unexpected root element");
+	if (r->service == SERVICE_QUEUE && !root->child) /* Blob and Table take it and change nothing */
+		return fault_xml_reason(r, "StorageServiceProperties has no element");
 	for (const struct xml_node *n = root->child; n; n = n->next)
 		TRY(read_part(r, n, c));
 	return queue_set(r, c);
@@ -366,6 +323,13 @@ static enum err parse_get(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = p;
 	return service_properties_load(r, p);
+}
+
+static void put_headers(struct request *r)
+{
+	response_header(r, "Content-Type", SLICE("application/xml"));
+	if (r->service == SERVICE_QUEUE)
+		response_header(r, "Cache-Control", SLICE("no-cache"));
 }
 
 static void write_retention(struct buf *b, const char *name, const struct retention_policy *p, bool blob)
@@ -422,21 +386,27 @@ static void write_website(struct buf *b, const struct static_website *w)
 	xml_close(b, "StaticWebsite");
 }
 
+static void write_logging(struct buf *b, const struct service_logging *l)
+{
+	xml_open(b, "Logging");
+	xml_put(b, "Version", l->version);
+	xml_put_bool(b, "Read", l->read);
+	xml_put_bool(b, "Write", l->write);
+	xml_put_bool(b, "Delete", l->del);
+	write_retention(b, "RetentionPolicy", &l->retention, false);
+	xml_close(b, "Logging");
+}
+
 static enum err format_get(struct request *r)
 {
 	const struct service_properties *p = r->call;
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
-	response_header(r, "Content-Type", SLICE("application/xml"));
+	put_headers(r);
 	xml_begin(b);
 	xml_open(b, "StorageServiceProperties");
-	xml_open(b, "Logging");
-	xml_put(b, "Version", p->logging.version);
-	xml_put_bool(b, "Read", p->logging.read);
-	xml_put_bool(b, "Write", p->logging.write);
-	xml_put_bool(b, "Delete", p->logging.del);
-	write_retention(b, "RetentionPolicy", &p->logging.retention, false);
-	xml_close(b, "Logging");
+	if (r->service != SERVICE_FILE)
+		write_logging(b, &p->logging);
 	if (r->version < VERSION(2013, 8, 15)) {
 		write_metrics(b, "Metrics", &p->hour);
 	} else {
@@ -452,6 +422,9 @@ static enum err format_get(struct request *r)
 		if (r->version >= VERSION(2018, 3, 28))
 			write_website(b, &p->website);
 	}
+	if (r->service == SERVICE_FILE && r->version >= VERSION(2020, 2, 10))
+		BUF_PUT(b, "<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB>"
+			   "</ProtocolSettings>");
 	xml_close(b, "StorageServiceProperties");
 	return ERR_OK;
 }
@@ -470,7 +443,7 @@ static enum err format_stats(struct request *r)
 {
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
-	response_header(r, "Content-Type", SLICE("application/xml"));
+	put_headers(r);
 	xml_begin(b);
 	xml_open(b, "StorageServiceStats");
 	xml_open(b, "GeoReplication");
@@ -481,12 +454,15 @@ static enum err format_stats(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_blob_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_queue_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_table_set_service = { parse_set, parse_set_body, format_set };
-const struct handler handler_blob_get_service = { parse_get, NULL, format_get };
-const struct handler handler_queue_get_service = { parse_get, NULL, format_get };
-const struct handler handler_table_get_service = { parse_get, NULL, format_get };
-const struct handler handler_blob_stats = { parse_stats, NULL, format_stats };
-const struct handler handler_queue_stats = { parse_stats, NULL, format_stats };
-const struct handler handler_table_stats = { parse_stats, NULL, format_stats };
+#define SERVICE_HANDLERS(name_)                                                                                        \
+	const struct handler handler_##name_##_set_service = { .parse = parse_set,                                     \
+							       .parse_body = parse_set_body,                           \
+							       .format = format_set };                                 \
+	const struct handler handler_##name_##_get_service = { .parse = parse_get, .format = format_get }
+SERVICE_HANDLERS(blob);
+SERVICE_HANDLERS(queue);
+SERVICE_HANDLERS(table);
+SERVICE_HANDLERS(file);
+const struct handler handler_blob_stats = { .parse = parse_stats, .format = format_stats };
+const struct handler handler_queue_stats = { .parse = parse_stats, .format = format_stats };
+const struct handler handler_table_stats = { .parse = parse_stats, .format = format_stats };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
  * from the service, only when they are asked for. */
+#include "auth/redact.h"
 #include "base/log.h"
 #include "rest/core/exchange_int.h"
 #include "rest/core/service.h"
@@ -43,34 +44,20 @@ static struct slice account_in_path(const struct request *r)
 	return slice_first(rest, slice_find_byte(rest, '/'));
 }
 
-/* What lets others in, though it was signed too: not even a log that tells what was signed has it. */
-static bool is_secret(struct slice name)
-{
-	static const char *const names[] = { "x-ms-copy-source-authorization", "x-ms-encryption-key",
-					     "x-ms-source-encryption-key", "sig" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (slice_eq_nocase(name, slice_str(names[i])))
-			return true;
-	return false;
-}
-
 /* A line of the string to sign; the URL of a source in it may have a signature of its own. */
 static void put_line(struct buf *b, struct slice line)
 {
 	struct slice value = line, name = slice_cut(&value, ':');
-	if (slice_is_set(value) && is_secret(name)) {
+	if (slice_is_set(value) && redact_is_secret_name(name)) {
 		buf_put(b, name);
 		BUF_PUT(b, ":REDACTED");
 		return;
 	}
-	for (size_t i = 0; i < line.len; i++) {
-		struct slice rest = slice_from(line, i);
-		buf_put_byte(b, line.ptr[i]);
-		if ((line.ptr[i] == '?' || line.ptr[i] == '&') &&
-		    slice_has_prefix_nocase(slice_from(rest, 1), SLICE("sig="))) {
-			BUF_PUT(b, "sig=REDACTED");
-			i += slice_find_byte(slice_from(rest, 1), '&');
-		}
+	while (line.len > 0) {
+		bool hidden;
+		buf_put(b, redact_next(&line, &hidden));
+		if (hidden)
+			BUF_PUT(b, "REDACTED");
 	}
 }
 
@@ -143,7 +130,7 @@ enum err access_check(struct request *r)
 		.bearer_only = op->bearer == BEARER_ONLY,
 	};
 	e = auth_authorize(&a, &r->identity, &demand);
-	if (e != ERR_OK && demand.bearer_only && r->identity.kind != AUTH_BEARER)
+	if (e == ERR_AUTHENTICATION_FAILED && demand.bearer_only)
 		fault_add(r, "AuthenticationErrorDetail", SLICE("Only authentication scheme Bearer is supported"));
 	return e;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is written again
- * from its decoded parameters, with the value of every "sig" left out; a query that did not parse is not written at
- * all. */
+ * One JSON line per request, gathered per loop and handed to the writer once per turn. Never a signature: the query is
+ * written again from its parameters, without the value of what is a signature however it is spelled (auth/redact.h); a
+ * query that did not parse is not written at all. */
+#include "auth/redact.h"
 #include "io/log_writer.h"
 #include "rest/core/exchange_int.h"
 #include "rest/core/op.h"
@@ -36,18 +37,29 @@ static void put_number(struct buf *b, const char *prefix, uint64_t value)
 	buf_put_u64_dec(b, value);
 }
 
+static void put_redacted(struct buf *b, struct slice text)
+{
+	while (text.len > 0) {
+		bool hidden;
+		put_text(b, redact_next(&text, &hidden));
+		if (hidden)
+			BUF_PUT(b, "REDACTED");
+	}
+}
+
 static void put_path(struct buf *b, const struct request *r)
 {
-	put_field(b, "\",\"path\":\"", r->head->path);
+	BUF_PUT(b, "\",\"path\":\"");
+	put_redacted(b, r->head->path);
 	for (size_t i = 0; i < r->query.count; i++) {
 		const struct param *p = &r->query.params[i];
 		buf_put_byte(b, i ? '&' : '?');
-		put_text(b, p->name);
+		put_redacted(b, p->name);
 		buf_put_byte(b, '=');
-		if (slice_eq_nocase(p->name, SLICE("sig")))
+		if (redact_is_secret_name(p->name))
 			BUF_PUT(b, "REDACTED");
 		else
-			put_text(b, p->raw_value);
+			put_redacted(b, p->raw_value);
 	}
 }
 

@@ -91,7 +91,7 @@ struct request *request_run_child(struct request *parent, const struct child_par
 	ex->req.trusted = part->trusted;
 	ex->req.handler = part->handler;
 	ex->req.account_implied = part->account_implied;
-	ex->req.service = parent->service;
+	ex->req.service = part->other_service ? part->service : parent->service;
 	ex->req.secure = parent->secure;
 	ex->req.client_ip = parent->client_ip;
 	enum driver_state state = driver_begin(ex);
@@ -126,4 +126,56 @@ void request_child_answer(struct request *child, struct buf *out)
 	buf_put(out, buf_slice(&ex->out));
 	if (!ex->skip_body)
 		buf_put(out, response_body(&child->response));
+}
+
+struct slice request_child_header(const struct request *child, const char *name)
+{
+	struct slice rest = buf_slice(&child->response.headers), wanted = slice_str(name);
+	while (slice_is_set(rest) && rest.len) {
+		struct slice value = slice_cut(&rest, '\n');
+		if (value.len && value.ptr[value.len - 1] == '\r')
+			value.len--;
+		if (slice_eq_nocase(slice_cut(&value, ':'), wanted))
+			return slice_is_set(value) ? slice_trim(value) : SLICE_NONE;
+	}
+	return SLICE_NONE;
+}
+
+uint64_t request_child_length(const struct request *child)
+{
+	const struct response *p = &child->response;
+	return p->set_length ? p->content_length : response_body(p).len;
+}
+
+static enum err read_run(const struct request *child, const struct body_run *run, uint64_t at, char *dst, size_t n)
+{
+	if (slice_is_set(run->bytes))
+		memcpy(dst, run->bytes.ptr + at, n);
+	else if (run->extent.length_bytes)
+		return extent_read(child->server->store, &run->extent, run->offset + (uint32_t)at, (uint32_t)n, dst);
+	else
+		memset(dst, 0, n);
+	return ERR_OK;
+}
+
+enum err request_child_read(struct child_reader *c, char *dst, size_t room, size_t *ret_bytes)
+{
+	const struct response *p = &c->child->response;
+	struct body_run whole = { .bytes = response_body(p), .length = response_body(p).len };
+	const struct body_run *runs = p->runs ? p->runs : &whole;
+	size_t count = p->runs ? p->run_count : whole.length > 0, filled = 0;
+	while (filled < room && c->run < count) {
+		const struct body_run *run = &runs[c->run];
+		uint64_t left = run->length - c->at;
+		size_t n = left < room - filled ? (size_t)left : room - filled;
+		TRY(read_run(c->child, run, c->at, dst + filled, n));
+		filled += n;
+		c->at += n;
+		if (c->at == run->length) {
+			c->run++;
+			c->at = 0;
+		}
+	}
+	*ret_bytes = filled;
+	return ERR_OK;
 }

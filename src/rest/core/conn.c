@@ -22,6 +22,26 @@ enum { IN_FIRST_BYTES = 16 * 1024 };
 
 static void conn_pump(struct conn *c);
 
+void conn_enter(struct conn *c, enum conn_state to)
+{
+	enum {
+		ENDS = STATE_BIT(CONN_CLOSED),
+		REQUEST = STATE_BIT(CONN_BODY) | STATE_BIT(CONN_BUSY) | STATE_BIT(CONN_WRITE)
+	};
+	static const unsigned allowed[] = {
+		[CONN_IDLE] = STATE_BIT(CONN_HEAD) | REQUEST | ENDS,
+		[CONN_HEAD] = REQUEST | ENDS,
+		[CONN_BODY] = STATE_BIT(CONN_BUSY) | STATE_BIT(CONN_WRITE) | ENDS,
+		[CONN_BUSY] = STATE_BIT(CONN_WRITE) | ENDS,
+		[CONN_WRITE] = STATE_BIT(CONN_IDLE) | STATE_BIT(CONN_DRAIN) | STATE_BIT(CONN_LINGER) | ENDS,
+		[CONN_DRAIN] = STATE_BIT(CONN_IDLE) | ENDS,
+		[CONN_LINGER] = ENDS,
+		[CONN_CLOSED] = 0,
+	};
+	STATE_CHECK(allowed, c->state, to);
+	c->state = to;
+}
+
 void conn_deadline(struct conn *c, uint64_t after_ms)
 {
 	io_timer_set(c->rl->loop, &c->timer, io_loop_now_ms(c->rl->loop) + after_ms);
@@ -40,11 +60,14 @@ static void orphan_advanced(struct exchange *ex, enum driver_state state)
 static void conn_task(struct io_task *t)
 {
 	struct conn *c = io_container_of(t, struct conn, task);
+	MAGIC_CHECK(c, CONN_MAGIC);
 	c->task_queued = false;
-	if (c->state == CONN_CLOSED)
+	if (c->state == CONN_CLOSED) {
+		c->magic = 0;
 		free(c);
-	else
+	} else {
 		conn_pump(c);
+	}
 }
 
 void conn_defer(struct conn *c)
@@ -63,7 +86,7 @@ void conn_close(struct conn *c)
 	if (c->state == CONN_CLOSED)
 		return;
 	bool in_request = c->state == CONN_BODY || c->state == CONN_BUSY || c->state == CONN_WRITE;
-	c->state = CONN_CLOSED;
+	conn_enter(c, CONN_CLOSED);
 	c->ex = NULL;
 	io_timer_clear(rl->loop, &c->timer);
 	io_stream_close(&c->stream); /* leaves the epoll set by itself */
@@ -96,7 +119,7 @@ void conn_enter_linger(struct conn *c)
 		return;
 	}
 	io_stream_shutdown_write(&c->stream);
-	c->state = CONN_LINGER;
+	conn_enter(c, CONN_LINGER);
 	c->lingered_bytes = 0;
 	conn_deadline(c, LIMIT_LINGER_MS);
 }
@@ -125,7 +148,7 @@ static void conn_go_idle(struct conn *c)
 		exchange_put(c->ex);
 		c->ex = NULL;
 	}
-	c->state = CONN_IDLE;
+	conn_enter(c, CONN_IDLE);
 	if (c->rl->draining)
 		conn_close(c);
 	else if (!c->idle_since_request) {
@@ -142,7 +165,7 @@ static bool conn_read_head(struct conn *c)
 		if (!c->ex || c->ex->in.len == 0) {
 			conn_go_idle(c);
 		} else if (c->state != CONN_HEAD) {
-			c->state = CONN_HEAD; /* from its first byte on, however slowly the others follow */
+			conn_enter(c, CONN_HEAD); /* from its first byte on, however slowly the others follow */
 			conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
 		}
 		return false;
@@ -183,10 +206,10 @@ void conn_run_request(struct conn *c, enum driver_state state)
 		conn_answer(c);
 		return;
 	case DRIVER_PARKED:
-		c->state = CONN_BUSY;
+		conn_enter(c, CONN_BUSY);
 		return;
 	case DRIVER_BODY:
-		c->state = CONN_BODY;
+		conn_enter(c, CONN_BODY);
 		enum err e = body_begin(ex);
 		if (e != ERR_OK) {
 			conn_run_request(c, driver_fail(ex, e));
@@ -354,6 +377,7 @@ void conn_resume(struct exchange *ex)
 static void conn_ready(struct io_source *s, uint32_t events)
 {
 	struct conn *c = io_container_of(s, struct conn, source);
+	MAGIC_CHECK(c, CONN_MAGIC);
 	if (c->state == CONN_CLOSED)
 		return;
 	if (events & (EPOLLERR | EPOLLHUP)) {
@@ -389,6 +413,7 @@ static void conn_body_window(struct conn *c)
 static void conn_timer(struct io_timer *t)
 {
 	struct conn *c = io_container_of(t, struct conn, timer);
+	MAGIC_CHECK(c, CONN_MAGIC);
 	switch (c->state) {
 	case CONN_BODY:
 		conn_body_window(c);
@@ -407,6 +432,9 @@ static void conn_timer(struct io_timer *t)
 
 void conn_adopt(struct rest_loop *rl, struct conn *c)
 {
+	MAGIC_CHECK(rl, REST_LOOP_MAGIC);
+	assert(!c->ex && io_loop_is_current(rl->loop));
+	c->magic = CONN_MAGIC;
 	c->rl = rl;
 	c->source.ready = conn_ready;
 	io_timer_init(&c->timer, conn_timer);

@@ -58,7 +58,7 @@ void conn_answer(struct conn *c)
 	ex->run_pos = 0;
 	ex->piece_pos = ex->piece_len = 0;
 	ex->body_rest = ex->skip_body || p->runs ? SLICE("") : response_body(p);
-	c->state = CONN_WRITE;
+	conn_enter(c, CONN_WRITE);
 }
 
 /* Next piece of the answer's runs into a buffer of the pool. Pieces end at multiples of their size within an extent, so
@@ -171,12 +171,12 @@ static void conn_answered(struct conn *c)
 	struct framing f = ex->framing;
 	exchange_reset(ex);
 	if (!f.ended) {
-		c->state = CONN_DRAIN;
+		conn_enter(c, CONN_DRAIN);
 		conn_deadline(c, timeout_or(conn_timeouts(c)->body_idle_ms, LIMIT_BODY_IDLE_MS));
 		return;
 	}
 	conn_keep_rest(ex);
-	c->state = CONN_IDLE;
+	conn_enter(c, CONN_IDLE);
 }
 
 bool conn_write(struct conn *c)

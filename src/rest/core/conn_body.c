@@ -23,7 +23,7 @@ void conn_continue(struct conn *c)
 
 static void conn_body_over(struct conn *c, enum err e)
 {
-	c->state = CONN_BUSY;
+	conn_enter(c, CONN_BUSY);
 	c->ex->bytes_in = c->ex->sink.received_bytes;
 	conn_run_request(c, driver_body_end(c->ex, e));
 }
@@ -177,6 +177,6 @@ bool conn_drain(struct conn *c)
 		f->left_bytes -= (size_t)n;
 	}
 	conn_keep_rest(ex);
-	c->state = CONN_IDLE;
+	conn_enter(c, CONN_IDLE);
 	return true;
 }

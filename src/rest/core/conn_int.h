@@ -8,9 +8,13 @@
 #include "io/stream.h"
 #include "rest/core/exchange_int.h"
 
+/* What may follow what stands in conn.c; conn_enter holds to it. */
 enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BODY, CONN_BUSY, CONN_WRITE, CONN_DRAIN, CONN_LINGER, CONN_CLOSED };
 
+enum { CONN_MAGIC = 0x636f6e6e };
+
 struct conn {
+	uint32_t magic;
 	struct io_source source;
 	struct io_stream stream;
 	struct io_timer timer;
@@ -48,6 +52,7 @@ static inline uint64_t timeout_or(uint64_t configured_ms, uint64_t standard_ms)
 	return configured_ms ? configured_ms : standard_ms;
 }
 /* conn.c */
+void conn_enter(struct conn *, enum conn_state);
 void conn_deadline(struct conn *, uint64_t after_ms);
 void conn_defer(struct conn *); /* goes on after the others had their turn */
 void conn_close(struct conn *);

@@ -42,6 +42,22 @@ void request_steps_restart(struct request *r)
 	r->step_next = r->step_count = 0;
 }
 
+void request_steps_clear(struct request *r)
+{
+	r->step_next = r->step_count = 0;
+}
+
+void request_suspend(struct request *r)
+{
+	assert(!r->suspended);
+	r->suspended = true;
+}
+
+struct io_loop *request_loop(struct request *r)
+{
+	return exchange_of(r)->rl->loop;
+}
+
 void request_step_work(struct request *r, enum err (*call)(struct request *))
 {
 	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });
@@ -62,6 +78,7 @@ static bool surely_not_committed(enum err e)
 static enum driver_state driver_finish(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
+	exchange_enter(ex, REQUEST_DONE);
 	if (e == ERR_OK && r->op)
 		e = r->handler->format(r);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
@@ -83,16 +100,45 @@ enum driver_state driver_fail(struct exchange *ex, enum err e)
 
 static enum driver_state driver_steps(struct exchange *ex);
 
+/* A step failed: the handler may know what to do about it. */
+static enum driver_state driver_refused(struct exchange *ex, enum err e)
+{
+	struct request *r = &ex->req;
+	if (r->handler->refused)
+		e = r->handler->refused(r, e);
+	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+}
+
+/* On with the steps, or with this error of one; a failed assert on the way tells which request it was. */
+static enum driver_state driver_go(struct exchange *ex, enum err e)
+{
+	struct panic_subject before = panic_subject_set(exchange_describe, ex);
+	enum driver_state state = e == ERR_OK ? driver_steps(ex) : driver_refused(ex, e);
+	panic_subject_restore(before);
+	return state;
+}
+
+void request_resume(struct request *r, enum err e)
+{
+	struct exchange *ex = exchange_of(r);
+	assert(r->suspended && ex->pending > 0);
+	r->suspended = false;
+	ex->pending--;
+	ex->advanced(ex, driver_go(ex, e));
+}
+
 static void driver_woken(struct io_task *t)
 {
 	struct exchange *ex = io_container_of(t, struct exchange, wake);
 	enum err e = ex->async_error;
+	MAGIC_CHECK(ex, EXCHANGE_MAGIC);
+	assert(ex->state == REQUEST_PARKED && ex->pending > 0);
 	ex->pending--;
 	if (e == ERR_OK)
 		ex->write_done = true;
 	else if (!surely_not_committed(e))
 		ex->write_uncertain = true;
-	ex->advanced(ex, e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e));
+	ex->advanced(ex, driver_go(ex, e));
 }
 
 /* On the committer's thread. */
@@ -123,14 +169,16 @@ static void step_work_run(struct io_work *w)
 {
 	struct exchange *ex = io_container_of(w, struct exchange, work);
 	struct request *r = &ex->req;
+	struct panic_subject before = panic_subject_set(exchange_describe, ex);
 	ex->async_error = r->steps[r->step_next - 1].call(r);
+	panic_subject_restore(before);
 }
 
 static void step_work_done(struct io_work *w)
 {
 	struct exchange *ex = io_container_of(w, struct exchange, work);
 	ex->pending--;
-	ex->advanced(ex, ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error));
+	ex->advanced(ex, driver_go(ex, ex->async_error));
 }
 
 static enum err step_work(struct exchange *ex)
@@ -146,6 +194,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	struct store *store = r->server->store;
+	exchange_enter(ex, REQUEST_STEPS);
 	while (r->step_next < r->step_count) {
 		const struct step *s = &r->steps[r->step_next++];
 		enum err e = ERR_OK;
@@ -157,30 +206,39 @@ static enum driver_state driver_steps(struct exchange *ex)
 			e = store_read_points(store, s->partition, s->apply, r->call, r->arena);
 			break;
 		case STEP_WRITE:
+			exchange_enter(ex, REQUEST_PARKED);
 			step_write(ex, s);
 			return DRIVER_PARKED;
 		case STEP_CALL:
 			e = s->call(r);
 			if (r->children_pending) { /* also those that began before it failed */
 				ex->async_error = e;
+				exchange_enter(ex, REQUEST_PARKED);
+				return DRIVER_PARKED;
+			}
+			if (r->suspended) {
+				assert(e == ERR_OK);
+				ex->pending++;
+				exchange_enter(ex, REQUEST_PARKED);
 				return DRIVER_PARKED;
 			}
 			break;
 		case STEP_WORK:
+			exchange_enter(ex, REQUEST_PARKED);
 			e = step_work(ex);
 			if (e == ERR_OK)
 				return DRIVER_PARKED;
 			break;
 		}
 		if (e != ERR_OK)
-			return driver_finish(ex, e);
+			return driver_refused(ex, e);
 	}
 	return driver_finish(ex, ERR_OK);
 }
 
 enum driver_state driver_continue(struct exchange *ex)
 {
-	return ex->async_error == ERR_OK ? driver_steps(ex) : driver_finish(ex, ex->async_error);
+	return driver_go(ex, ex->async_error);
 }
 
 enum err body_too_large(struct request *r)
@@ -216,6 +274,14 @@ static enum err check_secondary(struct request *r)
 	return ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS;
 }
 
+/* What must be waited for is waited for when the body is there. */
+static enum err precheck_result(struct request *r, enum err e)
+{
+	if (e == ERR_OK || e == ERR_BREAK_FIRST)
+		return ERR_OK;
+	return r->handler->refused ? r->handler->refused(r, e) : e;
+}
+
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
@@ -225,7 +291,8 @@ static enum err precheck(struct request *r)
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
 		const struct step *s = &r->steps[i];
 		if (s->kind == STEP_READ || s->kind == STEP_READ_POINTS || s->kind == STEP_WRITE)
-			return store_read(r->server->store, s->partition, s->apply, r->call, r->arena);
+			return precheck_result(r,
+					       store_read(r->server->store, s->partition, s->apply, r->call, r->arena));
 	}
 	return ERR_OK;
 }
@@ -277,6 +344,7 @@ static void driver_identify(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	struct rest_loop *rl = ex->rl;
+	exchange_enter(ex, REQUEST_PREPARE);
 	r->server = rl->server;
 	r->arena = &ex->arena;
 	r->rng = &rl->rng;
@@ -293,7 +361,7 @@ void driver_refuse(struct exchange *ex, enum err e)
 	driver_finish(ex, e);
 }
 
-enum driver_state driver_begin(struct exchange *ex)
+static enum driver_state driver_start(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	driver_identify(ex);
@@ -303,15 +371,34 @@ enum driver_state driver_begin(struct exchange *ex)
 		return answer_health(ex);
 	if (e != ERR_OK)
 		return driver_finish(ex, e);
-	return r->op->body == BODY_NONE ? driver_steps(ex) : DRIVER_BODY;
+	if (r->op->body == BODY_NONE)
+		return driver_steps(ex);
+	exchange_enter(ex, REQUEST_BODY);
+	return DRIVER_BODY;
+}
+
+enum driver_state driver_begin(struct exchange *ex)
+{
+	struct panic_subject before = panic_subject_set(exchange_describe, ex);
+	enum driver_state state = driver_start(ex);
+	panic_subject_restore(before);
+	return state;
+}
+
+static enum err driver_take_body(struct request *r)
+{
+	if (r->op->body == BODY_MEMORY)
+		TRY(body_check_memory(r));
+	return r->handler->parse_body ? r->handler->parse_body(r) : ERR_OK;
 }
 
 enum driver_state driver_body_end(struct exchange *ex, enum err e)
 {
-	struct request *r = &ex->req;
-	if (e == ERR_OK && r->op->body == BODY_MEMORY)
-		e = body_check_memory(r);
-	if (e == ERR_OK && r->handler->parse_body)
-		e = r->handler->parse_body(r);
-	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
+	struct panic_subject before = panic_subject_set(exchange_describe, ex);
+	assert(ex->state == REQUEST_BODY);
+	if (e == ERR_OK)
+		e = driver_take_body(&ex->req);
+	enum driver_state state = e == ERR_OK ? driver_go(ex, ERR_OK) : driver_finish(ex, e);
+	panic_subject_restore(before);
+	return state;
 }

@@ -20,6 +20,8 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 	bool account_implied; /* a target without an account is in the parent's: some clients write it so */
 	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all */
 	enum err refused;		    /* what the others answer; ERR_OK: InvalidInput */
+	bool other_service;		    /* it is of `service`, not of the parent's */
+	enum service service;
 	/* Runs instead of the operation's own; the operation still decides who may. NULL = its own. */
 	const struct handler *handler;
 };
@@ -29,5 +31,16 @@ struct request *request_run_child(struct request *parent, const struct child_par
 /* The whole answer of a finished part as an HTTP message: status line, headers, blank line, body. */
 enum err request_child_error(const struct request *child); /* why it failed; ERR_OK if it did not */
 void request_child_answer(struct request *child, struct buf *out);
+/* A header of a finished part's answer, without case; absent if it is not there. */
+struct slice request_child_header(const struct request *child, const char *name);
+/* How many bytes the body of its answer has. */
+uint64_t request_child_length(const struct request *child);
+/* Reads on in that body, from wherever its bytes lie; may block. *ret_bytes 0 at the end. Begin with {child}. */
+struct child_reader {
+	const struct request *child;
+	size_t run;
+	uint64_t at;
+};
+enum err request_child_read(struct child_reader *, char *dst, size_t room, size_t *ret_bytes) MUST_CHECK;
 
 #endif

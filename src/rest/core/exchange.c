@@ -2,6 +2,7 @@
  * Exchanges and buffers are recycled per loop, newest first, so that a busy loop works in the same warm memory for
  * every connection. What grew large is given back. */
 #include "rest/core/exchange_int.h"
+#include "rest/core/op.h"
 
 #include <assert.h>
 
@@ -10,6 +11,43 @@ enum {
 	FREE_BUFFERS_MAX = 16,
 	KEEP_BUF_BYTES = 64 * 1024, /* a buffer that grew beyond is not kept for the next request */
 };
+
+void exchange_enter(struct exchange *ex, enum request_state to)
+{
+	static const unsigned allowed[] = {
+		[REQUEST_NONE] = STATE_BIT(REQUEST_PREPARE),
+		[REQUEST_PREPARE] = STATE_BIT(REQUEST_BODY) | STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE),
+		/* A connection that ends in the middle of a body takes the request with it. */
+		[REQUEST_BODY] = STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE) | STATE_BIT(REQUEST_NONE),
+		[REQUEST_STEPS] = STATE_BIT(REQUEST_PARKED) | STATE_BIT(REQUEST_DONE),
+		[REQUEST_PARKED] = STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE),
+		[REQUEST_DONE] = STATE_BIT(REQUEST_NONE),
+	};
+	MAGIC_CHECK(ex, EXCHANGE_MAGIC);
+	STATE_CHECK(allowed, ex->state, to);
+	ex->state = to;
+}
+
+void exchange_describe(struct panic_out *o, const void *exchange)
+{
+	static const char *const states[] = { "none", "prepare", "body", "steps", "parked", "done" };
+	const struct exchange *ex = exchange;
+	char id[UUID_TEXT_BYTES + 1] = "";
+	uuid_format(&ex->req.request_id, id);
+	panic_put_text(o, "request ");
+	panic_put_text(o, id);
+	panic_put_text(o, " of ");
+	panic_put_text(o, ex->req.service < SERVICE_COUNT ? service_facts(ex->req.service)->title : "?");
+	panic_put_text(o, ", operation ");
+	panic_put_text(o, ex->req.op ? ex->req.op->name : "-");
+	panic_put_text(o, ", state ");
+	panic_put_text(o, ex->state <= REQUEST_DONE ? states[ex->state] : "?");
+	panic_put_text(o, ", step ");
+	panic_put_u64(o, ex->req.step_next);
+	panic_put_text(o, " of ");
+	panic_put_u64(o, ex->req.step_count);
+	panic_put_text(o, ex->conn ? "" : ", its connection is gone");
+}
 
 struct exchange *exchange_get(struct rest_loop *rl)
 {
@@ -29,7 +67,9 @@ struct exchange *exchange_get(struct rest_loop *rl)
 		buf_init(&ex->req.response.body, LIMIT_REQUEST_ARENA_BYTES);
 		buf_init(&ex->sink.memory, LIMIT_SMALL_BODY_BYTES);
 		ex->rl = rl;
+		ex->magic = EXCHANGE_MAGIC;
 	}
+	assert(ex->state == REQUEST_NONE && ex->pending == 0);
 	rl->live_exchanges++;
 	return ex;
 }
@@ -69,6 +109,7 @@ static void exchange_end(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	assert(ex->pending == 0);
+	exchange_enter(ex, REQUEST_NONE);
 	while (ex->children) {
 		struct exchange *child = ex->children;
 		ex->children = child->next_child;
@@ -123,6 +164,7 @@ static void exchange_free(struct exchange *ex)
 	buf_fini(&ex->req.response.headers);
 	buf_fini(&ex->req.response.body);
 	body_free(ex);
+	ex->magic = 0;
 	free(ex);
 }
 

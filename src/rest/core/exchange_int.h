@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "base/limits.h"
+#include "base/panic.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -20,6 +21,18 @@
 #include "wire/hash.h"
 
 struct conn;
+
+enum { EXCHANGE_MAGIC = 0x65786368, REST_LOOP_MAGIC = 0x6c6f6f70 };
+
+/* Where a request is in its life (request.h); exchange_enter holds to the table in exchange.c. */
+enum request_state {
+	REQUEST_NONE,	 /* no head yet */
+	REQUEST_PREPARE, /* address, operation, access, parse */
+	REQUEST_BODY,	 /* the body arrives */
+	REQUEST_STEPS,	 /* its steps run on the loop */
+	REQUEST_PARKED,	 /* the committer, a worker or parts of a batch have it */
+	REQUEST_DONE,	 /* the answer is ready or on its way */
+};
 
 enum driver_state {
 	DRIVER_DONE,   /* the answer is ready to be sent */
@@ -71,6 +84,8 @@ struct framing {
 
 struct exchange {
 	struct request req; /* first: handlers see only this */
+	uint32_t magic;
+	enum request_state state;
 	struct http_head head;
 	struct arena arena;
 	struct rest_loop *rl;
@@ -121,6 +136,7 @@ struct free_buffer {
 
 /* One per loop thread. */
 struct rest_loop {
+	uint32_t magic;
 	struct rest_server *server;
 	struct io_loop *loop;
 	pthread_t thread;
@@ -152,9 +168,11 @@ static inline void stat_add(atomic_uint_least64_t *counter, uint64_t n)
 }
 
 /* exchange.c */
-struct exchange *exchange_get(struct rest_loop *); /* NULL: no memory */
-void exchange_put(struct exchange *);		   /* ends the request and recycles it; pending must be 0 */
-void exchange_reset(struct exchange *);		   /* ends the request, ready for the next on the same connection */
+void exchange_enter(struct exchange *, enum request_state);
+void exchange_describe(struct panic_out *, const void *exchange); /* for panic_subject_set */
+struct exchange *exchange_get(struct rest_loop *);		  /* NULL: no memory */
+void exchange_put(struct exchange *);	/* ends the request and recycles it; pending must be 0 */
+void exchange_reset(struct exchange *); /* ends the request, ready for the next on the same connection */
 char *buffer_get(struct rest_loop *);
 void buffer_put(struct rest_loop *, char *);
 

@@ -128,6 +128,8 @@ struct request {
 	struct auth_identity identity;
 
 	void *call;	  /* the handler's own */
+	void *wait;	  /* the service's own: what a request that waits for others needs */
+	bool suspended;	  /* request_suspend */
 	void *outer_call; /* of a batch: its handler's own, also while its only part has the request */
 	struct step steps[REQUEST_STEPS_MAX];
 	unsigned step_count, step_next;
@@ -159,6 +161,9 @@ struct handler {
 	enum err (*parse)(struct request *);
 	enum err (*parse_body)(struct request *); /* after the body arrived, before the steps; may be NULL */
 	enum err (*format)(struct request *);
+	/* A step failed; may be NULL. On the loop, with nothing pending. Returns the error to answer; or ERR_OK after it
+	 * queued other steps behind request_steps_clear, and the request goes on with those. */
+	enum err (*refused)(struct request *, enum err);
 };
 
 void request_step_read(struct request *, struct slice partition, apply_fn *);
@@ -168,6 +173,14 @@ void request_step_call(struct request *, enum err (*call)(struct request *));
 /* From the last step, a call: all ran, and what is added now runs from the beginning of the list. For work that takes
  * as many commits as it takes. */
 void request_steps_restart(struct request *);
+/* From `refused`: nothing is queued any more. */
+void request_steps_clear(struct request *);
+/* From the call of a STEP_CALL: when it returned, the request waits until request_resume, which is called once, later
+ * and on the request's loop. With an error that is the answer; else the next step follows. While it waits it lives,
+ * whatever its peer does. */
+void request_suspend(struct request *);
+void request_resume(struct request *, enum err);
+struct io_loop *request_loop(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);

@@ -206,6 +206,7 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 		free(rl);
 		return e;
 	}
+	rl->magic = REST_LOOP_MAGIC;
 	rl->server = s;
 	rl->index = index;
 	rng_init_system(&rl->rng);
@@ -223,6 +224,7 @@ static void loop_free(struct rest_loop *rl)
 	exchange_pool_fini(rl);
 	buf_fini(&rl->log);
 	io_loop_free(rl->loop);
+	rl->magic = 0;
 	free(rl);
 }
 

@@ -17,6 +17,8 @@
 
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
 struct io_pool;
+struct wait_list;
+struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
 struct rest_loop;
@@ -52,7 +54,11 @@ struct rest_config {
 	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
 	bool versioning;			 /* blob versioning, for every account */
 	uint32_t container_retention_days;	 /* deleted containers can be restored for so long; 0 = not at all */
-	bool debug_signatures; /* log strings to sign of refused requests (never keys or signatures) */
+	uint32_t share_retention_days;		 /* the same for shares */
+	bool delete_pending_short; /* a file that SMB is about to delete answers DeletePending, not SMBDeletePending */
+	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
+	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
+	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_timeouts timeouts;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Create, delete and list queues; their metadata. */
+#include "svc/queue/admin.h"
 #include "rest/common/metadata.h"
 #include "rest/queue/common.h"
 #include "wire/xml.h"
@@ -7,12 +8,6 @@
 enum { LIST_PAGE_MAX = 5000 };
 
 /* ---- create ---- */
-
-/* Creating it again is fine if nothing differs. */
-static enum err on_exists(struct resource_create *c, const struct resource *existing)
-{
-	return pairs_equal(&c->resource.metadata, &existing->metadata) ? ERR_OK : c->exists_error;
-}
 
 static enum err parse_create(struct request *r)
 {
@@ -24,7 +19,7 @@ static enum err parse_create(struct request *r)
 	c->resource.name = r->container;
 	c->resource.generation = rng_u64(r->rng);
 	c->exists_error = ERR_QUEUE_ALREADY_EXISTS;
-	c->on_exists = on_exists;
+	c->on_exists = queue_create_on_exists;
 	TRY(metadata_parse(r, &c->resource.metadata));
 	r->call = c;
 	struct slice account = resource_account_partition(r->arena, r->account);
@@ -77,16 +72,14 @@ static enum err format_no_content(struct request *r)
 
 /* ---- metadata ---- */
 
-struct metadata_call {
+struct get_metadata_call {
 	struct queue_count count; /* first: queue_apply_count runs on it */
 	struct resource queue;
-	struct slice name;
-	struct pairs metadata;
 };
 
 static enum err parse_get_metadata(struct request *r)
 {
-	struct metadata_call *c = ARENA_NEW(r->arena, struct metadata_call);
+	struct get_metadata_call *c = ARENA_NEW(r->arena, struct get_metadata_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
@@ -100,7 +93,7 @@ static enum err parse_get_metadata(struct request *r)
 
 static enum err format_get_metadata(struct request *r)
 {
-	struct metadata_call *c = r->call;
+	struct get_metadata_call *c = r->call;
 	r->response.status = 200;
 	response_header(r, "Cache-Control", SLICE("no-cache"));
 	response_header_u64(r, "x-ms-approximate-messages-count", c->count.count);
@@ -108,21 +101,9 @@ static enum err format_get_metadata(struct request *r)
 	return ERR_OK;
 }
 
-/* Last writer wins. */
-static enum err apply_set_metadata(struct txn *txn, void *call)
-{
-	struct metadata_call *c = call;
-	enum err e = resource_get(txn, RESOURCE_QUEUE, c->name, &c->queue);
-	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? ERR_QUEUE_NOT_FOUND : e;
-	c->queue.metadata = c->metadata;
-	c->queue.modified_ticks = txn_now(txn);
-	return resource_put(txn, &c->queue);
-}
-
 static enum err parse_set_metadata(struct request *r)
 {
-	struct metadata_call *c = ARENA_NEW(r->arena, struct metadata_call);
+	struct queue_set_metadata *c = ARENA_NEW(r->arena, struct queue_set_metadata);
 	if (!c)
 		return ERR_NO_MEMORY;
 	TRY(queue_name_check(r));
@@ -132,24 +113,17 @@ static enum err parse_set_metadata(struct request *r)
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
-	request_step_write(r, account, apply_set_metadata);
+	request_step_write(r, account, queue_set_metadata_apply);
 	return ERR_OK;
 }
 
 /* ---- list ---- */
 
 struct list_call {
-	struct slice prefix, marker, from;
-	size_t limit;
+	struct queue_list list; /* first: what apply sees */
+	struct slice marker;
 	bool has_limit, metadata;
-	struct resource_page page;
 };
-
-static enum err apply_list(struct txn *txn, void *call)
-{
-	struct list_call *c = call;
-	return resource_list(txn, RESOURCE_QUEUE, c->prefix, c->from, c->limit, &c->page);
-}
 
 /* Markers are "/account/queue", as the service's; a plain name is taken too. */
 static struct slice marker_name(const struct request *r, struct slice marker)
@@ -169,12 +143,12 @@ static enum err parse_list(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	struct slice prefix = request_param(r, "prefix"), include = request_param(r, "include");
-	c->prefix = slice_is_set(prefix) ? prefix : SLICE("");
+	c->list.prefix = slice_is_set(prefix) ? prefix : SLICE("");
 	c->marker = request_param(r, "marker");
-	c->from = marker_name(r, c->marker);
+	c->list.from_name = marker_name(r, c->marker);
 	c->has_limit = slice_is_set(request_param(r, "maxresults"));
 	TRY(queue_param(r, "maxresults", 1, INT32_MAX, LIST_PAGE_MAX, &limit));
-	c->limit = limit < LIST_PAGE_MAX ? (size_t)limit : LIST_PAGE_MAX;
+	c->list.limit = limit < LIST_PAGE_MAX ? (size_t)limit : LIST_PAGE_MAX;
 	if (slice_is_set(include) && include.len) {
 		c->metadata = slice_eq_nocase(include, SLICE("metadata"));
 		if (!c->metadata)
@@ -185,7 +159,7 @@ static enum err parse_list(struct request *r)
 	struct slice account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
-	request_step_read(r, account, apply_list);
+	request_step_read(r, account, queue_list_apply);
 	return ERR_OK;
 }
 
@@ -212,29 +186,30 @@ static enum err format_list(struct request *r)
 	struct list_call *c = r->call;
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
+	response_header(r, "Cache-Control", SLICE("no-cache"));
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	xml_begin(b);
 	xml_open_attr(b, "EnumerationResults", "ServiceEndpoint", service_endpoint(r));
-	if (c->prefix.len)
-		xml_put(b, "Prefix", c->prefix);
+	if (c->list.prefix.len)
+		xml_put(b, "Prefix", c->list.prefix);
 	if (slice_is_set(c->marker) && c->marker.len)
 		xml_put(b, "Marker", c->marker);
 	if (c->has_limit)
-		xml_put_u64(b, "MaxResults", c->limit);
+		xml_put_u64(b, "MaxResults", c->list.limit);
 	xml_open(b, "Queues");
-	for (size_t i = 0; i < c->page.count; i++)
-		put_queue(b, &c->page.resource[i], c->metadata);
+	for (size_t i = 0; i < c->list.page.count; i++)
+		put_queue(b, &c->list.page.resource[i], c->metadata);
 	xml_close(b, "Queues");
 	struct slice next = SLICE_NONE;
-	if (slice_is_set(c->page.next_name))
-		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(c->page.next_name));
+	if (slice_is_set(c->list.page.next_name))
+		next = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->account), SLICE_FMT(c->list.page.next_name));
 	xml_put(b, "NextMarker", next);
 	xml_close(b, "EnumerationResults");
 	return ERR_OK;
 }
 
-const struct handler handler_queue_create = { parse_create, NULL, format_create };
-const struct handler handler_queue_delete = { parse_delete, NULL, format_no_content };
-const struct handler handler_queue_get_metadata = { parse_get_metadata, NULL, format_get_metadata };
-const struct handler handler_queue_set_metadata = { parse_set_metadata, NULL, format_no_content };
-const struct handler handler_queue_list = { parse_list, NULL, format_list };
+const struct handler handler_queue_create = { .parse = parse_create, .format = format_create };
+const struct handler handler_queue_delete = { .parse = parse_delete, .format = format_no_content };
+const struct handler handler_queue_get_metadata = { .parse = parse_get_metadata, .format = format_get_metadata };
+const struct handler handler_queue_set_metadata = { .parse = parse_set_metadata, .format = format_no_content };
+const struct handler handler_queue_list = { .parse = parse_list, .format = format_list };

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding the request's queue, and its integer parameters with the service's answers to bad ones. */
 #include "rest/queue/common.h"
 
-#include "rest/common/names.h"
+#include "svc/account/names.h"
 
 enum err queue_name_check(struct request *r)
 {
@@ -18,15 +19,9 @@ enum err queue_find(struct request *r, struct resource *ret)
 enum err queue_find_partition(struct request *r, struct slice *ret)
 {
 	struct resource q;
-	struct slice meta;
 	TRY(queue_find(r, &q));
 	*ret = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, q.generation);
-	if (!slice_is_set(*ret))
-		return ERR_NO_MEMORY;
-	/* The transaction asks for this row again. Asking here brings it into the cache of hot records, where the
-	 * committer, which many wait for, finds it; and a queue that is gone is answered without it. */
-	enum err e = store_get(r->server->store, *ret, KEY_META, r->arena, &meta);
-	return e == ERR_NOT_FOUND ? ERR_QUEUE_NOT_FOUND : e;
+	return slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
 }
 
 enum err queue_param_out_of_range(struct request *r, const char *name, struct slice value, int64_t min, int64_t max)

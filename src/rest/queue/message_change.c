@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Update Message, Delete Message and Clear Messages.
  *
- * A receipt that cannot be one (no Base64, too short) is 400; one that could, but is not of ours or does not stand for
- * the message any more, is 404 MessageNotFound, and so is an id that names nothing. */
+ * An id that names nothing, or is no id at all, is 404 MessageNotFound. A receipt that cannot be one (no Base64, too
+ * short) is 400; one that could, but is not of ours or does not stand for the message any more, is 404 too. */
+#include "rest/queue/common.h"
 #include "rest/queue/message_list.h"
 #include "rest/queue/message_text.h"
-#include "rest/queue/common.h"
 #include "wire/base64.h"
 
 /* The shortest receipt the service is known to give has 20 bytes. */
@@ -18,13 +18,17 @@ static enum err parse_receipt(struct request *r, struct queue_change *c)
 		fault_query(r, ERR_OK, "popreceipt", SLICE_NONE, NULL);
 		return ERR_MISSING_REQUIRED_QUERY_PARAMETER;
 	}
+	/* What is no id names no message, whatever the receipt looks like. */
+	c->foreign = !uuid_parse(r->object, &c->id);
+	if (c->foreign)
+		return ERR_OK;
 	enum err e = base64_decode(text, r->arena, &bytes);
 	if (e == ERR_SYNTAX || (e == ERR_OK && bytes.len < RECEIPT_BYTES_LEAST))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "popreceipt", text,
 				   "Invalid pop receipt format");
 	if (e != ERR_OK)
 		return e;
-	c->foreign = !queue_receipt_decode(bytes, &c->receipt) || !uuid_parse(r->object, &c->id);
+	c->foreign = !queue_receipt_decode(bytes, &c->receipt);
 	return ERR_OK;
 }
 
@@ -33,25 +37,30 @@ struct change_call {
 	struct request *r;
 };
 
-static enum err parse_change(struct request *r, apply_fn *apply, struct queue_change **ret)
+static enum err parse_change(struct request *r, struct queue_change **ret)
 {
 	struct change_call *c = ARENA_NEW(r->arena, struct change_call);
-	struct slice partition;
 	if (!c)
 		return ERR_NO_MEMORY;
 	c->r = r;
 	r->call = c;
-	TRY(parse_receipt(r, &c->change));
+	*ret = &c->change;
+	return parse_receipt(r, &c->change);
+}
+
+static enum err add_step(struct request *r, apply_fn *apply)
+{
+	struct slice partition;
 	TRY(queue_find_partition(r, &partition));
 	request_step_write(r, partition, apply);
-	*ret = &c->change;
 	return ERR_OK;
 }
 
 static enum err parse_delete(struct request *r)
 {
 	struct queue_change *c;
-	return parse_change(r, queue_apply_delete, &c);
+	TRY(parse_change(r, &c));
+	return add_step(r, queue_apply_delete);
 }
 
 /* The request is parked while the committer runs this: its fault and arena are lent to it. */
@@ -80,7 +89,7 @@ static enum err parse_update(struct request *r)
 		return ERR_MISSING_REQUIRED_QUERY_PARAMETER;
 	}
 	TRY(queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &timeout));
-	TRY(parse_change(r, apply_update, &c));
+	TRY(parse_change(r, &c));
 	c->timeout_s = (uint32_t)timeout;
 	message_text_expect(r);
 	return ERR_OK;
@@ -89,10 +98,10 @@ static enum err parse_update(struct request *r)
 static enum err parse_update_body(struct request *r)
 {
 	struct queue_change *c = r->call;
-	if (r->body.len == 0)
-		return ERR_OK;
-	c->has_text = true;
-	return message_text_parse(r, &c->text);
+	c->has_text = r->body.len > 0;
+	if (c->has_text)
+		TRY(message_text_parse(r, &c->text));
+	return add_step(r, apply_update);
 }
 
 static enum err format_update(struct request *r)
@@ -117,6 +126,8 @@ static enum err parse_clear(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_update = { parse_update, parse_update_body, format_update };
-const struct handler handler_message_delete = { parse_delete, NULL, format_no_content };
-const struct handler handler_message_clear = { parse_clear, NULL, format_no_content };
+const struct handler handler_message_update = { .parse = parse_update,
+						.parse_body = parse_update_body,
+						.format = format_update };
+const struct handler handler_message_delete = { .parse = parse_delete, .format = format_no_content };
+const struct handler handler_message_clear = { .parse = parse_clear, .format = format_no_content };

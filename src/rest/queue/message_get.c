@@ -4,8 +4,8 @@
  * Only who has seen all there is may answer that there is nothing. Both look in rounds of bounded work: a get commits
  * what each round removed, a peek leaves the loop for a worker after its first. */
 #include "base/limits.h"
-#include "rest/queue/message_list.h"
 #include "rest/queue/common.h"
+#include "rest/queue/message_list.h"
 
 struct get_call {
 	struct queue_get get; /* first: what apply sees */
@@ -121,5 +121,5 @@ static enum err format_peek(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_get = { parse_get, NULL, format_get };
-const struct handler handler_message_peek = { parse_peek, NULL, format_peek };
+const struct handler handler_message_get = { .parse = parse_get, .format = format_get };
+const struct handler handler_message_peek = { .parse = parse_peek, .format = format_peek };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Message. */
+#include "rest/queue/common.h"
 #include "rest/queue/message_list.h"
 #include "rest/queue/message_text.h"
-#include "rest/queue/common.h"
 
 static enum err parse(struct request *r)
 {
@@ -27,16 +27,18 @@ static enum err parse(struct request *r)
 	c->salt = rng_u64(r->rng);
 	r->call = c;
 	message_text_expect(r);
-	struct slice partition;
-	TRY(queue_find_partition(r, &partition));
-	request_step_write(r, partition, queue_apply_put);
-	return ERR_OK;
+	return queue_name_check(r);
 }
 
+/* The queue is looked for last: a message that cannot be read is told before a queue that is not there. */
 static enum err parse_body(struct request *r)
 {
 	struct queue_put *c = r->call;
-	return message_text_parse(r, &c->text);
+	struct slice partition;
+	TRY(message_text_parse(r, &c->text));
+	TRY(queue_find_partition(r, &partition));
+	request_step_write(r, partition, queue_apply_put);
+	return ERR_OK;
 }
 
 static enum err format(struct request *r)
@@ -49,4 +51,4 @@ static enum err format(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_put = { parse, parse_body, format };
+const struct handler handler_message_put = { .parse = parse, .parse_body = parse_body, .format = format };

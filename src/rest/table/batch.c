@@ -5,9 +5,9 @@
  * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be
  * it its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and
  * a message that begins with its index. */
-#include "rest/table/entity_ops.h"
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_ops.h"
 #include "wire/date.h"
 #include "wire/multipart.h"
 
@@ -69,7 +69,8 @@ static enum err open_part(struct request *req, const struct multipart_request *p
 	/* Every SAS but an account's speaks of one table. */
 	const struct auth_identity *id = &req->identity;
 	bool scoped = id->kind == AUTH_SERVICE_SAS || id->kind == AUTH_DELEGATION_SAS;
-	return scoped && !slice_eq_nocase(id->scope_container, op->table) ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
+	return scoped && !slice_eq_nocase(id->scope_container, op->table) ? auth_refusal(id, ERR_AUTHORIZATION_FAILURE)
+									  : ERR_OK;
 }
 
 /* ---- A change set ---- */
@@ -168,7 +169,7 @@ static enum err parse_get(struct request *req)
 	if (!e && c->head->method != HTTP_GET)
 		e = ERR_INVALID_INPUT;
 	if (!e && !auth_allows(&req->identity, 'r'))
-		e = ERR_AUTHORIZATION_PERMISSION_MISMATCH;
+		e = auth_refusal(&req->identity, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	if (e)
 		return refuse(c, 0, e);
 	c->head->host = outer_head->host;
@@ -388,4 +389,6 @@ static enum err batch_parse(struct request *req)
 											       : ERR_INVALID_INPUT;
 }
 
-const struct handler handler_table_batch = { batch_parse, batch_parse_body, batch_format };
+const struct handler handler_table_batch = { .parse = batch_parse,
+					     .parse_body = batch_parse_body,
+					     .format = batch_format };

@@ -6,8 +6,6 @@
 #include "svc/table/filter.h"
 #include "wire/base64.h"
 
-enum { TABLE_PAGE_MAX = 1000 };
-
 enum err table_fault(struct request *req, enum err err, struct slice message)
 {
 	req->fault.message = message;
@@ -184,7 +182,9 @@ enum err table_option(struct request *req, const char *name, struct slice *ret)
 	return ERR_OK;
 }
 
-enum err table_filter(struct request *req, struct filter **ret)
+typedef enum err filter_parse_fn(struct slice, struct arena *, struct filter **, size_t *);
+
+static enum err parse_filter(struct request *req, filter_parse_fn *parse, struct filter **ret)
 {
 	struct slice text;
 	size_t position = 0;
@@ -192,7 +192,7 @@ enum err table_filter(struct request *req, struct filter **ret)
 	TRY(table_option(req, "$filter", &text));
 	if (!slice_is_set(text))
 		return ERR_OK;
-	enum err e = filter_parse(text, req->arena, ret, &position);
+	enum err e = parse(text, req->arena, ret, &position);
 	if (e == ERR_SYNTAX)
 		return table_fault(req, ERR_INVALID_INPUT,
 				   arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.",
@@ -209,6 +209,16 @@ enum err table_filter(struct request *req, struct filter **ret)
 	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
 }
 
+enum err table_filter(struct request *req, struct filter **ret)
+{
+	return parse_filter(req, filter_parse, ret);
+}
+
+enum err table_filter_tables(struct request *req, struct filter **ret)
+{
+	return parse_filter(req, filter_parse_lower, ret);
+}
+
 enum err table_options_check(const struct request *req)
 {
 	static const char *const missing[] = { "$orderby", "$skip", "$inlinecount", "$expand" };
@@ -221,24 +231,11 @@ enum err table_options_check(const struct request *req)
 enum err table_top(struct request *req, size_t *ret)
 {
 	struct slice text = request_param(req, "$top");
-	uint64_t top = TABLE_PAGE_MAX;
-	if (slice_is_set(text) && (!slice_to_u64(text, &top) || top > TABLE_PAGE_MAX))
+	uint64_t top = TABLES_PAGE_MAX;
+	if (slice_is_set(text) && (!slice_to_u64(text, &top) || top > TABLES_PAGE_MAX))
 		return ERR_INVALID_INPUT;
 	*ret = (size_t)top;
 	return ERR_OK;
-}
-
-enum err table_name_check(struct slice name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)name.ptr[i];
-		bool letter = (unsigned char)((c | 0x20) - 'a') < 26, digit = (unsigned char)(c - '0') < 10;
-		if (!letter && !(digit && i))
-			return ERR_INVALID_RESOURCE_NAME;
-	}
-	if (slice_eq_nocase(name, SLICE("tables")))
-		return ERR_INVALID_RESOURCE_NAME;
-	return name.len >= 3 && name.len <= TABLE_NAME_MAX ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
 }
 
 /* 'text' at the front of *rest, quotes doubled inside. */
@@ -303,22 +300,16 @@ enum err table_keys_parse(struct request *req, struct slice text, struct slice *
 	return ERR_OK;
 }
 
-static int compare_pair(struct slice pk, struct slice rk, struct slice bound_pk, struct slice bound_rk)
+struct entity_bounds table_sas_bounds(const struct request *req)
 {
-	int order = slice_cmp(pk, bound_pk);
-	return order || !slice_is_set(bound_rk) ? order : slice_cmp(rk, bound_rk);
+	const struct auth_identity *id = &req->identity;
+	return (struct entity_bounds){ id->start_pk, id->start_rk, id->end_pk, id->end_rk };
 }
 
 enum err table_range_check(const struct request *req, struct slice pk, struct slice rk)
 {
-	const struct auth_identity *id = &req->identity;
-	if (!id->has_table_range)
-		return ERR_OK;
-	if (slice_is_set(id->start_pk) && compare_pair(pk, rk, id->start_pk, id->start_rk) < 0)
-		return ERR_AUTHORIZATION_FAILURE;
-	if (slice_is_set(id->end_pk) && compare_pair(pk, rk, id->end_pk, id->end_rk) > 0)
-		return ERR_AUTHORIZATION_FAILURE;
-	return ERR_OK;
+	struct entity_bounds bounds = table_sas_bounds(req);
+	return entity_bounds_hold(&bounds, pk, rk) ? ERR_OK : auth_refusal(&req->identity, ERR_AUTHORIZATION_FAILURE);
 }
 
 /* One quoted validator, weak or not, and nothing else. */

@@ -3,9 +3,10 @@
 #ifndef REST_TABLE_COMMON_H
 #define REST_TABLE_COMMON_H
 
-#include "rest/table/entity_json.h"
 #include "rest/core/request.h"
+#include "rest/table/entity_json.h"
 #include "svc/account/resource.h"
+#include "svc/table/tables.h"
 
 /* $format, else Accept, of a request of this version; ERR_ATOM_FORMAT_NOT_SUPPORTED if Atom is all that is accepted. */
 enum err table_level(uint32_t version, const struct query *, const struct http_head *,
@@ -40,17 +41,19 @@ enum err table_option(struct request *, const char *name, struct slice *ret) MUS
 struct filter;
 /* $filter, parsed; NULL if there is none. Errors tell where the text is wrong. */
 enum err table_filter(struct request *, struct filter **ret) MUST_CHECK;
+/* The same for Query Tables: names of tables have no case. */
+enum err table_filter_tables(struct request *, struct filter **ret) MUST_CHECK;
 /* Options of OData that the service does not have, and that would change what is answered: ERR_NOT_IMPLEMENTED. */
 enum err table_options_check(const struct request *) MUST_CHECK;
 /* $top; 0 .. 1000. Absent: 1000. */
 enum err table_top(struct request *, size_t *ret) MUST_CHECK;
-enum { TABLE_NAME_MAX = 63 };
-enum err table_name_check(struct slice name) MUST_CHECK;
 /* The error, with this text in its body; absent (no memory for it): the usual one. */
 enum err table_fault(struct request *, enum err, struct slice message);
 
 /* PartitionKey='..',RowKey='..' */
 enum err table_keys_parse(struct request *, struct slice text, struct slice *ret_pk, struct slice *ret_rk) MUST_CHECK;
+/* The key range of the request's SAS; without one it bounds nothing. */
+struct entity_bounds table_sas_bounds(const struct request *);
 /* Is the entity within the key range of the SAS? ERR_AUTHORIZATION_FAILURE if not. */
 enum err table_range_check(const struct request *, struct slice pk, struct slice rk) MUST_CHECK;
 /* If-Match of an entity: present or not, "*", ticks (0: matches nothing). Refuses what is not one ETag, and

@@ -112,13 +112,13 @@ static enum err value_of(const struct json_member *m, enum edm_type type, struct
 	case EDM_STRING:
 		v->bytes = m->text;
 		return m->text.len > ENTITY_VALUE_BYTES_MAX / 2 && edm_value_size(v) > ENTITY_VALUE_BYTES_MAX
-			       ? ERR_PROPERTY_VALUE_TOO_LARGE
+			       ? ERR_ENTITY_TOO_LARGE
 			       : ERR_OK;
 	case EDM_BINARY:
 		e = base64_decode(m->text, arena, &v->bytes);
 		if (e)
 			return e == ERR_SYNTAX ? ERR_INVALID_VALUE_TYPE : e;
-		return v->bytes.len > ENTITY_VALUE_BYTES_MAX ? ERR_PROPERTY_VALUE_TOO_LARGE : ERR_OK;
+		return v->bytes.len > ENTITY_VALUE_BYTES_MAX ? ERR_ENTITY_TOO_LARGE : ERR_OK;
 	case EDM_INT32:
 		return parse_integer(m->text, INT32_MIN, INT32_MAX, &v->integer) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
 	case EDM_INT64:

@@ -49,10 +49,8 @@ static enum err parse_properties(struct request *req, const struct entity_change
 			return ERR_INVALID_INPUT;
 		w->partition_key = body.partition_key;
 		w->row_key = body.row_key;
-	} else if ((slice_is_set(body.partition_key) && !slice_eq(body.partition_key, w->partition_key)) ||
-		   (slice_is_set(body.row_key) && !slice_eq(body.row_key, w->row_key))) {
-		return ERR_INVALID_INPUT;
 	}
+	/* Else the address has the keys, and those of the body are not asked whether they are the same. */
 	w->properties = body.properties;
 	return entity_size_check(w->partition_key, w->row_key, w->properties);
 }
@@ -112,7 +110,7 @@ enum err entity_change_allowed(const struct request *req, const struct entity_wr
 	};
 	for (const char *letter = letters[w->action]; *letter; letter++)
 		if (!auth_allows(id, *letter))
-			return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
+			return auth_refusal(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	return table_range_check(req, w->partition_key, w->row_key);
 }
 
@@ -241,10 +239,18 @@ static enum err change_format(struct request *req)
 	return ERR_OK;
 }
 
-const struct handler handler_entity_insert = { insert_parse, change_parse_body, insert_format };
-const struct handler handler_entity_update = { change_parse, change_parse_body, change_format };
-const struct handler handler_entity_merge = { change_parse, change_parse_body, change_format };
-const struct handler handler_entity_post_method = { change_parse, post_method_parse_body, change_format };
+const struct handler handler_entity_insert = { .parse = insert_parse,
+					       .parse_body = change_parse_body,
+					       .format = insert_format };
+const struct handler handler_entity_update = { .parse = change_parse,
+					       .parse_body = change_parse_body,
+					       .format = change_format };
+const struct handler handler_entity_merge = { .parse = change_parse,
+					      .parse_body = change_parse_body,
+					      .format = change_format };
+const struct handler handler_entity_post_method = { .parse = change_parse,
+						    .parse_body = post_method_parse_body,
+						    .format = change_format };
 const struct handler handler_entity_delete = { .parse = delete_parse, .format = change_format };
 
 /* ---- Get ---- */
@@ -290,7 +296,9 @@ static enum err get_parse(struct request *req)
 	TRY(call_new(req, &c));
 	TRY(entity_select_parse(req, &c->writer));
 	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
-	TRY(table_range_check(req, c->partition_key, c->row_key));
+	/* Outside of its SAS's key range an entity is not there for a reader. */
+	if (table_range_check(req, c->partition_key, c->row_key) != ERR_OK)
+		return ERR_RESOURCE_NOT_FOUND;
 	TRY(table_find(req, req->container, ERR_RESOURCE_NOT_FOUND, &c->partition));
 	entity_key(&k, c->partition_key, c->row_key);
 	if (k.overflow)

@@ -5,9 +5,9 @@
  * A page shows one snapshot, so a search cannot be cut into steps with a snapshot each. It first runs here, on the
  * loop, for as long as a loop may be kept; most queries end within that. One that does not is run again from its
  * beginning on a worker, up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
-#include "rest/table/entity_ops.h"
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_ops.h"
 #include "svc/table/query.h"
 
 enum { RESERVE_AFTER = 64 }; /* entities */
@@ -117,35 +117,12 @@ static enum err parse_next(struct request *req, struct query_call *c)
 	return slice_is_set(c->query.from) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-/* A SAS with a key range cuts what a query can see: pairs of keys, both ends included. */
+/* A SAS with a key range cuts what a query can see. */
 static enum err clip_to_sas(struct request *req, struct plan *plan)
 {
-	const struct auth_identity *id = &req->identity;
-	struct slice from = SLICE_NONE, until = SLICE_NONE;
-	struct key k;
-	if (!id->has_table_range)
-		return ERR_OK;
-	if (slice_is_set(id->start_pk)) {
-		key_init(&k);
-		key_tag(&k, 'e');
-		key_str(&k, id->start_pk);
-		if (slice_is_set(id->start_rk))
-			key_str(&k, id->start_rk);
-		if (k.overflow || !slice_is_set(from = arena_dup(req->arena, key_slice(&k))))
-			return ERR_AUTHORIZATION_FAILURE;
-	}
-	if (slice_is_set(id->end_pk)) {
-		key_init(&k);
-		key_tag(&k, 'e');
-		key_str(&k, id->end_pk);
-		if (slice_is_set(id->end_rk))
-			key_str(&k, id->end_rk);
-		key_prefix_end(&k);
-		if (k.overflow || !slice_is_set(until = arena_dup(req->arena, key_slice(&k))))
-			return ERR_AUTHORIZATION_FAILURE;
-	}
-	plan_clip(plan, from, until);
-	return ERR_OK;
+	struct entity_bounds bounds = table_sas_bounds(req);
+	enum err e = plan_clip_to_bounds(plan, &bounds, req->arena);
+	return e == ERR_LIMIT ? auth_refusal(&req->identity, ERR_AUTHORIZATION_FAILURE) : e;
 }
 
 static enum err query_parse(struct request *req)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Create, delete, get and query tables. A table is a resource of the account (svc/account/resource.h); its entities
  * live in the partition of its generation. */
-#include <assert.h>
-
 #include "rest/core/op.h"
 #include "rest/core/server.h"
 #include "rest/table/common.h"
+#include "svc/account/names.h"
 #include "svc/table/filter.h"
 #include "wire/json.h"
 
@@ -16,10 +15,7 @@ struct tables_call {
 	};
 	struct entity_writer writer;
 	enum table_prefer prefer;
-	/* query */
-	struct filter *filter;
-	size_t top;
-	struct slice from_name, next_name;
+	struct tables_list list; /* query */
 };
 
 static void write_table(struct buf *b, const struct entity_writer *w, struct slice name, bool metadata_url)
@@ -80,7 +76,7 @@ static enum err create_parse_body(struct request *req)
 	struct slice name = json_member_string(body, "TableName");
 	if (!slice_is_set(name))
 		return ERR_PROPERTIES_NEED_VALUE;
-	TRY(table_name_check(name));
+	TRY(name_check_table(name));
 	struct resource *r = &c->create.resource;
 	r->kind = RESOURCE_TABLE;
 	r->name = name;
@@ -119,7 +115,9 @@ static enum err create_format(struct request *req)
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-const struct handler handler_table_create = { create_parse, create_parse_body, create_format };
+const struct handler handler_table_create = { .parse = create_parse,
+					      .parse_body = create_parse_body,
+					      .format = create_format };
 
 /* ---- Delete ---- */
 
@@ -177,70 +175,13 @@ const struct handler handler_table_get = { .parse = get_parse, .format = get_for
 
 /* ---- Query ---- */
 
-static bool table_matches(const struct filter *f, struct slice name)
-{
-	struct edm_value values[FILTER_COMPARISONS_MAX];
-	for (size_t i = 0; i < f->property_count; i++) {
-		bool is_name = slice_eq(f->property[i], SLICE("TableName"));
-		values[i] = (struct edm_value){ .type = is_name ? EDM_STRING : EDM_NONE, .bytes = name };
-	}
-	return filter_eval(f, values);
-}
-
-static enum err query_apply(struct txn *t, void *call)
-{
-	struct request *req = call;
-	struct tables_call *c = req->call;
-	struct buf *b = &req->response.body;
-	struct slice from = c->from_name;
-	size_t count = 0;
-	bool more = c->top > 0; /* a page of none is no reason to come again */
-	enum { LIST_PAGE = 200 };
-	char from_bytes[TABLE_NAME_MAX];
-	buf_clear(b);
-	buf_put_byte(b, '{');
-	if (c->writer.level != ODATA_NONE) {
-		BUF_PUT(b, "\"odata.metadata\":\"");
-		buf_put(b, c->writer.root);
-		BUF_PUT(b, "$metadata#Tables\",");
-	}
-	BUF_PUT(b, "\"value\":[");
-	c->next_name = SLICE_NONE;
-	while (more) {
-		struct arena_mark mark = arena_mark(txn_arena(t));
-		struct resource_page page;
-		TRY(resource_list(t, RESOURCE_TABLE, SLICE(""), from, LIST_PAGE, &page));
-		for (size_t i = 0; i < page.count; i++) {
-			struct slice name = page.resource[i].name;
-			if (c->filter && !table_matches(c->filter, name))
-				continue;
-			if (count == c->top) {
-				c->next_name = name;
-				break;
-			}
-			if (count++)
-				buf_put_byte(b, ',');
-			write_table(b, &c->writer, name, false);
-		}
-		more = slice_is_set(page.next_name) && !slice_is_set(c->next_name);
-		if (more) {
-			/* A filter may reject any number of them: one page at a time is held. */
-			assert(page.next_name.len <= sizeof from_bytes);
-			memcpy(from_bytes, page.next_name.ptr, page.next_name.len);
-			from = slice_make(from_bytes, page.next_name.len);
-			arena_rewind(txn_arena(t), mark);
-		}
-	}
-	BUF_PUT(b, "]}");
-	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
-}
-
 static enum err query_run(struct request *req)
 {
 	struct slice account = resource_account_partition(req->arena, req->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
-	return store_read(req->server->store, account, query_apply, req, req->arena);
+	struct tables_call *c = req->call;
+	return store_read(req->server->store, account, tables_list_apply, &c->list, req->arena);
 }
 
 static enum err query_parse(struct request *req)
@@ -248,17 +189,36 @@ static enum err query_parse(struct request *req)
 	struct tables_call *c;
 	TRY(call_new(req, &c));
 	TRY(table_options_check(req));
-	TRY(table_top(req, &c->top));
+	TRY(table_top(req, &c->list.limit));
 	struct slice next = request_param(req, "NextTableName");
-	TRY(table_filter(req, &c->filter));
-	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->from_name))
+	struct filter *filter;
+	TRY(table_filter_tables(req, &filter));
+	c->list.filter = filter;
+	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->list.from_name))
 		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
 	/* A page of what there is is short, a search through all there is may not be. */
-	if (c->filter)
+	if (filter)
 		request_step_work(req, query_run);
 	else
 		request_step_call(req, query_run);
 	return ERR_OK;
+}
+
+static void write_tables(struct buf *b, const struct tables_call *c)
+{
+	buf_put_byte(b, '{');
+	if (c->writer.level != ODATA_NONE) {
+		BUF_PUT(b, "\"odata.metadata\":\"");
+		buf_put(b, c->writer.root);
+		BUF_PUT(b, "$metadata#Tables\",");
+	}
+	BUF_PUT(b, "\"value\":[");
+	for (size_t i = 0; i < c->list.count; i++) {
+		if (i)
+			buf_put_byte(b, ',');
+		write_table(b, &c->writer, c->list.name[i], false);
+	}
+	BUF_PUT(b, "]}");
 }
 
 static enum err query_format(struct request *req)
@@ -266,13 +226,14 @@ static enum err query_format(struct request *req)
 	struct tables_call *c = req->call;
 	req->response.status = 200;
 	table_json_headers(req, c->writer.level);
-	if (slice_is_set(c->next_name)) {
-		struct slice token = table_token_make(req->arena, c->next_name);
+	write_tables(&req->response.body, c);
+	if (slice_is_set(c->list.next_name)) {
+		struct slice token = table_token_make(req->arena, c->list.next_name);
 		if (!slice_is_set(token))
 			return ERR_NO_MEMORY;
 		response_header(req, "x-ms-continuation-NextTableName", token);
 	}
-	return ERR_OK;
+	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 
 const struct handler handler_table_query_tables = { .parse = query_parse, .format = query_format };

@@ -8,8 +8,6 @@
  * bounded, what is looked at is not: nothing may hide behind rows that stay. */
 #include "svc/account/resource_int.h"
 
-#include "svc/common/background.h"
-
 enum {
 	REAP_ARENA_BYTES = 16 * 1024 * 1024, /* several pages of rows */
 	REAP_PAGE = 64,			     /* rows looked at, and with that changed, by one transaction */
@@ -63,7 +61,7 @@ static enum err change_all(struct store *store, struct slice account, char tag, 
 		struct arena_mark memory = arena_mark(&arena);
 		e = store_look(store, partition, apply, c, &arena);
 		if (e == ERR_OK && c->found)
-			e = background_write(store, partition, apply, c, &arena);
+			e = store_write_wait(store, partition, apply, c, &arena);
 		c->walk.from = c->walk.next;
 		arena_rewind(&arena, memory);
 	}
@@ -160,12 +158,18 @@ enum err resource_settle(struct store *store, struct slice account)
 
 /* ---- what time ends ---- */
 
+struct expire {
+	struct change change; /* first */
+	char tag;
+};
+
 static enum err apply_expire(struct txn *txn, void *call)
 {
-	struct change *c = call;
+	struct expire *expire = call;
+	struct change *c = &expire->change;
 	struct rows rows;
 	c->found = false;
-	TRY(walk_page(txn, &c->walk, 'r', &rows));
+	TRY(walk_page(txn, &c->walk, expire->tag, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct deleted_resource d;
 		TRY(deleted_decode(rows.row[i].value, txn_arena(txn), &d));
@@ -180,8 +184,12 @@ static enum err apply_expire(struct txn *txn, void *call)
 
 enum err resource_expire(struct store *store, struct slice account)
 {
-	struct change c = { .found = false };
-	return change_all(store, account, 'r', apply_expire, &c);
+	static const char kinds[] = { RESOURCE_CONTAINER, RESOURCE_SHARE };
+	for (size_t i = 0; i < sizeof kinds; i++) {
+		struct expire e = { .tag = deleted_tag(kinds[i]) };
+		TRY(change_all(store, account, e.tag, apply_expire, &e.change));
+	}
+	return ERR_OK;
 }
 
 /* ---- dropped generations ---- */
@@ -220,18 +228,17 @@ struct reaper {
 static enum err reap_one(struct reaper *r, const struct intent *intent, struct slice key)
 {
 	bool more = false;
-	struct engine *engine = store_engine(r->store);
 	struct slice partition = resource_generation_partition(r->arena, r->account, intent->kind, intent->generation);
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
-	TRY(background_write(r->store, partition, close_generation, NULL, r->arena));
+	TRY(store_write_wait(r->store, partition, close_generation, NULL, r->arena));
 	TRY(r->empty(r->store, partition, intent->kind, &more));
 	if (more) {
 		r->more = true;
 		return ERR_OK;
 	}
-	TRY(engine->ops->drop_partition(engine, partition));
-	return background_write(r->store, r->partition, drop_intent, &key, r->arena);
+	TRY(store_drop_partition(r->store, partition));
+	return store_write_wait(r->store, r->partition, drop_intent, &key, r->arena);
 }
 
 /* Works on dropped generations among the rows, as long as *left is not 0. */

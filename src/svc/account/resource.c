@@ -265,10 +265,10 @@ enum err resource_create_publish(struct txn *txn, void *call)
 
 /* ---- deletion ---- */
 
-static void deleted_key(struct key *k, struct slice name, uint64_t ticks)
+static void deleted_key(struct key *k, char kind, struct slice name, uint64_t ticks)
 {
 	key_init(k);
-	key_tag(k, 'r');
+	key_tag(k, deleted_tag(kind));
 	key_str(k, name);
 	key_u64(k, ticks);
 }
@@ -277,7 +277,7 @@ static enum err deleted_put(struct txn *txn, const struct resource *r, uint32_t 
 {
 	struct key k;
 	struct buf b;
-	deleted_key(&k, r->name, txn_now(txn));
+	deleted_key(&k, r->kind, r->name, txn_now(txn));
 	buf_init(&b, RESOURCE_RECORD_MAX);
 	bytes_put_u64(&b, txn_now(txn));
 	bytes_put_u32(&b, days);
@@ -328,15 +328,15 @@ enum err resource_delete_close(struct txn *txn, void *call)
 
 /* ---- restoring ---- */
 
-enum err resource_find_deleted(struct store *store, struct slice account, struct slice name, uint64_t deleted_ticks,
-			       struct arena *arena, struct resource *ret)
+enum err resource_find_deleted(struct store *store, struct slice account, char kind, struct slice name,
+			       uint64_t deleted_ticks, struct arena *arena, struct resource *ret)
 {
 	struct key partition, row;
 	struct slice value;
 	struct deleted_resource d;
 	key_init(&partition);
 	key_partition_account(&partition, account);
-	deleted_key(&row, name, deleted_ticks);
+	deleted_key(&row, kind, name, deleted_ticks);
 	if (partition.overflow || row.overflow)
 		return ERR_NOT_FOUND;
 	TRY(store_get(store, key_slice(&partition), key_slice(&row), arena, &value));
@@ -358,7 +358,7 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 	struct slice value;
 	struct deleted_resource d;
 	struct resource other;
-	deleted_key(&k, c->name, c->deleted_ticks);
+	deleted_key(&k, c->kind, c->name, c->deleted_ticks);
 	enum err e = txn_get(txn, key_slice(&k), &value);
 	if (e == ERR_NOT_FOUND)
 		return c->missing_error;
@@ -377,22 +377,22 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 	return resource_put(txn, &c->resource);
 }
 
-enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slice from_name, uint64_t from_ticks,
-			       size_t limit, struct deleted_resource **ret, size_t *ret_count)
+enum err resource_list_deleted(struct txn *txn, const struct deleted_query *q, struct deleted_resource **ret,
+			       size_t *ret_count)
 {
 	struct key from, until;
 	struct rows rows = { .more = true };
-	struct deleted_resource *found = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, limit ? limit : 1);
-	size_t count = 0;
+	size_t count = 0, limit = q->limit ? q->limit : 1;
+	struct deleted_resource *found = ARENA_NEW_ARRAY(txn_arena(txn), struct deleted_resource, limit);
 	if (!found)
 		return ERR_NO_MEMORY;
 	key_init(&until);
-	key_tag(&until, 'r');
-	key_str_open(&until, prefix);
+	key_tag(&until, deleted_tag(q->kind));
+	key_str_open(&until, q->prefix);
 	from = until;
 	key_prefix_end(&until);
-	if (slice_is_set(from_name) && slice_cmp(from_name, prefix) >= 0)
-		deleted_key(&from, from_name, from_ticks);
+	if (slice_is_set(q->from_name) && slice_cmp(q->from_name, q->prefix) >= 0)
+		deleted_key(&from, q->kind, q->from_name, q->from_ticks);
 	while (rows.more && count < limit) {
 		struct scan_spec spec = { .from = key_slice(&from),
 					  .until = key_slice(&until),
@@ -410,35 +410,16 @@ enum err resource_list_deleted(struct txn *txn, struct slice prefix, struct slic
 	return ERR_OK;
 }
 
-/* ---- service properties ---- */
-
-static struct slice properties_key(char bytes[static 2], char service)
+enum err resource_apply_set_policies(struct txn *txn, void *resource_set_policies)
 {
-	bytes[0] = 'p';
-	bytes[1] = service;
-	return slice_make(bytes, 2);
-}
-
-enum err service_properties_get(struct txn *txn, char service, struct slice *ret)
-{
-	char bytes[2];
-	return txn_get(txn, properties_key(bytes, service), ret);
-}
-
-enum err service_properties_put(struct txn *txn, char service, struct slice value)
-{
-	char bytes[2];
-	return txn_put(txn, properties_key(bytes, service), value);
-}
-
-enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
-				 struct slice *ret)
-{
-	struct key partition;
-	char bytes[2];
-	key_init(&partition);
-	key_partition_account(&partition, account);
-	if (partition.overflow)
-		return ERR_NOT_FOUND;
-	return store_get(store, key_slice(&partition), properties_key(bytes, service), arena, ret);
+	const struct resource_set_policies *c = resource_set_policies;
+	struct resource r;
+	assert(c->count <= POLICIES_MAX);
+	enum err e = resource_get(txn, c->kind, c->name, &r);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? c->missing_error : e;
+	r.policy_count = c->count;
+	memcpy(r.policy, c->policy, sizeof c->policy);
+	r.modified_ticks = txn_now(txn);
+	return resource_put(txn, &r);
 }

@@ -17,7 +17,8 @@
  *   <kind> string(key name)     record; the key name is the name, lower-cased for tables
  *   'i' u64(generation)         intent
  *   'p' service letter          properties
- *   'r' string(name) u64(ticks) a deleted container that can still be restored */
+ *   'r' string(name) u64(ticks) a deleted container that can still be restored
+ *   'R' string(name) u64(ticks) a deleted share, likewise */
 #ifndef SVC_ACCOUNT_RESOURCE_H
 #define SVC_ACCOUNT_RESOURCE_H
 
@@ -107,16 +108,18 @@ enum err resource_delete_close(struct txn *, void *call);  /* step 2, generation
 /* Restoring: a call that BEGINS with this struct runs the two applies (generation, account). Parse finds the generation
  * by resource_find_deleted. */
 struct resource_restore {
+	char kind;
 	struct slice name;
 	uint64_t deleted_ticks; /* which of the deleted ones */
 	enum err exists_error, missing_error;
 	/* out */
 	struct resource resource;
 };
-enum err resource_find_deleted(struct store *, struct slice account, struct slice name, uint64_t deleted_ticks,
-			       struct arena *, struct resource *ret) MUST_CHECK; /* ERR_NOT_FOUND is a value */
-enum err resource_restore_open(struct txn *, void *call);			 /* step 1, generation partition */
-enum err resource_restore_publish(struct txn *, void *call);			 /* step 2, account partition */
+/* ERR_NOT_FOUND is a value. */
+enum err resource_find_deleted(struct store *, struct slice account, char kind, struct slice name,
+			       uint64_t deleted_ticks, struct arena *, struct resource *ret) MUST_CHECK;
+enum err resource_restore_open(struct txn *, void *call);    /* step 1, generation partition */
+enum err resource_restore_publish(struct txn *, void *call); /* step 2, account partition */
 
 struct deleted_resource {
 	struct resource resource;
@@ -124,15 +127,24 @@ struct deleted_resource {
 	uint32_t retention_days;
 };
 /* Deleted ones in the order of name and time, at most `limit`, from a name (and of that name from a time) on. */
-enum err resource_list_deleted(struct txn *, struct slice prefix, struct slice from_name, uint64_t from_ticks,
-			       size_t limit, struct deleted_resource **ret, size_t *ret_count) MUST_CHECK;
+struct deleted_query {
+	char kind;
+	struct slice prefix, from_name;
+	uint64_t from_ticks;
+	size_t limit;
+};
+enum err resource_list_deleted(struct txn *, const struct deleted_query *, struct deleted_resource **ret,
+			       size_t *ret_count) MUST_CHECK;
 
-/* Service properties: the XML-independent blob of one service ('b', 'q', 't', 'f'). */
-enum err service_properties_get(struct txn *, char service,
-				struct slice *ret) MUST_CHECK; /* ERR_NOT_FOUND: never set */
-enum err service_properties_put(struct txn *, char service, struct slice value) MUST_CHECK;
-enum err service_properties_find(struct store *, struct slice account, char service, struct arena *,
-				 struct slice *ret) MUST_CHECK;
+/* Sets the stored access policies; last writer wins. */
+struct resource_set_policies {
+	char kind;
+	struct slice name;
+	enum err missing_error;
+	size_t count;
+	struct policy policy[POLICIES_MAX];
+};
+enum err resource_apply_set_policies(struct txn *, void *resource_set_policies) MUST_CHECK;
 
 /* At start, before anybody is served: creations that did not finish become dropped generations. Blocks. */
 enum err resource_settle(struct store *, struct slice account) MUST_CHECK;

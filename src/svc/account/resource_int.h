@@ -5,6 +5,11 @@
 
 #include "svc/account/resource.h"
 
+/* The first byte of their keys. */
+static inline char deleted_tag(char kind)
+{
+	return kind == RESOURCE_SHARE ? 'R' : 'r';
+}
 enum err deleted_decode(struct slice value, struct arena *, struct deleted_resource *ret) MUST_CHECK;
 /* Gone for everybody, even if the reaper did not come by yet. */
 bool deleted_is_over(const struct deleted_resource *, uint64_t now_ticks);

@@ -16,7 +16,6 @@
 #include "svc/blob/history.h"
 #include "svc/blob/manifest.h"
 #include "svc/blob/page_int.h"
-#include "svc/common/background.h"
 
 enum {
 	RETIRE_RECORD_VERSION = 1,
@@ -493,7 +492,7 @@ enum err blob_retire_round(struct store *store, struct slice partition, bool *re
 	arena_init(&arena, 64 * MIB);
 	enum err e = store_look(store, partition, apply_peek, &r, &arena);
 	if (e == ERR_OK && r.more)
-		e = background_write(store, partition, apply_round, &r, &arena);
+		e = store_write_wait(store, partition, apply_round, &r, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
 		*ret_more = r.more;
@@ -576,7 +575,7 @@ enum err blob_retire_container(struct store *store, struct slice partition, bool
 	struct arena arena;
 	struct round r = { .more = false };
 	arena_init(&arena, 64 * MIB);
-	enum err e = background_write(store, partition, apply_empty, &r, &arena);
+	enum err e = store_write_wait(store, partition, apply_empty, &r, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
 		*ret_more = r.more;

@@ -8,7 +8,6 @@
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
 #include "svc/blob/tags.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 /* ---- snapshots ---- */
@@ -399,7 +398,7 @@ enum err blob_expire_round(struct store *store, struct slice partition, struct b
 	enum err e = store_read(store, partition, apply_expire, &c, &arena);
 	if (e == ERR_OK && c.found) {
 		c.write = true;
-		e = background_write(store, partition, apply_expire, &c, &arena);
+		e = store_write_wait(store, partition, apply_expire, &c, &arena);
 	}
 	if (e == ERR_OK) {
 		struct buf next;

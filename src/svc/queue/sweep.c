@@ -6,7 +6,6 @@
  * Why a hint is safe (rows.h): sequences only grow, so a first live ready row stays the first. In the timed lane rows
  * come in at their transaction's now or later; everything the snapshot did not see is committed after the last change
  * it did see, whose time is max(touched, mark), so a position up to that time stays a lower bound. */
-#include "svc/common/background.h"
 #include "svc/queue/rows.h"
 
 enum {
@@ -298,10 +297,10 @@ enum err queue_sweep(struct store *store, struct slice partition, struct arena *
 	enum err e = store_read(store, partition, sweep_apply, &s, arena);
 	bool more = s.more;
 	if (e == ERR_OK && s.changed) {
-		e = background_write(store, partition, sweep_apply, &s, arena);
+		e = store_write_wait(store, partition, sweep_apply, &s, arena);
 		s.full = e == ERR_NO_SPACE;
 		if (s.full)
-			e = background_write(store, partition, sweep_apply, &s, arena);
+			e = store_write_wait(store, partition, sweep_apply, &s, arena);
 		more = s.more || (more && !s.full);
 	}
 	if (e != ERR_OK && e != ERR_QUEUE_NOT_FOUND)

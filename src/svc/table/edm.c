@@ -390,6 +390,9 @@ bool edm_datetime_parse(struct slice s, uint64_t *ret)
 				fraction += d * scale;
 				count++;
 			}
+			/* Some clients write nanoseconds: what is finer than a tick is cut off. */
+			for (; count >= 7 && count < 9 && digits(&s, 1, &d); count++)
+				;
 			if (!count)
 				return false;
 		}

@@ -89,6 +89,20 @@ enum err entity_size_check(struct slice partition_key, struct slice row_key, str
 	return size > ENTITY_BYTES_MAX ? ERR_ENTITY_TOO_LARGE : ERR_OK;
 }
 
+static int compare_pair(struct slice partition_key, struct slice row_key, struct slice bound_partition_key,
+			struct slice bound_row_key)
+{
+	int order = slice_cmp(partition_key, bound_partition_key);
+	return order || !slice_is_set(bound_row_key) ? order : slice_cmp(row_key, bound_row_key);
+}
+
+bool entity_bounds_hold(const struct entity_bounds *b, struct slice pk, struct slice rk)
+{
+	if (slice_is_set(b->start_partition_key) && compare_pair(pk, rk, b->start_partition_key, b->start_row_key) < 0)
+		return false;
+	return !slice_is_set(b->end_partition_key) || compare_pair(pk, rk, b->end_partition_key, b->end_row_key) <= 0;
+}
+
 /* The first row's fixed fields; *ret_piece is what of the properties it holds. */
 static enum err entity_head_decode(struct slice record, unsigned *ret_parts, uint64_t *ret_ticks,
 				   struct slice *ret_piece)
@@ -104,6 +118,7 @@ static enum err entity_head_decode(struct slice record, unsigned *ret_parts, uin
 
 static void part_key(struct key *k, struct slice entity_key_bytes, unsigned part)
 {
+	assert(part > 0 && part <= ENTITY_PARTS_MAX);
 	key_init(k);
 	memcpy(k->bytes, entity_key_bytes.ptr, entity_key_bytes.len);
 	k->len = entity_key_bytes.len;
@@ -286,6 +301,7 @@ static enum err judge(struct txn *t, struct entity_batch *b, struct entity_write
 			arena_rewind(txn_arena(t), before);
 	}
 	w->ticks = etag_next(txn_now(t), old_ticks);
+	assert(w->ticks > old_ticks); /* an ETag is never given twice */
 	return ERR_OK;
 }
 
@@ -383,6 +399,23 @@ static enum err gone_error(const struct entity_write *w)
 	return needs_match(w->action) ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
 }
 
+/* Is this an answer to one operation of a batch? All other errors are the machine's (a failing store, no memory, damage)
+ * and end the whole. */
+static bool is_refusal(enum err e)
+{
+	switch (e) {
+	case ERR_TABLE_NOT_FOUND:
+	case ERR_RESOURCE_NOT_FOUND:
+	case ERR_ENTITY_ALREADY_EXISTS:
+	case ERR_UPDATE_CONDITION_NOT_SATISFIED:
+	case ERR_ENTITY_TOO_LARGE:
+	case ERR_TOO_MANY_PROPERTIES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum err entity_write_apply(struct txn *t, void *call)
 {
 	struct entity_batch *b = call;
@@ -391,6 +424,7 @@ enum err entity_write_apply(struct txn *t, void *call)
 	b->refused = ERR_OK;
 	TRY(generation_require(t, gone_error(&b->write[0])));
 	enum err e = judge_all(t, b);
+	assert(e || b->failed == b->count - 1); /* every operation was judged before the first is carried out */
 	return limit_error(e ? e : carry_out(t, b));
 }
 
@@ -403,8 +437,7 @@ enum err entity_batch_judge(struct txn *t, void *call)
 	enum err e = generation_require(t, ERR_TABLE_NOT_FOUND);
 	if (!e)
 		e = judge_all(t, b);
-	/* Only the operation's own refusals are an answer inside a batch; a failing store is one for the whole. */
-	if (e <= ERR_SYNTAX || err_info(e)->http_status >= 500)
+	if (!is_refusal(e))
 		return limit_error(e);
 	b->refused = e;
 	return ERR_OK;

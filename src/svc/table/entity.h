@@ -46,6 +46,12 @@ enum err entity_name_check(struct slice name) MUST_CHECK;
 /* Counts and sizes of a run together with its keys: ERR_TOO_MANY_PROPERTIES, ERR_ENTITY_TOO_LARGE. */
 enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice run) MUST_CHECK;
 
+/* A range of pairs of keys, both ends included; what is absent does not bound. */
+struct entity_bounds {
+	struct slice start_partition_key, start_row_key, end_partition_key, end_row_key;
+};
+bool entity_bounds_hold(const struct entity_bounds *, struct slice partition_key, struct slice row_key);
+
 /* All properties of the entity whose first row was read: one piece points into `record`, several are joined in the
  * arena. On one snapshot only. */
 enum err entity_read_properties(struct txn *, struct slice key, struct slice record, uint64_t *ret_ticks,

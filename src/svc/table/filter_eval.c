@@ -36,6 +36,8 @@ static bool eval(const struct filter_node *n, const struct edm_value *values)
 		return !eval(n->left, values);
 	case FILTER_COMPARE:
 		return compare_holds(n, &values[n->property]);
+	case FILTER_CONSTANT:
+		return n->value.boolean;
 	case FILTER_TRUTH:
 		return values[n->property].type == EDM_BOOLEAN && values[n->property].boolean;
 	}

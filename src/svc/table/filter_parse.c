@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/rng.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,6 +25,7 @@ struct parser {
 	struct arena *arena;
 	struct filter *filter;
 	unsigned depth;
+	bool lower; /* text literals in lower case */
 };
 
 static bool is_word_start(unsigned char c)
@@ -59,15 +60,16 @@ static enum err lex_quoted(struct parser *p, struct slice *ret)
 	struct slice raw = slice_make(p->text.ptr + start, p->at - start);
 	p->at++;
 	*ret = raw;
-	if (!doubled)
+	if (!doubled && !p->lower)
 		return ERR_OK;
-	char *plain = arena_alloc(p->arena, raw.len);
+	char *plain = arena_alloc(p->arena, raw.len + 1);
 	if (!plain)
 		return ERR_NO_MEMORY;
 	size_t n = 0;
 	for (size_t i = 0; i < raw.len; i++) {
-		plain[n++] = raw.ptr[i];
-		i += raw.ptr[i] == '\'';
+		char c = raw.ptr[i];
+		plain[n++] = p->lower && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+		i += c == '\'';
 	}
 	*ret = slice_make(plain, n);
 	return ERR_OK;
@@ -132,7 +134,7 @@ static enum err lex_word(struct parser *p)
 		return lex_typed(p, word);
 	struct edm_value *v = &p->token.value;
 	p->token.kind = TOKEN_LITERAL;
-	if (slice_eq(word, SLICE("true")) || slice_eq(word, SLICE("false"))) {
+	if (slice_eq_nocase(word, SLICE("true")) || slice_eq_nocase(word, SLICE("false"))) {
 		*v = (struct edm_value){ .type = EDM_BOOLEAN, .boolean = word.len == 4 };
 	} else if (slice_eq(word, SLICE("NaN"))) {
 		*v = (struct edm_value){ .type = EDM_DOUBLE, .number = (double)NAN };
@@ -276,7 +278,26 @@ static unsigned property_index(struct parser *p, struct slice name)
 	return (unsigned)f->property_count++;
 }
 
-/* property op literal, literal op property, or a property alone. */
+static bool is_never_boolean(struct slice name)
+{
+	return slice_eq(name, SLICE("PartitionKey")) || slice_eq(name, SLICE("RowKey")) ||
+	       slice_eq(name, SLICE("Timestamp"));
+}
+
+/* What stands without an operator: a property that is Boolean, or true or false. */
+static enum err parse_alone(struct parser *p, const struct token *t, struct filter_node *n)
+{
+	if (t->kind == TOKEN_LITERAL) {
+		n->kind = FILTER_CONSTANT;
+		n->value = t->value;
+		return t->value.type == EDM_BOOLEAN ? ERR_OK : ERR_SYNTAX;
+	}
+	n->kind = FILTER_TRUTH;
+	n->property = property_index(p, t->text);
+	return is_never_boolean(t->text) ? ERR_SYNTAX : ERR_OK;
+}
+
+/* property op literal, literal op property, or one of them alone. */
 static enum err parse_comparison(struct parser *p, const struct filter_node **ret)
 {
 	static const enum filter_op mirrored[] = { FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTER_GE };
@@ -290,12 +311,8 @@ static enum err parse_comparison(struct parser *p, const struct filter_node **re
 		return ERR_NO_MEMORY;
 	TRY(next_token(p));
 	if (!parse_op(p, &n->op)) {
-		if (left.kind != TOKEN_WORD)
-			return ERR_SYNTAX;
-		n->kind = FILTER_TRUTH;
-		n->property = property_index(p, left.text);
 		*ret = n;
-		return ERR_OK;
+		return parse_alone(p, &left, n);
 	}
 	TRY(next_token(p));
 	if (left.kind == TOKEN_WORD && p->token.kind == TOKEN_LITERAL) {
@@ -366,20 +383,32 @@ static enum err parse_or(struct parser *p, const struct filter_node **ret)
 	return ERR_OK;
 }
 
+static enum err parse_all(struct parser *p, struct filter **ret, size_t *ret_position)
+{
+	p->filter = ARENA_NEW(p->arena, struct filter);
+	if (!p->filter)
+		return ERR_NO_MEMORY;
+	enum err e = next_token(p);
+	if (!e)
+		e = parse_or(p, &p->filter->root);
+	if (!e && p->token.kind != TOKEN_END)
+		e = ERR_SYNTAX;
+	if (e)
+		*ret_position = p->at < p->text.len ? p->at : p->text.len;
+	else
+		*ret = p->filter;
+	assert(e || (p->depth == 0 && p->filter->property_count <= FILTER_COMPARISONS_MAX));
+	return e;
+}
+
 enum err filter_parse(struct slice text, struct arena *arena, struct filter **ret, size_t *ret_position)
 {
 	struct parser p = { .text = text, .arena = arena };
-	p.filter = ARENA_NEW(arena, struct filter);
-	if (!p.filter)
-		return ERR_NO_MEMORY;
-	enum err e = next_token(&p);
-	if (!e)
-		e = parse_or(&p, &p.filter->root);
-	if (!e && p.token.kind != TOKEN_END)
-		e = ERR_SYNTAX;
-	if (e)
-		*ret_position = p.at < text.len ? p.at : text.len;
-	else
-		*ret = p.filter;
-	return e;
+	return parse_all(&p, ret, ret_position);
+}
+
+enum err filter_parse_lower(struct slice text, struct arena *arena, struct filter **ret, size_t *ret_position)
+{
+	struct parser p = { .text = text, .arena = arena, .lower = true };
+	return parse_all(&p, ret, ret_position);
 }

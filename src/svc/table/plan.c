@@ -139,6 +139,10 @@ static void boxes_of(const struct filter *f, const struct filter_node *n, bool n
 	case FILTER_COMPARE:
 		boxes_compare(f, n, negated, ret);
 		break;
+	case FILTER_CONSTANT:
+		boxes_all(ret);
+		ret->count = n->value.boolean != negated;
+		break;
 	case FILTER_NOT:
 	case FILTER_TRUTH:
 		boxes_all(ret);
@@ -268,4 +272,34 @@ void plan_clip(struct plan *p, struct slice from, struct slice until)
 			p->range[n++] = r;
 	}
 	p->count = n;
+}
+
+/* The first key within the bound, or (`behind`) the first one behind it. A bound without a RowKey is one of the whole
+ * PartitionKey. */
+static enum err bound_key(struct slice partition_key, struct slice row_key, bool behind, struct arena *arena,
+			  struct slice *ret)
+{
+	struct key k;
+	if (!slice_is_set(partition_key))
+		return ERR_OK;
+	key_init(&k);
+	key_tag(&k, 'e');
+	key_str(&k, partition_key);
+	if (slice_is_set(row_key))
+		key_str(&k, row_key);
+	if (behind)
+		key_prefix_end(&k);
+	if (k.overflow)
+		return ERR_LIMIT;
+	*ret = arena_dup(arena, key_slice(&k));
+	return slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err plan_clip_to_bounds(struct plan *p, const struct entity_bounds *b, struct arena *arena)
+{
+	struct slice from = SLICE_NONE, until = SLICE_NONE;
+	TRY(bound_key(b->start_partition_key, b->start_row_key, false, arena, &from));
+	TRY(bound_key(b->end_partition_key, b->end_row_key, true, arena, &until));
+	plan_clip(p, from, until);
+	return ERR_OK;
 }

@@ -11,6 +11,7 @@
 #ifndef WIRE_SDDL_H
 #define WIRE_SDDL_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -28,5 +29,8 @@ enum err sddl_parse(struct slice text, struct buf *binary) MUST_CHECK;
 enum err sddl_format(struct slice binary, struct buf *text) MUST_CHECK;
 /* Which parts a well-formed binary descriptor has. */
 unsigned sddl_parts(struct slice binary);
+/* The descriptor of a new file or directory, as text in the arena, from its parent's (absent: the root, which has the
+ * default). Absent: no memory, or the parent's is no SDDL. Pure. */
+struct slice sddl_inherit(struct arena *, struct slice parent_text, bool directory);
 
 #endif

@@ -67,6 +67,9 @@ static void put_node(struct buf *b, const struct filter *f, const struct filter_
 		put_node(b, f, n->left);
 		BUF_PUT(b, ")");
 		break;
+	case FILTER_CONSTANT:
+		put_literal(b, &n->value);
+		break;
 	case FILTER_TRUTH:
 		buf_put(b, f->property[n->property]);
 		break;

@@ -361,7 +361,7 @@ describe('a start that must fail, and loses nothing', () => {
 	test('a data directory that lost parts', async () => {
 		const { server, client } = await withData();
 		await server.stop();
-		for (const [part, text] of [['FORMAT', /FORMAT file is missing; restore/], ['db', /missing, restore the directory from a backup/], ['journal', /restore the directory from a backup/]]) {
+		for (const [part, text] of [['FORMAT', /FORMAT file is missing; restore/], ['db', /missing, restore the directory from a backup/]]) {
 			const [at, aside] = [path.join(server.dataDir, part), path.join(dir(), part)];
 			fs.renameSync(at, aside);
 			refused(await runProgram(['serve', '--location', server.dataDir, ...anyPort]), text);
@@ -370,6 +370,17 @@ describe('a start that must fail, and loses nothing', () => {
 		}
 		await server.start();
 		await stillThere(client);
+		await server.remove();
+	});
+	test('a store that was stopped cleanly needs no journal, one that was killed does', async () => {
+		const { server, client } = await withData();
+		await server.stop();
+		fs.rmSync(path.join(server.dataDir, 'journal'), { recursive: true });
+		await server.start();
+		await stillThere(client);
+		await server.kill9();
+		fs.rmSync(path.join(server.dataDir, 'journal'), { recursive: true });
+		refused(await runProgram(['serve', '--location', server.dataDir, ...anyPort]), /acknowledged and cannot be read; restore the directory from a backup/);
 		await server.remove();
 	});
 	test("somebody else's directory", async () => {

@@ -379,8 +379,8 @@ describe('entities', () => {
 		await bad('"1a":1', 'PropertyNameInvalid');
 		await bad('"":1', 'PropertyNameInvalid');
 		await bad(`"${'n'.repeat(256)}":1`, 'PropertyNameTooLong');
-		await bad(`"a":"${'x'.repeat(32 * 1024 + 1)}"`, 'PropertyValueTooLarge');
-		await bad(`"a@odata.type":"Edm.Binary","a":"${Buffer.alloc(64 * 1024 + 1).toString('base64')}"`, 'PropertyValueTooLarge');
+		await bad(`"a":"${'x'.repeat(32 * 1024 + 1)}"`, 'EntityTooLarge');
+		await bad(`"a@odata.type":"Edm.Binary","a":"${Buffer.alloc(64 * 1024 + 1).toString('base64')}"`, 'EntityTooLarge');
 		expectError(await t.insert('not json'), 400, 'InvalidInput');
 		expectError(await t.insert('[]'), 400, 'InvalidInput');
 		expectError(await t.insert('<entry/>', { headers: { 'content-type': 'application/atom+xml' } }), 415, 'AtomFormatNotSupported');

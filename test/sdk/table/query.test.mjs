@@ -309,7 +309,7 @@ describe('key ranges of a SAS', () => {
 					expectStatus(get, 200);
 					expectStatus(put, 204);
 				} else {
-					expectError(get, 403, 'AuthorizationFailure');
+					expectError(get, 404, 'ResourceNotFound');
 					expectError(put, 403, 'AuthorizationFailure');
 					expectError(await t.delete(pk, rk, { sas, headers: { 'if-match': '*' } }), 403, 'AuthorizationFailure');
 					expectError(await t.insert({ PartitionKey: pk, RowKey: rk }, { sas }), 403, 'AuthorizationFailure');

@@ -459,9 +459,9 @@ static void delegation_rows(void **state)
 		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES UDK, ERR_OK, NULL },
 		{ "sv=2018-11-09&sp=r&sr=b&" GOOD_TIMES UDK, ERR_OK, NULL },
 		{ "sv=2018-03-28&sp=r&sr=b&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&se=2026-06-03T12:00:01Z" UDK, ERR_OK, NULL },
+		{ "sv=2021-12-02&sp=r&sr=b&se=2026-06-03T12:00:01Z" UDK, ERR_OK, NULL }, /* behind ske */
 		{ "sv=2021-12-02&sp=r&sr=b&se=2026-06-03T12:00:00Z" UDK, ERR_OK, NULL },
-		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T11:59:59Z&" GOOD_TIMES UDK, ERR_OK, NULL },
+		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T11:59:59Z&" GOOD_TIMES UDK, ERR_OK, NULL }, /* before skt */
 		{ "sv=2021-12-02&sp=r&sr=b&st=2026-05-31T12:00:00Z&" GOOD_TIMES UDK, ERR_OK, NULL },
 		{ "sv=2021-12-02&sp=r&sr=b&si=all&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
 		{ "sv=2021-12-02&sr=b&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, NULL },
@@ -500,6 +500,20 @@ static void delegation_rows(void **state)
 		  ERR_AUTHENTICATION_FAILED, NULL },
 	};
 	RUN_ROWS(SERVICE_BLOB, "cont", "blob", rows);
+	/* For one object, used where none is addressed: it must not reach the container. */
+	static const struct row no_object[] = {
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES UDK, ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2021-12-02&sp=r&sr=b&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2021-12-02&sp=r&sr=bs&snapshot=s&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2021-12-02&sp=r&sr=bv&versionid=v&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2021-12-02&sp=r&sr=c&" GOOD_TIMES, ERR_OK, NULL },
+	};
+	RUN_ROWS(SERVICE_BLOB, "cont", "", no_object);
+	static const struct row no_file[] = {
+		{ "sv=2021-12-02&sp=r&sr=f&" GOOD_TIMES, ERR_AUTHENTICATION_FAILED, "well formed" },
+		{ "sv=2021-12-02&sp=r&sr=s&" GOOD_TIMES, ERR_OK, NULL },
+	};
+	RUN_ROWS(SERVICE_FILE, "share", "", no_file);
 	static const struct row queue[] = {
 		{ "sv=2026-02-06&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_OK, NULL },
 		{ "sv=2025-11-05&sp=r&" GOOD_TIMES UDK_OF("q"), ERR_AUTHENTICATION_FAILED, "well formed" },

@@ -172,6 +172,38 @@ static enum err try_signed(enum service service, enum sharedkey_scheme scheme, c
 	return e;
 }
 
+/* Signs one target and sends another with the same signature. */
+static enum err try_replayed(const char *signed_target, const char *sent_target)
+{
+	static const char date[] = "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n";
+	struct fixture f;
+	struct slice value, head;
+	fixture_init(&f, GOLDEN_ACCOUNT, GOLDEN_KEY);
+	f.request.service = SERVICE_BLOB;
+	head = arena_printf(&f.arena, "DELETE %s HTTP/1.1\r\nHost: h\r\n%s\r\n", signed_target, date);
+	assert_true(fixture_load(&f, head));
+	assert_int_equal(sharedkey_sign(&f.request, SHAREDKEY_FULL, &f.arena, &value), ERR_OK);
+	head = arena_printf(&f.arena, "DELETE %s HTTP/1.1\r\nHost: h\r\n%sAuthorization: %.*s\r\n\r\n", sent_target,
+			    date, SLICE_FMT(value));
+	assert_true(fixture_load(&f, head));
+	enum err e = fixture_authenticate(&f);
+	fixture_fini(&f);
+	return e;
+}
+
+/* A signature for deleting an old version must not delete the current blob. */
+static void parameters_stay_what_they_were(void **state)
+{
+	(void)state;
+	assert_int_equal(try_replayed("/c/b?versionid=x", "/c/b?versionid=x"), ERR_OK);
+	assert_int_equal(try_replayed("/c/b?versionid=x:y", "/c/b?versionid%3Ax=y"), ERR_AUTHENTICATION_FAILED);
+	assert_int_equal(try_replayed("/c/b?a=1&versionid=x", "/c/b?a=1%0Aversionid:x"), ERR_AUTHENTICATION_FAILED);
+	assert_int_equal(try_replayed("/c/b?a=1&versionid=x", "/c/b?a%3A1%0Aversionid=x"), ERR_AUTHENTICATION_FAILED);
+	assert_int_equal(try_replayed("/c/b?a=", "/c/b?a%0A="), ERR_AUTHENTICATION_FAILED);
+	/* A line feed alone is part of a name that is looked for. */
+	assert_int_equal(try_replayed("/c?prefix=a%0Ab", "/c?prefix=a%0Ab"), ERR_OK);
+}
+
 static void dates(void **state)
 {
 	static const struct {
@@ -181,7 +213,8 @@ static void dates(void **state)
 		{ "x-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n", ERR_OK },
 		{ "x-ms-date: Mon, 01 Jun 2026 11:45:00 GMT\r\n", ERR_OK },
 		{ "x-ms-date: Mon, 01 Jun 2026 11:44:59 GMT\r\n", ERR_AUTHENTICATION_FAILED },
-		{ "x-ms-date: Mon, 01 Jun 2026 12:20:00 GMT\r\n", ERR_OK },
+		{ "x-ms-date: Mon, 01 Jun 2026 12:15:00 GMT\r\n", ERR_OK },
+		{ "x-ms-date: Mon, 01 Jun 2026 12:15:01 GMT\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "Date: Mon, 01 Jun 2026 11:50:00 GMT\r\n", ERR_OK },
 		{ "Date: Mon, 01 Jun 2026 11:40:00 GMT\r\n", ERR_AUTHENTICATION_FAILED },
 		{ "Date: Mon, 01 Jun 2026 11:40:00 GMT\r\nx-ms-date: Mon, 01 Jun 2026 12:00:00 GMT\r\n", ERR_OK },
@@ -368,6 +401,7 @@ int main(void)
 		cmocka_unit_test(string_full),
 		cmocka_unit_test(version_switches),
 		cmocka_unit_test(dates),
+		cmocka_unit_test(parameters_stay_what_they_were),
 		cmocka_unit_test(keys_rotate),
 		cmocka_unit_test(malformed_headers),
 		cmocka_unit_test(details),

@@ -118,7 +118,7 @@ static enum err test_put_format(struct request *r)
 	response_header(r, "x-ms-content-crc64", slice_make(crc, sizeof crc));
 	return ERR_OK;
 }
-static const struct handler test_handler_put = { test_put_parse, NULL, test_put_format };
+static const struct handler test_handler_put = { .parse = test_put_parse, .format = test_put_format };
 
 static enum err test_get_apply(struct txn *t, void *call)
 {
@@ -155,7 +155,7 @@ static enum err test_get_format(struct request *r)
 	}
 	return ERR_OK;
 }
-static const struct handler test_handler_get = { test_get_parse, NULL, test_get_format };
+static const struct handler test_handler_get = { .parse = test_get_parse, .format = test_get_format };
 
 static enum err test_tags_parse(struct request *r)
 {
@@ -172,7 +172,9 @@ static enum err test_tags_format(struct request *r)
 	buf_put(&r->response.body, r->body);
 	return ERR_OK;
 }
-static const struct handler test_handler_set_tags = { test_tags_parse, test_tags_body, test_tags_format };
+static const struct handler test_handler_set_tags = { .parse = test_tags_parse,
+						      .parse_body = test_tags_body,
+						      .format = test_tags_format };
 
 static atomic_uint test_worked;
 static enum err test_work(struct request *r)
@@ -190,7 +192,7 @@ static enum err test_delete_format(struct request *r)
 	r->response.status = 202;
 	return ERR_OK;
 }
-static const struct handler test_handler_delete = { test_delete_parse, NULL, test_delete_format };
+static const struct handler test_handler_delete = { .parse = test_delete_parse, .format = test_delete_format };
 
 /* A batch here is one "METHOD target" per line; its answer is theirs in a row. */
 struct test_batch {
@@ -229,7 +231,7 @@ static enum err test_batch_format(struct request *r)
 	r->response.status = 202;
 	return ERR_OK;
 }
-static const struct handler test_handler_batch = { test_batch_parse, NULL, test_batch_format };
+static const struct handler test_handler_batch = { .parse = test_batch_parse, .format = test_batch_format };
 
 /* ---- the services: as they are, but for these handlers of Blob ---- */
 

@@ -5,7 +5,6 @@
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 enum { CONTAINER_PARTITION_BYTES = 64 };
@@ -45,7 +44,7 @@ struct container {
 
 static inline void container_run(struct container *c, apply_fn *apply, void *call)
 {
-	assert_int_equal(background_write(c->store, c->partition, apply, call, &c->arena), ERR_OK);
+	assert_int_equal(store_write_wait(c->store, c->partition, apply, call, &c->arena), ERR_OK);
 	arena_reset(&c->arena);
 }
 

@@ -144,13 +144,42 @@ static void test_damage(void **state)
 	buf_fini(&out);
 }
 
+static void test_inherit(void **state)
+{
+	static const char directory[] =
+		"O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)"
+		"(A;OICI;0x1301bf;;;AU)(A;;FA;;;SY)(A;OICIIO;GA;;;CO)";
+	static const struct {
+		const char *parent, *as_directory, *as_file;
+	} rows[] = {
+		{ NULL, directory,
+		  "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)(A;;0x1301bf;;;AU)(A;;FA;;;SY)" },
+		/* The same by computing: the text differs by an empty SACL that is not inherited. */
+		{ "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)"
+		  "(A;OICI;0x1301bf;;;AU)(A;;FA;;;SY)(A;OICIIO;GA;;;CO)S:",
+		  directory, "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)(A;;0x1301bf;;;AU)(A;;FA;;;SY)" },
+		{ "O:BAG:BAD:(A;;FA;;;WD)", "O:SYG:SYD:", "O:SYG:SYD:" },
+		{ "O:BAG:BAD:(A;OI;FA;;;WD)(A;CI;FR;;;BU)", "O:SYG:SYD:(A;OIIO;FA;;;WD)(A;CI;FR;;;BU)",
+		  "O:SYG:SYD:(A;;FA;;;WD)" },
+		{ "D:(A;OICINP;GA;;;WD)", "O:SYG:SYD:(A;;FA;;;WD)", "O:SYG:SYD:(A;;FA;;;WD)" },
+		{ "D:NO_ACCESS_CONTROL", "O:SYG:SYD:", "O:SYG:SYD:" },
+	};
+	struct arena arena;
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_slice(sddl_inherit(&arena, slice_str(rows[i].parent), true), rows[i].as_directory);
+		assert_slice(sddl_inherit(&arena, slice_str(rows[i].parent), false), rows[i].as_file);
+	}
+	assert_false(slice_is_set(sddl_inherit(&arena, SLICE("no sddl"), true)));
+	arena_fini(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_canonical),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_canonical), cmocka_unit_test(test_refused), cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_damage),	  cmocka_unit_test(test_inherit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

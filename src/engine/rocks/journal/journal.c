@@ -2,6 +2,7 @@
  * Appending to the journal, and its thread that gets full files free again. */
 #include "engine/rocks/journal/journal_int.h"
 
+#include "base/file.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -25,8 +26,8 @@ static int journal_file_open(struct journal *j, size_t i, int flags)
 	journal_file_name(name, i);
 	int fd = -1;
 	if (!j->options.buffered)
-		fd = openat(j->dir_fd, name, flags | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
-	return fd >= 0 ? fd : openat(j->dir_fd, name, flags | O_RDWR | O_CLOEXEC, 0600);
+		fd = file_open_at(j->dir_fd, name, flags | O_RDWR | O_DIRECT, 0600);
+	return fd >= 0 ? fd : file_open_at(j->dir_fd, name, flags | O_RDWR, 0600);
 }
 
 static enum err write_at(int fd, uint64_t at, const char *bytes, size_t count)

@@ -25,9 +25,10 @@
 struct journal;
 
 struct journal_options {
-	int dir_fd;	   /* the store's directory */
-	size_t file_bytes; /* a file that holds so many is full; the last record may reach beyond */
-	bool buffered;	   /* through the page cache */
+	int dir_fd;	    /* the store's directory */
+	size_t file_bytes;  /* a file that holds so many is full; the last record may reach beyond */
+	bool buffered;	    /* through the page cache */
+	uint64_t in_tables; /* as the database says: every record up to this one is in tables; 0: it does not say */
 	/* Writes everything RocksDB has in memory into tables; false: it cannot. Called in the journal's thread. */
 	bool (*flush)(void *arg);
 	bool (*may_grow)(void *arg, uint64_t bytes); /* room on the disk for one more file */
@@ -37,6 +38,9 @@ struct journal_options {
 /* Reads what is there and changes nothing. *ret_last: the newest record found, or known to be in tables.
  * ERR_CORRUPT: records are missing in the middle. */
 enum err journal_open(const struct journal_options *, struct journal **ret, uint64_t *ret_last) MUST_CHECK;
+/* What the headers said was in tables: a database that has less is not the one this journal was written for, or lost
+ * tables. */
+uint64_t journal_header_flushed(const struct journal *);
 /* Gives every record to be applied again, in order; *ret_count of them. */
 enum err journal_replay(struct journal *, enum err (*each)(void *arg, struct slice batch), void *arg,
 			uint64_t *ret_count) MUST_CHECK;

@@ -37,6 +37,7 @@ struct journal {
 	struct journal_file *current; /* the appender's */
 	uint64_t last;		      /* the number of the newest record */
 	uint64_t flushed;	      /* every record up to this one is in tables */
+	uint64_t header_flushed;      /* as the headers said at the start */
 	uint64_t epoch;
 	char *buffer; /* aligned; the appender's */
 	size_t buffer_bytes;

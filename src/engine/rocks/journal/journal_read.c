@@ -3,6 +3,7 @@
 #include "engine/rocks/journal/journal_int.h"
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/limits.h"
 
 #include <errno.h>
@@ -115,7 +116,7 @@ static enum err reader_open(struct journal *j, size_t i, const struct journal_fi
 	char name[JOURNAL_NAME_BYTES];
 	struct stat st;
 	journal_file_name(name, i);
-	*ret = (struct reader){ .fd = openat(j->dir_fd, name, O_RDONLY | O_CLOEXEC),
+	*ret = (struct reader){ .fd = file_open_at(j->dir_fd, name, O_RDONLY, 0),
 				.epoch = f->epoch,
 				.number = f->first,
 				.at = JOURNAL_BLOCK_BYTES };
@@ -147,7 +148,7 @@ static enum err file_look(struct journal *j, size_t i)
 	TRY(reader_open(j, i, f, &r));
 	enum err err = read_at(r.fd, 0, block, sizeof block);
 	if (err == ERR_OK && header_decode(block, &h)) {
-		j->flushed = h.flushed > j->flushed ? h.flushed : j->flushed;
+		j->header_flushed = h.flushed > j->header_flushed ? h.flushed : j->header_flushed;
 		if (!h.free) {
 			struct slice batch;
 			*f = (struct journal_file){
@@ -201,6 +202,7 @@ static enum err look(struct journal *j)
 		}
 	}
 	size_t count = newest_run(j, run);
+	j->flushed = j->header_flushed > j->options.in_tables ? j->header_flushed : j->options.in_tables;
 	j->last = j->flushed;
 	if (!count || run[count - 1]->last <= j->flushed)
 		return ERR_OK;
@@ -219,8 +221,7 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 	bool made = mkdirat(options->dir_fd, "journal", 0700) == 0;
 	if (made)
 		fsync(options->dir_fd);
-	j->dir_fd =
-		made || errno == EEXIST ? openat(options->dir_fd, "journal", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	j->dir_fd = made || errno == EEXIST ? file_open_dir_at(options->dir_fd, "journal") : -1;
 	enum err err = j->dir_fd < 0 ? ERR_IO : look(j);
 	if (err != ERR_OK) {
 		journal_free(j);
@@ -229,6 +230,11 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 	*ret_last = j->last;
 	*ret = j;
 	return ERR_OK;
+}
+
+uint64_t journal_header_flushed(const struct journal *j)
+{
+	return j->header_flushed;
 }
 
 enum err journal_replay(struct journal *j, enum err (*each)(void *arg, struct slice batch), void *arg,

@@ -312,12 +312,12 @@ enum looked { MET, NOT_MET, NOT_KNOWN }; /* met: and taken into account */
 static enum looked look_into_block(struct finding *f, const struct table_index *t, uint32_t block)
 {
 	char on_stack[BLOCK_ON_STACK_BYTES];
-	uint32_t bytes = table_block_bytes(&t->map, block);
+	uint32_t bytes = sst_block_bytes(&t->map, block);
 	char *buffer = bytes <= sizeof on_stack ? on_stack : arena_alloc(f->arena, bytes);
-	struct table_row row;
-	if (!buffer || table_block_read(t->fd, &t->map, block, buffer) != ERR_OK)
+	struct sst_row row;
+	if (!buffer || sst_block_read(t->fd, &t->map, block, buffer) != ERR_OK)
 		return NOT_KNOWN;
-	enum err err = table_block_find(slice_make(buffer, bytes - TABLE_TRAILER_BYTES), f->key, &row);
+	enum err err = sst_block_find(slice_make(buffer, bytes - SST_TRAILER_BYTES), f->key, &row);
 	if (err != ERR_OK)
 		return err == ERR_NOT_FOUND ? NOT_MET : NOT_KNOWN;
 	if (f->found && f->sequence >= row.sequence)
@@ -332,7 +332,7 @@ static enum looked look_into_block(struct finding *f, const struct table_index *
 	return MET;
 }
 
-static bool in_range(const struct table_map *m, struct slice key)
+static bool in_range(const struct sst_map *m, struct slice key)
 {
 	for (size_t i = 0; i < m->range_count; i++)
 		if (slice_cmp(m->range[i].from, key) <= 0 && slice_cmp(key, m->range[i].until) < 0)

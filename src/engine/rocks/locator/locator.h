@@ -15,7 +15,12 @@
 #ifndef ENGINE_ROCKS_LOCATOR_H
 #define ENGINE_ROCKS_LOCATOR_H
 
-#include "engine/rocks/rocks_int.h"
+#include "base/arena.h"
+#include "engine/rocks/layout/layout.h"
+
+#include <rocksdb/c.h>
+
+struct locator;
 
 enum located { LOCATED_ROW, LOCATED_NOTHING, LOCATED_UNKNOWN };
 

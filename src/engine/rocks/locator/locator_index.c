@@ -2,6 +2,8 @@
  * The index of one table: read once from end to end, then in memory until the table is gone. */
 #include "engine/rocks/locator/locator_int.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ static void index_empty(struct locator *l, struct table_index *t)
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
-	table_map_free(&t->map);
+	sst_map_free(&t->map);
 	free(t->slot);
 	t->slot = NULL;
 }
@@ -43,19 +45,18 @@ static void index_add(struct table_index *t, uint64_t hash, uint32_t block)
 /* Of rows with one key the first, which is the newest, counts. */
 static enum err index_fill(const struct locator *l, struct table_index *t, char *block, struct full_key *last)
 {
-	struct table_cursor c;
-	struct table_row row;
+	struct sst_cursor c;
+	struct sst_row row;
 	uint64_t rows = 0, partition;
 	last->len = 0;
 	for (uint32_t i = 0; i < t->map.block_count; i++) {
 		if (atomic_load_explicit(&l->stop, memory_order_relaxed))
 			return ERR_STOPPED;
-		TRY(table_block_read(t->fd, &t->map, i, block));
-		if (!table_block_begin(&c, slice_make(block, table_block_bytes(&t->map, i) - TABLE_TRAILER_BYTES)))
+		TRY(sst_block_read(t->fd, &t->map, i, block));
+		if (!sst_block_begin(&c, slice_make(block, sst_block_bytes(&t->map, i) - SST_TRAILER_BYTES)))
 			return ERR_CORRUPT;
 		while (c.at < c.end) {
-			if (!table_block_next(&c, &row) || ++rows > t->map.row_count ||
-			    row.key.len > sizeof last->bytes)
+			if (!sst_block_next(&c, &row) || ++rows > t->map.row_count || row.key.len > sizeof last->bytes)
 				return ERR_CORRUPT;
 			if (slice_eq(row.key, slice_make(last->bytes, last->len)))
 				continue;
@@ -67,18 +68,18 @@ static enum err index_fill(const struct locator *l, struct table_index *t, char 
 	return ERR_OK;
 }
 
-static uint32_t largest_block(const struct table_map *m)
+static uint32_t largest_block(const struct sst_map *m)
 {
 	uint32_t most = 0;
 	for (uint32_t i = 0; i < m->block_count; i++)
-		if (table_block_bytes(m, i) > most)
-			most = table_block_bytes(m, i);
+		if (sst_block_bytes(m, i) > most)
+			most = sst_block_bytes(m, i);
 	return most;
 }
 
 static enum err index_read(struct locator *l, struct table_index *t)
 {
-	TRY(table_map_read(t->fd, &t->map));
+	TRY(sst_map_read(t->fd, &t->map));
 	if (t->map.block_count > BLOCKS_MAX || t->map.row_count > INDEX_BYTES_MAX / sizeof *t->slot)
 		return ERR_LIMIT;
 	t->slot_count = (uint32_t)(t->map.row_count * SLOTS_PER_TWO_ROWS / 2 + 1);
@@ -97,9 +98,9 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 {
 	char name[48];
 	snprintf(name, sizeof name, "db/%06llu.sst", (unsigned long long)number);
-	int fd = openat(l->options.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOATIME);
+	int fd = file_open_at(l->options.dir_fd, name, O_RDONLY | O_NOATIME, 0);
 	if (fd < 0 && errno == EPERM) /* somebody else's files */
-		fd = openat(l->options.dir_fd, name, O_RDONLY | O_CLOEXEC);
+		fd = file_open_at(l->options.dir_fd, name, O_RDONLY, 0);
 	if (fd < 0)
 		return ERR_NOT_FOUND;
 	struct table_index *t = calloc(1, sizeof *t);

@@ -6,8 +6,11 @@
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/locator/sst.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 enum {
-	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not the books, which are read once, at the start */
+	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not metadata, which is read once, at the start */
 	LEVELS = 7,
 	GATES = 16,
 	NOTE_BITS = 1 << 20, /* a file of the journal holds some ten thousand keys */
@@ -29,7 +32,7 @@ struct table_index {
 	uint64_t number;
 	bool refused; /* cannot be read without RocksDB: unknown for good */
 	int fd;
-	struct table_map map;
+	struct sst_map map;
 	uint32_t *slot;
 	uint32_t slot_count;
 	size_t bytes, uses; /* uses: sets it is in */

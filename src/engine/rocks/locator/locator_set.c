@@ -35,9 +35,9 @@ uint64_t locator_tables_version(const struct locator *l)
 
 static int family_named(const char *name)
 {
-	return strcmp(name, ROCKS_NAME_ROWS) == 0	? FAMILY_ROWS
-	       : strcmp(name, ROCKS_NAME_CONTENTS) == 0 ? FAMILY_CONTENTS
-							: LOCATED_FAMILIES;
+	return strcmp(name, LAYOUT_NAME_ROWS) == 0	 ? FAMILY_ROWS
+	       : strcmp(name, LAYOUT_NAME_CONTENTS) == 0 ? FAMILY_CONTENTS
+							 : LOCATED_FAMILIES;
 }
 
 uint64_t locator_table_number(const char *name)

@@ -72,14 +72,14 @@ static enum err read_all(int fd, uint64_t at, char *dst, size_t bytes)
  * as it is for kind 0. */
 static bool verified(const char *block, size_t bytes)
 {
-	const char *behind = block + bytes - TABLE_TRAILER_BYTES;
+	const char *behind = block + bytes - SST_TRAILER_BYTES;
 	return behind[0] == 0 &&
-	       (uint32_t)XXH3_64bits(block, bytes - TABLE_TRAILER_BYTES) == (uint32_t)bytes_load(behind + 1, 4);
+	       (uint32_t)XXH3_64bits(block, bytes - SST_TRAILER_BYTES) == (uint32_t)bytes_load(behind + 1, 4);
 }
 
-enum err table_block_read(int fd, const struct table_map *m, uint32_t block, char *dst)
+enum err sst_block_read(int fd, const struct sst_map *m, uint32_t block, char *dst)
 {
-	uint32_t bytes = table_block_bytes(m, block);
+	uint32_t bytes = sst_block_bytes(m, block);
 	TRY(read_all(fd, m->block_at[block], dst, bytes));
 	return verified(dst, bytes) ? ERR_OK : ERR_CORRUPT;
 }
@@ -101,7 +101,7 @@ static size_t entries_end(struct slice block)
 	return behind < block.len ? block.len - behind : 0;
 }
 
-bool table_block_begin(struct table_cursor *c, struct slice block)
+bool sst_block_begin(struct sst_cursor *c, struct slice block)
 {
 	size_t end = entries_end(block);
 	c->at = (const unsigned char *)block.ptr;
@@ -129,7 +129,7 @@ static inline bool take_entry(const unsigned char **at, const unsigned char *end
 	return ret->shared <= key_len && ret->more <= left && ret->value <= left - ret->more;
 }
 
-static bool next_entry(struct table_cursor *c)
+static bool next_entry(struct sst_cursor *c)
 {
 	struct entry e;
 	if (!take_entry(&c->at, c->end, c->key_len, &e) || e.more > sizeof c->key - e.shared)
@@ -141,19 +141,19 @@ static bool next_entry(struct table_cursor *c)
 	return true;
 }
 
-static bool row_make(struct slice key, uint64_t tail, struct slice value, struct table_row *ret)
+static bool row_make(struct slice key, uint64_t tail, struct slice value, struct sst_row *ret)
 {
 	unsigned kind = tail & 0xff;
-	*ret = (struct table_row){ key, value, tail >> 8, kind != ENTRY_VALUE };
+	*ret = (struct sst_row){ key, value, tail >> 8, kind != ENTRY_VALUE };
 	return kind == ENTRY_VALUE || kind == ENTRY_DELETION || kind == ENTRY_RANGE_DELETION;
 }
 
-bool table_block_next(struct table_cursor *c, struct table_row *ret)
+bool sst_block_next(struct sst_cursor *c, struct sst_row *ret)
 {
-	if (!next_entry(c) || c->key_len < TABLE_ENTRY_TAIL_BYTES)
+	if (!next_entry(c) || c->key_len < SST_ENTRY_TAIL_BYTES)
 		return false;
-	size_t len = c->key_len - TABLE_ENTRY_TAIL_BYTES;
-	return row_make(slice_make(c->key, len), bytes_load(c->key + len, TABLE_ENTRY_TAIL_BYTES), c->value, ret);
+	size_t len = c->key_len - SST_ENTRY_TAIL_BYTES;
+	return row_make(slice_make(c->key, len), bytes_load(c->key + len, SST_ENTRY_TAIL_BYTES), c->value, ret);
 }
 
 static size_t common_bytes(const unsigned char *a, const unsigned char *b, size_t most)
@@ -170,7 +170,7 @@ static size_t common_bytes(const unsigned char *a, const unsigned char *b, size_
 }
 
 /* No key is put together: how much of the one before was as in `key` tells it for what is shared. */
-enum err table_block_find(struct slice block, struct slice key, struct table_row *ret)
+enum err sst_block_find(struct slice block, struct slice key, struct sst_row *ret)
 {
 	const unsigned char *at = (const unsigned char *)block.ptr, *end = at + entries_end(block),
 			    *wanted = (const unsigned char *)key.ptr;
@@ -184,13 +184,13 @@ enum err table_block_find(struct slice block, struct slice key, struct table_row
 			size_t left = key.len - e.shared;
 			as_wanted = e.shared + common_bytes(at, wanted + e.shared, e.more < left ? e.more : left);
 		}
-		if (as_wanted != key.len || key_len != key.len + TABLE_ENTRY_TAIL_BYTES)
+		if (as_wanted != key.len || key_len != key.len + SST_ENTRY_TAIL_BYTES)
 			continue;
 		/* Of one key the newest comes first. Its tail is all here, unless the key before goes on like it. */
-		if (e.more < TABLE_ENTRY_TAIL_BYTES)
+		if (e.more < SST_ENTRY_TAIL_BYTES)
 			return ERR_LIMIT;
-		const unsigned char *tail = at + e.more - TABLE_ENTRY_TAIL_BYTES;
-		return row_make(key, bytes_load(tail, TABLE_ENTRY_TAIL_BYTES), slice_make(at + e.more, e.value), ret)
+		const unsigned char *tail = at + e.more - SST_ENTRY_TAIL_BYTES;
+		return row_make(key, bytes_load(tail, SST_ENTRY_TAIL_BYTES), slice_make(at + e.more, e.value), ret)
 			       ? ERR_OK
 			       : ERR_CORRUPT;
 	}
@@ -204,7 +204,7 @@ static enum err read_other(int fd, struct place p, struct slice *ret)
 {
 	if (p.bytes > OTHER_BLOCK_MAX_BYTES)
 		return ERR_CORRUPT;
-	size_t bytes = p.bytes + TABLE_TRAILER_BYTES;
+	size_t bytes = p.bytes + SST_TRAILER_BYTES;
 	char *block = malloc(bytes);
 	if (!block)
 		return ERR_NO_MEMORY;
@@ -222,8 +222,8 @@ static enum err read_other(int fd, struct place p, struct slice *ret)
 /* The value of a name in a block of names; absent if it is not there. */
 static struct slice named(struct slice block, struct slice name)
 {
-	struct table_cursor c;
-	if (table_block_begin(&c, block))
+	struct sst_cursor c;
+	if (sst_block_begin(&c, block))
 		while (next_entry(&c))
 			if (slice_eq(slice_make(c.key, c.key_len), name))
 				return c.value;
@@ -238,7 +238,7 @@ static uint64_t number_named(struct slice block, struct slice name)
 	return slice_is_set(value) && take_varint(&at, at + value.len, &v) ? v : 0;
 }
 
-static enum err map_properties(int fd, struct place p, struct table_map *m)
+static enum err map_properties(int fd, struct place p, struct sst_map *m)
 {
 	struct slice block;
 	TRY(read_other(fd, p, &block));
@@ -248,9 +248,9 @@ static enum err map_properties(int fd, struct place p, struct table_map *m)
 	return differences ? ERR_OK : ERR_CORRUPT;
 }
 
-static enum err add_range(struct table_map *m, struct slice from, struct slice until)
+static enum err add_range(struct sst_map *m, struct slice from, struct slice until)
 {
-	if (m->range_count == TABLE_RANGES_MAX)
+	if (m->range_count == SST_RANGES_MAX)
 		return ERR_LIMIT;
 	char *copy = malloc(from.len + until.len + 1);
 	if (!copy)
@@ -258,19 +258,19 @@ static enum err add_range(struct table_map *m, struct slice from, struct slice u
 	memcpy(copy, from.ptr, from.len);
 	memcpy(copy + from.len, until.ptr, until.len);
 	m->range[m->range_count++] =
-		(struct table_range){ slice_make(copy, from.len), slice_make(copy + from.len, until.len) };
+		(struct sst_range){ slice_make(copy, from.len), slice_make(copy + from.len, until.len) };
 	return ERR_OK;
 }
 
-static enum err map_ranges(int fd, struct place p, struct table_map *m)
+static enum err map_ranges(int fd, struct place p, struct sst_map *m)
 {
 	struct slice block;
-	struct table_cursor c;
-	struct table_row row;
+	struct sst_cursor c;
+	struct sst_row row;
 	TRY(read_other(fd, p, &block));
-	enum err err = table_block_begin(&c, block) ? ERR_OK : ERR_CORRUPT;
+	enum err err = sst_block_begin(&c, block) ? ERR_OK : ERR_CORRUPT;
 	while (err == ERR_OK && c.at < c.end)
-		err = table_block_next(&c, &row) ? add_range(m, row.key, row.value) : ERR_CORRUPT;
+		err = sst_block_next(&c, &row) ? add_range(m, row.key, row.value) : ERR_CORRUPT;
 	free((char *)block.ptr);
 	return err;
 }
@@ -287,13 +287,13 @@ static bool index_entry(const unsigned char **at, const unsigned char *end, stru
 		return take_place(at, end, p);
 	if (!take_varint(at, end, &change))
 		return false;
-	p->at += p->bytes + TABLE_TRAILER_BYTES;
+	p->at += p->bytes + SST_TRAILER_BYTES;
 	p->bytes += (change >> 1) ^ (0 - (change & 1)); /* the lowest bit is the sign */
 	return true;
 }
 
 /* The blocks must follow one another from the beginning of the file: then where they begin says all. */
-static enum err map_blocks(struct slice index, uint64_t file_bytes, struct table_map *m)
+static enum err map_blocks(struct slice index, uint64_t file_bytes, struct sst_map *m)
 {
 	const unsigned char *at = (const unsigned char *)index.ptr, *end = at + entries_end(index);
 	struct place p = { 0, 0 };
@@ -305,7 +305,7 @@ static enum err map_blocks(struct slice index, uint64_t file_bytes, struct table
 	while (at < end) {
 		if (!index_entry(&at, end, &p) || p.at != next || p.bytes > file_bytes || m->block_count + 1 >= cap)
 			return ERR_CORRUPT;
-		next = p.at + p.bytes + TABLE_TRAILER_BYTES;
+		next = p.at + p.bytes + SST_TRAILER_BYTES;
 		if (next > file_bytes)
 			return ERR_CORRUPT;
 		m->block_at[m->block_count++] = (uint32_t)p.at;
@@ -316,7 +316,7 @@ static enum err map_blocks(struct slice index, uint64_t file_bytes, struct table
 	return ERR_OK;
 }
 
-static enum err map_names(int fd, struct place p, struct table_map *m)
+static enum err map_names(int fd, struct place p, struct sst_map *m)
 {
 	struct slice names;
 	struct place properties = { 0, 0 }, ranges = { 0, 0 };
@@ -332,7 +332,7 @@ static enum err map_names(int fd, struct place p, struct table_map *m)
 	return has_ranges ? map_ranges(fd, ranges, m) : ERR_OK;
 }
 
-static enum err map_all(int fd, struct table_map *m)
+static enum err map_all(int fd, struct sst_map *m)
 {
 	struct stat st;
 	char footer[FOOTER_BYTES];
@@ -355,19 +355,19 @@ static enum err map_all(int fd, struct table_map *m)
 	return err;
 }
 
-enum err table_map_read(int fd, struct table_map *ret)
+enum err sst_map_read(int fd, struct sst_map *ret)
 {
-	*ret = (struct table_map){ 0 };
+	*ret = (struct sst_map){ 0 };
 	enum err err = map_all(fd, ret);
 	if (err != ERR_OK)
-		table_map_free(ret);
+		sst_map_free(ret);
 	return err;
 }
 
-void table_map_free(struct table_map *m)
+void sst_map_free(struct sst_map *m)
 {
 	for (size_t i = 0; i < m->range_count; i++)
 		free((char *)m->range[i].from.ptr);
 	free(m->block_at);
-	*m = (struct table_map){ 0 };
+	*m = (struct sst_map){ 0 };
 }

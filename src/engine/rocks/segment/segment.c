@@ -2,6 +2,7 @@
  * Space in the segment files: which blocks are used, where the next extent goes, and how files grow. */
 #include "engine/rocks/segment/segment_int.h"
 
+#include "base/file.h"
 #include "base/limits.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static enum err file_open(struct segments *s, uint32_t number, bool create, stru
 	struct segment_file *f = calloc(1, sizeof *f);
 	if (!f)
 		return ERR_NO_MEMORY;
-	f->fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
+	f->fd = file_open_at(s->dir_fd, name, O_RDWR | (create ? O_CREAT : 0), 0600);
 	f->direct_fd = -1;
 	if (f->fd < 0) {
 		enum err err = errno == ENOENT && !create ? ERR_NOT_FOUND : errno_error();
@@ -100,7 +101,7 @@ static enum err file_open(struct segments *s, uint32_t number, bool create, stru
 	}
 	/* Some file systems (tmpfs) have no direct i/o: then the page cache it is. */
 	if (!s->buffered)
-		f->direct_fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_DIRECT);
+		f->direct_fd = file_open_at(s->dir_fd, name, O_RDWR | O_DIRECT, 0);
 	if (create && fsync(s->dir_fd) != 0) {
 		file_close(f);
 		return ERR_IO;
@@ -164,7 +165,7 @@ enum err segments_open(const struct segments_options *o, struct segments **ret)
 	if (err == ERR_OK && mkdirat(o->dir_fd, "segments", 0700) != 0 && errno != EEXIST)
 		err = errno_error();
 	if (err == ERR_OK) {
-		s->dir_fd = openat(o->dir_fd, "segments", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		s->dir_fd = file_open_dir_at(o->dir_fd, "segments");
 		if (s->dir_fd < 0)
 			err = errno_error();
 	}
@@ -424,6 +425,15 @@ void segment_release(struct segments *s, const struct extent_ref *e)
 {
 	if (segment_ref_valid(s, e))
 		segment_unreserve(s, e->place, segment_blocks(e->length_bytes));
+}
+
+bool segment_is_published(struct segments *s, const struct extent_ref *e)
+{
+	if (!segment_ref_valid(s, e))
+		return false;
+	const uint64_t *map = s->region[segment_region(e)]->published;
+	size_t at = (uint32_t)e->place, end = at + segment_blocks(e->length_bytes);
+	return bits_find(map, at, end, false) == end;
 }
 
 bool segment_published_set(struct segments *s, const struct extent_ref *e, bool published)

@@ -54,6 +54,11 @@ void segment_release(struct segments *, const struct extent_ref *);
 bool segment_sync(struct segments *, const struct extent_ref *);
 /* Sets or clears the published bits of an extent. False: the ref is not one of ours (damaged record). */
 bool segment_published_set(struct segments *, const struct extent_ref *, bool published);
+/* Are all blocks of the extent published? False for a ref that cannot be ours. */
+bool segment_is_published(struct segments *, const struct extent_ref *);
+bool segment_ref_valid(struct segments *, const struct extent_ref *);
+/* Blocks of an extent of so many bytes, checksums included. */
+size_t segment_blocks(uint32_t length_bytes);
 /* The bitmap of a region as it is to be stored. */
 const unsigned char *segment_published(struct segments *, uint32_t region);
 static inline uint32_t segment_region(const struct extent_ref *e)

@@ -51,10 +51,7 @@ struct segments {
 
 struct segment_file *segment_file_of(struct segments *, uint32_t region);
 uint64_t segment_offset(uint64_t place);
-/* Blocks of an extent of so many bytes, checksums included. */
-size_t segment_blocks(uint32_t length_bytes);
 enum err segment_reserve(struct segments *, size_t blocks, uint64_t *ret_place) MUST_CHECK;
 void segment_unreserve(struct segments *, uint64_t place, size_t blocks);
-bool segment_ref_valid(struct segments *, const struct extent_ref *);
 
 #endif

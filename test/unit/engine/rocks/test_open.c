@@ -130,13 +130,13 @@ static void another_format_is_refused(void **state)
 {
 	struct engine *e;
 	make_store();
-	write_file("FORMAT", "zaffre 4\n");
+	write_file("FORMAT", "zaffre 5\n");
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("use a newer program");
-	write_file("FORMAT", "zaffre 1\n");
+	write_file("FORMAT", "zaffre 2\n");
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("only the program that wrote it can read");
-	write_file("FORMAT", "zaffre 3\n");
+	write_file("FORMAT", "zaffre 4\n");
 	still_there();
 }
 
@@ -155,7 +155,7 @@ static void a_damaged_format_is_refused(void **state)
 	unlink(path);
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("FORMAT file is missing");
-	write_file("FORMAT", "zaffre 3\n");
+	write_file("FORMAT", "zaffre 4\n");
 	still_there();
 }
 
@@ -163,7 +163,7 @@ static void a_damaged_format_is_refused(void **state)
 static void a_half_made_store_is_finished(void **state)
 {
 	struct engine *e;
-	write_file("FORMAT", "zaffre 3 new\n");
+	write_file("FORMAT", "zaffre 4 new\n");
 	assert_int_equal(open_it(true, &e), ERR_OK);
 	put(e, "k", "v");
 	e->ops->close(e);

@@ -23,7 +23,7 @@ static enum err test_stop_format(struct request *r)
 	r->response.status = 204;
 	return ERR_OK;
 }
-static const struct handler test_handler_stop = { test_stop_parse, NULL, test_stop_format };
+static const struct handler test_handler_stop = { .parse = test_stop_parse, .format = test_stop_format };
 static void set_stop_handler(void)
 {
 	test_op_set(OP_BLOB_GET_TAGS, &test_handler_stop);

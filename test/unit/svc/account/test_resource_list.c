@@ -9,7 +9,6 @@
 
 #include "container.h"
 #include "svc/account/resource.h"
-#include "svc/common/background.h"
 
 enum { CONTAINERS = 5000, METADATA_BYTES = 8 * 1024 - 1, PAGES_MAX = 100 };
 _Static_assert((size_t)CONTAINERS *METADATA_BYTES > LIMIT_REQUEST_ARENA_BYTES, "or it proves nothing");
@@ -42,7 +41,7 @@ static void fill(struct store *store, struct slice account, struct arena *arena)
 				      .name = slice_make(name, (size_t)n),
 				      .generation = i + 1,
 				      .metadata = { &pair, 1 } };
-		assert_int_equal(background_write(store, account, apply_put, &r, arena), ERR_OK);
+		assert_int_equal(store_write_wait(store, account, apply_put, &r, arena), ERR_OK);
 		arena_reset(arena);
 	}
 }

@@ -12,7 +12,6 @@
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "svc/account/resource.h"
-#include "svc/common/background.h"
 
 #define NOON	(UINT64_C(639000000000000000))
 #define DAY	(UINT64_C(86400) * TICKS_PER_SECOND)
@@ -61,7 +60,7 @@ static struct slice inside(struct bench *b, char kind, uint64_t generation)
 
 static enum err run(struct bench *b, struct slice partition, apply_fn *apply, void *call)
 {
-	return background_write(b->store, partition, apply, call, &b->arena);
+	return store_write_wait(b->store, partition, apply, call, &b->arena);
 }
 
 static size_t partitions(struct bench *b)
@@ -214,7 +213,8 @@ struct listing {
 static enum err apply_list_deleted(struct txn *txn, void *call)
 {
 	struct listing *l = call;
-	return resource_list_deleted(txn, SLICE(""), SLICE_NONE, 0, 10, &l->deleted, &l->count);
+	struct deleted_query all = { .kind = RESOURCE_CONTAINER, .prefix = SLICE(""), .limit = 10 };
+	return resource_list_deleted(txn, &all, &l->deleted, &l->count);
 }
 
 /* A delete's last step may come when the container is back already. */
@@ -224,7 +224,8 @@ static void restore_within_a_delete(bool close_first)
 	open_store(&b);
 	create(&b, SLICE("back"), 7);
 	struct resource_delete d = deletion(SLICE("back"), 7, 3);
-	struct resource_restore back = { .name = SLICE("back"),
+	struct resource_restore back = { .kind = RESOURCE_CONTAINER,
+					 .name = SLICE("back"),
 					 .exists_error = ERR_CONTAINER_ALREADY_EXISTS,
 					 .missing_error = ERR_CONTAINER_NOT_FOUND };
 	struct listing listing;

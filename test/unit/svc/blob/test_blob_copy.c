@@ -15,7 +15,6 @@
 #include "svc/blob/page.h"
 #include "svc/blob/state.h"
 #include "svc/blob/tags_ops.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 #define NOON (UINT64_C(639000000000000000))
@@ -34,7 +33,7 @@ struct bench {
 
 static enum err run(struct bench *b, apply_fn *apply, void *call)
 {
-	return background_write(b->store, key_slice(&b->partition), apply, call, &b->arena);
+	return store_write_wait(b->store, key_slice(&b->partition), apply, call, &b->arena);
 }
 
 /* A container with a blob that a copy of this type is under way to. */

@@ -20,7 +20,6 @@
 #include "svc/blob/page.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 #define NOON (UINT64_C(639000000000000000))
@@ -73,7 +72,7 @@ static struct blob_target target_of(const struct bench *b, const struct side *s,
 
 static enum err run(struct side *s, apply_fn *apply, void *call)
 {
-	return background_write(s->store, s->partition, apply, call, &s->arena);
+	return store_write_wait(s->store, s->partition, apply, call, &s->arena);
 }
 
 /* ---- what it looks like ---- */

@@ -24,7 +24,6 @@
 #include "svc/blob/page_int.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 #define NOON (UINT64_C(639000000000000000))
@@ -158,7 +157,7 @@ static struct blob_target target_of(struct bench *b, const struct name *n)
 
 static enum err run(struct bench *b, apply_fn *apply, void *call)
 {
-	return background_write(b->store, b->partition, apply, call, &b->arena);
+	return store_write_wait(b->store, b->partition, apply, call, &b->arena);
 }
 
 static void expect(struct bench *b, apply_fn *apply, void *call, enum err wanted)

@@ -9,7 +9,6 @@
 #include "container.h"
 #include "svc/blob/page.h"
 #include "svc/blob/state.h"
-#include "svc/common/background.h"
 
 enum { CHUNKS = 70000, PAGES_MAX = 100, RANGES_MAX = 10000 };
 

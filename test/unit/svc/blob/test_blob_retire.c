@@ -17,7 +17,6 @@
 #include "svc/blob/block_list.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 #define NOON (UINT64_C(639000000000000000))

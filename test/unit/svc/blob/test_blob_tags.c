@@ -14,7 +14,6 @@
 #include "store/key.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/tags.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 
 #define NOON (UINT64_C(639000000000000000))
@@ -57,7 +56,7 @@ static void put(struct bench *b, size_t i)
 				   .content_id = i + 1,
 				   .tags = b->tags[i],
 				   .may_overwrite = true };
-	assert_int_equal(background_write(b->store, b->partition, blob_apply_put, &c, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, blob_apply_put, &c, &b->arena), ERR_OK);
 }
 
 static void bench_open(struct bench *b, uint64_t seed)
@@ -69,7 +68,7 @@ static void bench_open(struct bench *b, uint64_t seed)
 	arena_init(&b->arena, 64 * MIB);
 	mem_store_open(&options, &b->clock, &b->engine, &b->store);
 	b->partition = container_partition(b->partition_bytes);
-	assert_int_equal(background_write(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
 	for (size_t i = 0; i < BLOBS; i++)
 		put(b, i);
 }

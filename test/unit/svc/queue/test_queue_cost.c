@@ -9,7 +9,6 @@
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 #include "svc/queue/queue.h"
 
@@ -80,7 +79,7 @@ static enum err open_generation(struct txn *txn, void *call)
 static enum err run(struct bench *b, apply_fn *apply, void *call)
 {
 	arena_reset(&b->arena);
-	return background_write(b->store, key_slice(&b->partition), apply, call, &b->arena);
+	return store_write_wait(b->store, key_slice(&b->partition), apply, call, &b->arena);
 }
 
 static void bench_open(struct bench *b)

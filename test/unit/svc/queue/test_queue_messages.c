@@ -9,7 +9,6 @@
 
 #include "engine/mem/mem.h"
 #include "store/key.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 #include "svc/queue/queue.h"
 #include "svc/queue/rows.h"
@@ -48,7 +47,7 @@ static void bench_open(struct bench *b, const struct mem_options *options)
 	key_partition(&k, SLICE("acc"), 'q', 7);
 	memcpy(b->partition_bytes, k.bytes, k.len);
 	b->partition = slice_make(b->partition_bytes, k.len);
-	assert_int_equal(background_write(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
 }
 
 static void bench_close(struct bench *b)
@@ -73,7 +72,7 @@ static int teardown(void **state)
 
 static enum err run(struct bench *b, apply_fn *apply, void *call)
 {
-	return background_write(b->store, b->partition, apply, call, &b->arena);
+	return store_write_wait(b->store, b->partition, apply, call, &b->arena);
 }
 static struct queue_message put(struct bench *b, const char *text, uint32_t delay_s, uint64_t ttl_s)
 {

@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "engine/mem/mem.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 #include "svc/table/entity.h"
 
@@ -51,7 +50,7 @@ static int setup(void **state)
 	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
 	key_partition(&b->partition_key, SLICE("acc"), 't', 7);
 	b->partition = key_slice(&b->partition_key);
-	assert_int_equal(background_write(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
 	*state = b;
 	return 0;
 }
@@ -93,7 +92,7 @@ static struct entity_write change(struct bench *b, enum entity_action action, co
 static enum err apply_one(struct bench *b, struct entity_write *w)
 {
 	struct entity_batch batch = { .write = w, .count = 1 };
-	return background_write(b->store, b->partition, entity_write_apply, &batch, &b->arena);
+	return store_write_wait(b->store, b->partition, entity_write_apply, &batch, &b->arena);
 }
 
 static bool find(struct bench *b, const char *pk, const char *rk, struct entity_get *g)
@@ -224,6 +223,8 @@ static void test_datetime(void **state)
 		{ "2021-03-04T00:30:00+01:00", "2021-03-03T23:30:00Z" },
 		{ "2021-12-31T23:30:00-01:00", "2022-01-01T00:30:00Z" },
 		{ "9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59.9999999Z" },
+		{ "2021-03-04T05:06:07.12345678Z", "2021-03-04T05:06:07.1234567Z" },
+		{ "2021-03-04T05:06:07.123456789+01:00", "2021-03-04T04:06:07.1234567Z" },
 	};
 	static const char *const bad[] = { "",
 					   "2021",
@@ -235,7 +236,7 @@ static void test_datetime(void **state)
 					   "2021-01-01T00:60:00Z",
 					   "2021-01-01T00:00:60Z",
 					   "2021-01-01T00:00:00.Z",
-					   "2021-01-01T00:00:00.12345678Z",
+					   "2021-01-01T00:00:00.1234567890Z",
 					   "2021-01-01T00:00:00X",
 					   "2021-01-01 00:00:00Z",
 					   "0000-01-01T00:00:00Z",
@@ -357,7 +358,7 @@ static void test_operations(void **state)
 	assert_int_equal(apply_one(b, &w), ERR_OK);
 	assert_false(find(b, "p", "r", &g));
 
-	assert_int_equal(background_write(b->store, b->partition, close_generation, NULL, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, close_generation, NULL, &b->arena), ERR_OK);
 	w = change(b, ENTITY_INSERT, "p", "late", one);
 	assert_int_equal(apply_one(b, &w), ERR_TABLE_NOT_FOUND);
 	w = change(b, ENTITY_DELETE, "p", "new", one);
@@ -483,14 +484,14 @@ static void test_batch_refused_changes_nothing(void **state)
 	w[2].match_any = true;
 	w[3] = change(b, ENTITY_INSERT, "p", "there", SLICE(""));
 	struct entity_batch batch = { .write = w, .count = 4 };
-	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
 	assert_int_equal(batch.refused, ERR_RESOURCE_NOT_FOUND);
 	assert_int_equal(batch.failed, 2);
 	assert_false(find(b, "p", "1", &g));
 	assert_true(find(b, "p", "there", &g));
 	assert_true(slice_eq(g.properties, run_of(b, "a", "old", 1)));
 	batch.count = 2;
-	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
 	assert_int_equal(batch.refused, ERR_OK);
 	assert_true(find(b, "p", "1", &g));
 	assert_true(find(b, "p", "there", &g) && slice_eq(g.properties, w[1].properties));
@@ -511,7 +512,7 @@ static void test_batch_of_the_largest(void **state)
 		w[i] = change(b, ENTITY_INSERT, "p", rk[i], run);
 	}
 	struct entity_batch batch = { .write = w, .count = BATCH_OPS_MAX };
-	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
 	assert_int_equal(batch.refused, ERR_OK);
 	for (int i = 0; i < BATCH_OPS_MAX; i++)
 		assert_true(find(b, "p", rk[i], &g) && slice_eq(g.properties, run) && g.ticks == w[i].ticks);
@@ -536,12 +537,12 @@ static void test_batch_past_a_commit(void **state)
 		w[i] = change(b, ENTITY_INSERT_OR_MERGE, "p", rk[i], small);
 	}
 	struct entity_batch batch = { .write = w, .count = COUNT };
-	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
+	assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
 			 ERR_REQUEST_BODY_TOO_LARGE);
 	for (int i = 0; i < COUNT; i++)
 		assert_true(find(b, "p", rk[i], &g) && slice_eq(g.properties, large));
 	batch.count = 30;
-	assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena), ERR_OK);
 	assert_true(find(b, "p", rk[29], &g) && g.properties.len > large.len);
 }
 
@@ -637,7 +638,7 @@ static void test_random(void **state)
 		enum err want = ERR_OK;
 		for (; failed < count && !want; failed++)
 			want = model_judge(&model[rows[failed]], &w[failed]);
-		assert_int_equal(background_write(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
+		assert_int_equal(store_write_wait(b->store, b->partition, entity_batch_apply, &batch, &b->arena),
 				 ERR_OK);
 		assert_int_equal(batch.refused, want);
 		if (want) {

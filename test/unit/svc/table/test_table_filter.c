@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "engine/mem/mem.h"
-#include "svc/common/background.h"
 #include "svc/common/generation.h"
 #include "svc/table/query.h"
 
@@ -35,6 +34,9 @@ static void dump(struct buf *b, const struct filter *f, const struct filter_node
 	case FILTER_NOT:
 		buf_printf(b, "!");
 		dump(b, f, n->left);
+		break;
+	case FILTER_CONSTANT:
+		buf_put(b, n->value.boolean ? SLICE("true") : SLICE("false"));
 		break;
 	case FILTER_TRUTH:
 		buf_put(b, f->property[n->property]);
@@ -97,6 +99,9 @@ static void test_grammar(void **state)
 		{ "not not a", "!!a" },
 		{ "a and b", "(a & b)" },
 		{ "a or b and c", "(a | (b & c))" },
+		{ "false", "false" },
+		{ "true and RowKey eq '1'", "(true & RowKey eq String:1)" },
+		{ "not (FALSE or a eq True)", "!(false | a eq Boolean:1)" },
 		{ "(a or b) and c", "((a | b) & c)" },
 		{ "a and b or c and d", "((a & b) | (c & d))" },
 		{ "not a eq 1 and b", "(!a eq Int32:1 & b)" },
@@ -158,6 +163,10 @@ static void test_syntax_errors(void **state)
 		{ "or a", 4 },
 		{ "a eq foo'x'", 11 },
 		{ "startswith(a,'x')", 11 },
+		{ "(PartitionKey ) and a", 15 },
+		{ "not RowKey", 10 },
+		{ "Timestamp", 9 },
+		{ "true eq true", 12 },
 	};
 	struct arena arena;
 	arena_init(&arena, MIB);
@@ -619,7 +628,7 @@ static void bench_open(struct bench *b)
 	assert_int_equal(store_open(b->engine, &so, &b->store), ERR_OK);
 	key_partition(&b->partition_key, SLICE("acc"), 't', 7);
 	b->partition = key_slice(&b->partition_key);
-	assert_int_equal(background_write(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
+	assert_int_equal(store_write_wait(b->store, b->partition, open_generation, NULL, &b->arena), ERR_OK);
 }
 
 struct sink {
@@ -670,7 +679,7 @@ static void test_pages(void **state)
 					  .row_key = slice_str(e[i].rk),
 					  .properties = e[i].properties };
 		struct entity_batch batch = { .write = &w, .count = 1 };
-		assert_int_equal(background_write(b.store, b.partition, entity_write_apply, &batch, &b.arena), ERR_OK);
+		assert_int_equal(store_write_wait(b.store, b.partition, entity_write_apply, &batch, &b.arena), ERR_OK);
 	}
 	for (int round = 0; round < 2000; round++) {
 		size_t found[MODEL_ENTITIES + 1], want = 0, pages = 0;
@@ -731,7 +740,7 @@ static void test_deleted_table(void **state)
 	struct sink s = { .total = 0 };
 	q = (struct table_query){ .plan = &plan, .limit = 1, .emit = sink_emit, .arg = &s };
 	assert_int_equal(store_read(b.store, b.partition, table_query_apply, &q, &b.arena), ERR_OK);
-	assert_int_equal(background_write(b.store, b.partition, close_generation, NULL, &b.arena), ERR_OK);
+	assert_int_equal(store_write_wait(b.store, b.partition, close_generation, NULL, &b.arena), ERR_OK);
 	assert_int_equal(store_read(b.store, b.partition, table_query_apply, &q, &b.arena), ERR_TABLE_NOT_FOUND);
 	store_close(b.store);
 	arena_fini(&b.arena);

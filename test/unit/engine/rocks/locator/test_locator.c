@@ -11,6 +11,9 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "engine/rocks/locator/locator_int.h"
+#include "engine/rocks/rocks_int.h"
+#include "store/key.h"
+
 #include "folder.h"
 
 #include <fcntl.h>
@@ -99,7 +102,7 @@ static enum located find(struct slice partition, struct slice key, struct slice 
 {
 	struct full_key k;
 	full_key_make(&k, partition, key);
-	return locator_find(locator(), rocks_family(partition, key), slice_make(k.bytes, k.len), &arena, ret);
+	return locator_find(locator(), layout_family(partition, key), slice_make(k.bytes, k.len), &arena, ret);
 }
 
 static void expect_row(const char *key, const char *value)

@@ -91,39 +91,39 @@ static int copy_table(void)
 static enum err read_rows(int fd)
 {
 	static char block[TABLE_MAX_BYTES];
-	struct table_map m;
-	struct table_cursor c;
-	struct table_row row;
+	struct sst_map m;
+	struct sst_cursor c;
+	struct sst_row row;
 	int rows = 0;
-	TRY(table_map_read(fd, &m));
+	TRY(sst_map_read(fd, &m));
 	assert_int_equal(m.row_count, ROWS);
 	assert_true(m.block_count > 1);
 	enum err err = ERR_OK;
 	for (uint32_t i = 0; i < m.block_count && err == ERR_OK; i++) {
-		assert_true(table_block_bytes(&m, i) <= sizeof block);
-		err = table_block_read(fd, &m, i, block);
+		assert_true(sst_block_bytes(&m, i) <= sizeof block);
+		err = sst_block_read(fd, &m, i, block);
 		if (err != ERR_OK)
 			break;
-		struct slice whole = slice_make(block, table_block_bytes(&m, i) - TABLE_TRAILER_BYTES);
-		assert_true(table_block_begin(&c, whole));
+		struct slice whole = slice_make(block, sst_block_bytes(&m, i) - SST_TRAILER_BYTES);
+		assert_true(sst_block_begin(&c, whole));
 		while (c.at < c.end) {
 			char key[16], value[VALUE_BYTES];
 			row_make(rows++, key, value);
-			assert_true(table_block_next(&c, &row));
+			assert_true(sst_block_next(&c, &row));
 			assert_true(slice_eq(slice_from(row.key, 2), slice_str(key)));
 			assert_true(slice_eq(row.value, slice_make(value, VALUE_BYTES)));
 			assert_false(row.deleted);
-			struct table_row found;
-			assert_int_equal(table_block_find(whole, row.key, &found), ERR_OK);
+			struct sst_row found;
+			assert_int_equal(sst_block_find(whole, row.key, &found), ERR_OK);
 			assert_true(slice_eq(found.value, row.value) && found.sequence == row.sequence);
 			/* One byte less, which no row has. */
-			assert_int_equal(table_block_find(whole, slice_first(row.key, row.key.len - 1), &found),
+			assert_int_equal(sst_block_find(whole, slice_first(row.key, row.key.len - 1), &found),
 					 ERR_NOT_FOUND);
 		}
 	}
 	if (err == ERR_OK)
 		assert_int_equal(rows, ROWS);
-	table_map_free(&m);
+	sst_map_free(&m);
 	return err;
 }
 
@@ -169,12 +169,12 @@ static void test_blocks_that_are_none(void **state)
 		SLICE("\0\0\0\x80"), SLICE("\xff\xff\0\0\0\x80"),
 		SLICE("x\0\0\0\0"),
 	};
-	struct table_cursor c;
-	struct table_row row;
+	struct sst_cursor c;
+	struct sst_row row;
 	for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
-		if (table_block_begin(&c, block[i]))
-			assert_false(table_block_next(&c, &row));
-		assert_int_not_equal(table_block_find(block[i], SLICE("k"), &row), ERR_OK);
+		if (sst_block_begin(&c, block[i]))
+			assert_false(sst_block_next(&c, &row));
+		assert_int_not_equal(sst_block_find(block[i], SLICE("k"), &row), ERR_OK);
 	}
 	const struct slice entry[] = {
 		SLICE("\1\x09\0"
@@ -196,9 +196,9 @@ static void test_blocks_that_are_none(void **state)
 		      "\0\0\0\0"), /* a kind nobody writes */
 	};
 	for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
-		assert_true(table_block_begin(&c, entry[i]));
-		assert_false(table_block_next(&c, &row));
-		assert_int_not_equal(table_block_find(entry[i], SLICE("k"), &row), ERR_OK);
+		assert_true(sst_block_begin(&c, entry[i]));
+		assert_false(sst_block_next(&c, &row));
+		assert_int_not_equal(sst_block_find(entry[i], SLICE("k"), &row), ERR_OK);
 	}
 }
 
@@ -207,15 +207,15 @@ static void test_a_read_that_fails_is_no_damage(void **state)
 {
 	static char block[TABLE_MAX_BYTES];
 	char path[64];
-	struct table_map m;
+	struct sst_map m;
 	int fd = copy_table();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	int unreadable = open(path, O_WRONLY);
 	assert_true(unreadable >= 0);
-	assert_int_equal(table_map_read(unreadable, &m), ERR_IO);
-	assert_int_equal(table_map_read(fd, &m), ERR_OK);
-	assert_int_equal(table_block_read(unreadable, &m, 0, block), ERR_IO);
-	table_map_free(&m);
+	assert_int_equal(sst_map_read(unreadable, &m), ERR_IO);
+	assert_int_equal(sst_map_read(fd, &m), ERR_OK);
+	assert_int_equal(sst_block_read(unreadable, &m, 0, block), ERR_IO);
+	sst_map_free(&m);
 	close(unreadable);
 	close(fd);
 }

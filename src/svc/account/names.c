@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "rest/common/names.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of containers, queues, tables, shares and blobs. */
+#include "svc/account/names.h"
 
 enum { CONTAINER_NAME_MIN = 3, CONTAINER_NAME_MAX = 63, BLOB_NAME_MAX = 1024, BLOB_SEGMENTS_MAX = 254 };
 
@@ -22,6 +23,19 @@ enum err name_check_container(struct slice n, bool special_ok)
 			return ERR_INVALID_RESOURCE_NAME;
 	}
 	return ERR_OK;
+}
+
+enum err name_check_table(struct slice name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.ptr[i];
+		bool letter = (unsigned char)((c | 0x20) - 'a') < 26, digit = (unsigned char)(c - '0') < 10;
+		if (!letter && !(digit && i))
+			return ERR_INVALID_RESOURCE_NAME;
+	}
+	if (slice_eq_nocase(name, SLICE("tables")))
+		return ERR_INVALID_RESOURCE_NAME;
+	return name.len >= TABLE_NAME_MIN && name.len <= TABLE_NAME_MAX ? ERR_OK : ERR_NAME_LENGTH_OUT_OF_RANGE;
 }
 
 size_t name_characters(struct slice s)

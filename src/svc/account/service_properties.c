@@ -3,13 +3,12 @@
  *   version u8, logging, hour, minute, rule count u8, rules, default version str, delete retention, website
  *   logging  version str, del read write as one u8 of bits, retention      metrics  version str, bits u8, retention
  *   retention  bits u8, days u32      rule  four str, max age u32      website  bits u8, three str */
-#include "rest/common/service_properties.h"
+#include "svc/account/service_properties.h"
 
 #include "base/bytes.h"
-#include "rest/core/server.h"
-#include "svc/account/resource.h"
+#include "store/key.h"
 
-enum { PROPERTIES_VERSION = 1 };
+enum { PROPERTIES_VERSION = 1, RECORD_BYTES_MAX = 16 * 1024 };
 
 static void put_retention(struct buf *b, const struct retention_policy *p)
 {
@@ -106,13 +105,68 @@ struct service_properties service_properties_default(void)
 	return p;
 }
 
-enum err service_properties_load(struct request *r, struct service_properties *ret)
+static struct slice properties_key(char bytes[static 2], char service)
 {
-	struct slice record;
-	enum err e = service_properties_find(r->server->store, r->account, service_facts(r->service)->letter, r->arena,
-					     &record);
+	bytes[0] = 'p';
+	bytes[1] = service;
+	return slice_make(bytes, 2);
+}
+
+static enum err decode_or_default(enum err found, struct slice record, struct service_properties *ret)
+{
 	*ret = service_properties_default();
-	if (e == ERR_NOT_FOUND)
+	if (found == ERR_NOT_FOUND)
 		return ERR_OK;
-	return e == ERR_OK ? service_properties_decode(record, ret) : e;
+	return found == ERR_OK ? service_properties_decode(record, ret) : found;
+}
+
+enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
+				 struct service_properties *ret)
+{
+	struct key partition;
+	struct slice record = SLICE_NONE;
+	char bytes[2];
+	key_init(&partition);
+	key_partition_account(&partition, account);
+	enum err e = partition.overflow
+			     ? ERR_NOT_FOUND
+			     : store_get(store, key_slice(&partition), properties_key(bytes, service), arena, &record);
+	return decode_or_default(e, record, ret);
+}
+
+static void merge(struct service_properties *p, const struct service_properties_set *c)
+{
+	if (c->logging)
+		p->logging = c->wanted.logging;
+	if (c->hour)
+		p->hour = c->wanted.hour;
+	if (c->minute)
+		p->minute = c->wanted.minute;
+	if (c->cors) {
+		p->cors_count = c->wanted.cors_count;
+		memcpy(p->cors, c->wanted.cors, sizeof p->cors);
+	}
+	if (c->default_version)
+		p->default_version = c->wanted.default_version;
+	if (c->delete_retention)
+		p->delete_retention = c->wanted.delete_retention;
+	if (c->website)
+		p->website = c->wanted.website;
+}
+
+enum err service_properties_apply_set(struct txn *txn, void *service_properties_set)
+{
+	const struct service_properties_set *c = service_properties_set;
+	struct service_properties p;
+	struct slice record = SLICE_NONE;
+	char bytes[2];
+	struct slice key = properties_key(bytes, c->service);
+	TRY(decode_or_default(txn_get(txn, key, &record), record, &p));
+	merge(&p, c);
+	char *mem = arena_alloc(txn_arena(txn), RECORD_BYTES_MAX);
+	if (!mem)
+		return ERR_NO_MEMORY;
+	struct buf b = { .ptr = mem, .cap = RECORD_BYTES_MAX, .limit_bytes = RECORD_BYTES_MAX };
+	service_properties_encode(&b, &p);
+	return buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_LIMIT;
 }

@@ -4,7 +4,7 @@
  * Nothing found in the whole store: a second of rest; in these few: a rest in proportion, so that going through a store
  * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own for them, and
  * the engine allows one alone. */
-#include "server/background.h"
+#include "jobs/background.h"
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -29,7 +29,7 @@ enum {
 
 struct background {
 	struct store *store;
-	const struct auth_account *accounts;
+	const struct slice *accounts;
 	size_t account_count;
 	struct key next_partition;
 	pthread_t thread;
@@ -49,13 +49,13 @@ static enum err generation_empty(struct store *store, struct slice partition, ch
 	return kind == 'c' ? blob_retire_container(store, partition, ret_more) : ERR_OK;
 }
 
-void background_at_start(struct store *store, const struct auth_account *accounts, size_t account_count)
+void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
 {
 	for (size_t i = 0; i < account_count; i++) {
-		enum err err = resource_settle(store, accounts[i].name);
+		enum err err = resource_settle(store, accounts[i]);
 		if (err != ERR_OK)
 			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
-				 SLICE_FMT(accounts[i].name), err_name(err));
+				 SLICE_FMT(accounts[i]), err_name(err));
 	}
 }
 
@@ -122,10 +122,9 @@ static bool partitions_tend(struct background *b, bool *failed)
 	struct slice *found;
 	size_t count = 0;
 	bool more = false;
-	struct engine *engine = store_engine(b->store);
 	arena_init(&arena, 16 * MIB);
-	enum err err = engine->ops->list_partitions(engine, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
-						    &found, &count);
+	enum err err = store_list_partitions(b->store, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
+					     &found, &count);
 	result_note(b, "looking through the store", err, failed);
 	if (err != ERR_OK)
 		count = 0;
@@ -153,7 +152,7 @@ static void pass_begin(struct background *b, bool *failed)
 	b->expire_last_ticks = now;
 	for (size_t i = 0; i < b->account_count; i++)
 		result_note(b, "looking for deleted resources whose days are over",
-			    resource_expire(b->store, b->accounts[i].name), failed);
+			    resource_expire(b->store, b->accounts[i]), failed);
 }
 
 static uint64_t rest_after(const struct background *b, bool more, uint64_t took_ns)
@@ -176,7 +175,7 @@ static void round_run(struct background *b)
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
 		result_note(b, "emptying deleted resources",
-			    resource_reap(b->store, b->accounts[i].name, generation_empty, &again), &failed);
+			    resource_reap(b->store, b->accounts[i], generation_empty, &again), &failed);
 		more = more || again;
 	}
 	more = partitions_tend(b, &failed) || more;
@@ -206,7 +205,7 @@ static void *background_run(void *arg)
 	return NULL;
 }
 
-struct background *background_start(struct store *store, const struct auth_account *accounts, size_t account_count)
+struct background *background_start(struct store *store, const struct slice *accounts, size_t account_count)
 {
 	struct background *b = calloc(1, sizeof *b);
 	if (!b)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The thread that does what nobody waits for, in bounded rounds: dropped generations, retired contents, expired
  * messages. */
-#ifndef SERVER_BACKGROUND_H
-#define SERVER_BACKGROUND_H
+#ifndef JOBS_BACKGROUND_H
+#define JOBS_BACKGROUND_H
 
-#include "auth/auth.h"
 #include "store/store.h"
 
 struct background;
 
 /* Before the first request: finishes creations that a crash cut in two. */
-void background_at_start(struct store *, const struct auth_account *, size_t account_count);
-/* The accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server works, space is
+void background_at_start(struct store *, const struct slice *accounts, size_t account_count);
+/* The names of the accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server works, space is
  * not reclaimed. */
-struct background *background_start(struct store *, const struct auth_account *, size_t account_count);
+struct background *background_start(struct store *, const struct slice *accounts, size_t account_count);
 void background_stop(struct background *); /* waits for the round that runs; accepts NULL */
 
 #endif

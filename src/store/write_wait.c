@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "svc/common/background.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * A write that waits for its answer, for threads that may block. */
+#include "store/store.h"
 
 #include <pthread.h>
 
@@ -21,7 +22,7 @@ static void waiting_done(struct store_job *job, enum err result)
 	pthread_mutex_unlock(&w->lock);
 }
 
-enum err background_write(struct store *store, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
+enum err store_write_wait(struct store *store, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
 	struct waiting_job w = {
 		.job = { .partition = partition, .apply = apply, .call = call, .arena = arena, .done = waiting_done }

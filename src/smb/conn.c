@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bytes of a connection: messages in, messages out. Small messages are read together through the loop's buffer; one
+ * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it. An idle
+ * connection therefore holds no buffer. A client that does not take its answers, or has too many requests under way, is
+ * not read on until that is over. */
+#include "smb/smb_int.h"
+
+#include <assert.h>
+
+enum { TIMER_STEP_MS = 5000 };
+
+static void conn_ready(struct io_source *, uint32_t events);
+static void conn_timer(struct io_timer *);
+
+static uint64_t now_ms(const struct smb_conn *c)
+{
+	return io_loop_now_ms(c->sl->loop);
+}
+
+void smb_conn_adopt(struct smb_conn *c)
+{
+	struct smb_loop *sl = c->sl;
+	c->source.ready = conn_ready;
+	c->out_last = &c->out_first;
+	c->next_async_id = 1;
+	credits_init(&c->credits);
+	io_timer_init(&c->timer, conn_timer);
+	c->next = sl->conns;
+	if (sl->conns)
+		sl->conns->prev = c;
+	sl->conns = c;
+	c->setup_ms = now_ms(c) + SMB_SETUP_MS;
+	io_timer_set(sl->loop, &c->timer, now_ms(c) + TIMER_STEP_MS);
+	if (sl->draining || io_loop_add(sl->loop, c->stream.fd, &c->source) != ERR_OK)
+		smb_conn_close(c);
+}
+
+static void conn_free(struct io_task *t)
+{
+	struct smb_conn *c = io_container_of(t, struct smb_conn, task);
+	struct smb_loop *sl = c->sl;
+	assert(c->closed && !c->chains && !c->sessions);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		sl->conns = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	atomic_fetch_sub_explicit(&sl->conn_count, 1, memory_order_relaxed);
+	free(c->message);
+	free(c);
+	smb_loop_check_drained(sl);
+}
+
+void smb_conn_check_reap(struct smb_conn *c)
+{
+	if (!c->closed || c->chains || c->reap_queued)
+		return;
+	c->reap_queued = true;
+	c->task.run = conn_free;
+	io_loop_defer(c->sl->loop, &c->task); /* not now: a caller may still hold it */
+}
+
+void smb_conn_close(struct smb_conn *c)
+{
+	if (c->closed)
+		return;
+	c->closed = true;
+	if (c->stream.fd >= 0)
+		io_loop_remove(c->sl->loop, c->stream.fd);
+	io_stream_close(&c->stream);
+	io_timer_clear(c->sl->loop, &c->timer);
+	while (c->out_first) {
+		struct smb_out *o = c->out_first;
+		c->out_first = o->next;
+		free(o->memory);
+		free(o);
+	}
+	c->out_last = &c->out_first;
+	smb_cancel_all(c, NULL, NULL, STATUS_CANCELLED);
+	while (c->sessions)
+		smb_session_end(c->sessions, true);
+	smb_conn_check_reap(c);
+}
+
+static void conn_timer(struct io_timer *t)
+{
+	struct smb_conn *c = io_container_of(t, struct smb_conn, timer);
+	uint64_t now = now_ms(c);
+	bool logged_in = false;
+	for (const struct smb_session *s = c->sessions; s; s = s->next)
+		logged_in |= s->valid;
+	if (logged_in)
+		c->setup_ms = 0;
+	else if (c->setup_ms == 0) /* all logged off: time for another login */
+		c->setup_ms = now + SMB_SETUP_MS;
+	if ((c->setup_ms && now > c->setup_ms) || (c->message_ms && now > c->message_ms) ||
+	    (c->write_ms && now > c->write_ms))
+		smb_conn_close(c);
+	else
+		io_timer_set(c->sl->loop, &c->timer, now + TIMER_STEP_MS);
+}
+
+/* ---- output ---- */
+
+static void conn_write(struct smb_conn *c)
+{
+	enum { PIECES = 16 };
+	while (c->out_first && !c->closed) {
+		struct iovec iov[PIECES];
+		int count = 0;
+		for (struct smb_out *o = c->out_first; o && count < PIECES; o = o->next)
+			iov[count++] = (struct iovec){ o->memory + o->at, o->end - o->at };
+		ssize_t n = io_stream_writev(&c->stream, iov, count);
+		if (n == STREAM_AGAIN) {
+			if (!c->write_ms)
+				c->write_ms = now_ms(c) + SMB_WRITE_IDLE_MS;
+			return;
+		}
+		if (n <= 0) {
+			smb_conn_close(c);
+			return;
+		}
+		c->write_ms = 0;
+		c->out_bytes -= (size_t)n;
+		while (n > 0) {
+			struct smb_out *o = c->out_first;
+			size_t part = o->end - o->at < (size_t)n ? o->end - o->at : (size_t)n;
+			o->at += part;
+			n -= (ssize_t)part;
+			if (o->at < o->end)
+				break;
+			c->out_first = o->next;
+			if (!c->out_first)
+				c->out_last = &c->out_first;
+			free(o->memory);
+			free(o);
+		}
+	}
+}
+
+void smb_conn_send(struct smb_conn *c, struct buf *b, size_t from, struct smb_session *encrypted)
+{
+	struct smb_out *o = NULL;
+	assert(from >= SMB_OUT_HEAD_BYTES);
+	size_t begin = from;
+	bool ok = !c->closed && buf_ok(b) && b->len > from;
+	if (ok && encrypted) {
+		begin -= SMB2_TRANSFORM_BYTES;
+		ok = protect_encrypt(encrypted->protect, encrypted->id, b->ptr + begin, b->ptr + from, b->len - from);
+	}
+	if (ok)
+		o = malloc(sizeof *o);
+	if (!o) {
+		buf_fini(b);
+		smb_conn_close(c); /* an answer that cannot be sent must not be missing unnoticed */
+		return;
+	}
+	size_t length = b->len - begin;
+	begin -= SMB2_TCP_PREFIX_BYTES;
+	b->ptr[begin] = 0;
+	b->ptr[begin + 1] = (char)(length >> 16);
+	b->ptr[begin + 2] = (char)(length >> 8);
+	b->ptr[begin + 3] = (char)length;
+	*o = (struct smb_out){ .memory = b->ptr, .at = begin, .end = b->len };
+	*b = (struct buf){ .limit_bytes = b->limit_bytes };
+	bool idle = !c->out_first;
+	*c->out_last = o;
+	c->out_last = &o->next;
+	c->out_bytes += o->end - o->at;
+	if (idle)
+		conn_write(c);
+}
+
+/* ---- input ---- */
+
+static bool conn_is_full(const struct smb_conn *c)
+{
+	return c->chain_count >= SMB_CHAINS_MAX || c->out_bytes >= SMB_OUT_BYTES_MAX;
+}
+
+/* The prefix is complete: memory for the message. False: the connection was closed. */
+static bool message_begin(struct smb_conn *c)
+{
+	size_t len = (size_t)c->prefix[1] << 16 | (size_t)c->prefix[2] << 8 | c->prefix[3];
+	if (c->prefix[0] != 0 || len < 4 || len > SMB_MESSAGE_MAX) {
+		smb_conn_close(c);
+		return false;
+	}
+	c->message = malloc(len);
+	c->message_len = len;
+	c->message_have = 0;
+	c->message_ms = now_ms(c) + SMB_MESSAGE_MS;
+	if (!c->message)
+		smb_conn_close(c);
+	return c->message != NULL;
+}
+
+static void message_end(struct smb_conn *c)
+{
+	char *memory = c->message;
+	c->message = NULL;
+	c->prefix_len = 0;
+	c->message_ms = 0;
+	smb_chain_receive(c, memory, c->message_len);
+}
+
+static void conn_take(struct smb_conn *c, const char *bytes, size_t len)
+{
+	while (len > 0 && !c->closed) {
+		if (!c->message) {
+			c->prefix[c->prefix_len++] = (unsigned char)*bytes++;
+			len--;
+			if (c->prefix_len < SMB2_TCP_PREFIX_BYTES)
+				continue;
+			if (!message_begin(c))
+				return;
+			continue;
+		}
+		size_t part = c->message_len - c->message_have;
+		if (part > len)
+			part = len;
+		memcpy(c->message + c->message_have, bytes, part);
+		c->message_have += part;
+		bytes += part;
+		len -= part;
+		if (c->message_have == c->message_len)
+			message_end(c);
+	}
+}
+
+/* True: something was read, and there may be more. */
+static bool conn_read_once(struct smb_conn *c)
+{
+	ssize_t n;
+	if (c->message && c->message_len - c->message_have >= SMB_READ_BYTES) {
+		n = io_stream_read(&c->stream, c->message + c->message_have, c->message_len - c->message_have);
+		if (n > 0) {
+			c->message_have += (size_t)n;
+			if (c->message_have == c->message_len)
+				message_end(c);
+		}
+	} else {
+		n = io_stream_read(&c->stream, c->sl->read_buffer, SMB_READ_BYTES);
+		if (n > 0)
+			conn_take(c, c->sl->read_buffer, (size_t)n);
+	}
+	if (n == STREAM_AGAIN)
+		c->readable = false;
+	else if (n <= 0)
+		smb_conn_close(c);
+	return n > 0;
+}
+
+static void conn_read(struct smb_conn *c)
+{
+	if (c->in_read)
+		return;
+	c->in_read = true;
+	while (!c->closed && c->readable) {
+		c->read_paused = conn_is_full(c);
+		if (c->read_paused || !conn_read_once(c))
+			break;
+	}
+	c->in_read = false;
+}
+
+void smb_conn_resume(struct smb_conn *c)
+{
+	if (c->read_paused && !c->closed && !conn_is_full(c))
+		conn_read(c);
+}
+
+static void conn_ready(struct io_source *s, uint32_t events)
+{
+	struct smb_conn *c = io_container_of(s, struct smb_conn, source);
+	if (c->closed)
+		return;
+	conn_write(c);
+	c->readable = true;
+	conn_read(c);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Starting and stopping: the listener and the loops, which are the front end's own. Connections are accepted on loop 0
+ * and handed to the loop that has the fewest. A stop closes the listener, then every connection; a loop ends when it has
+ * neither connections nor work under way, so a commit always finds its loop. */
+#include "smb/smb_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100 };
+
+struct stop_listening {
+	struct io_task task;
+	struct smb_server *server;
+	sem_t done;
+};
+
+static struct smb_loop *least_busy(struct smb_server *s)
+{
+	struct smb_loop *best = s->loops[0];
+	for (size_t i = 1; i < s->loop_count; i++)
+		if (atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed) <
+		    atomic_load_explicit(&best->conn_count, memory_order_relaxed))
+			best = s->loops[i];
+	return best;
+}
+
+static void adopt_task(struct io_task *t)
+{
+	smb_conn_adopt(io_container_of(t, struct smb_conn, task));
+}
+
+static void hand_over(struct smb_server *s, int fd, const char *address)
+{
+	struct smb_conn *c = calloc(1, sizeof *c);
+	int one = 1;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	/* A client that vanished must not keep its locks: the kernel asks whether it is still there. */
+	(void)!setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	if (io_stream_init(&c->stream, fd, NULL) != ERR_OK) {
+		free(c);
+		return;
+	}
+	c->sl = least_busy(s);
+	snprintf(c->address, sizeof c->address, "%s", address);
+	atomic_fetch_add_explicit(&c->sl->conn_count, 1, memory_order_relaxed);
+	if (io_loop_is_current(c->sl->loop)) {
+		smb_conn_adopt(c);
+	} else {
+		c->task.run = adopt_task;
+		io_loop_post(c->sl->loop, &c->task);
+	}
+}
+
+static size_t connections(const struct smb_server *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->loop_count; i++)
+		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
+	return n;
+}
+
+static void listener_pause(struct smb_server *s)
+{
+	struct io_loop *loop = s->loops[0]->loop;
+	io_loop_remove(loop, s->listen_fd);
+	io_timer_set(loop, &s->listen_pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
+}
+
+static void listener_unpause(struct io_timer *t)
+{
+	struct smb_server *s = io_container_of(t, struct smb_server, listen_pause);
+	if (io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source) != ERR_OK)
+		listener_pause(s);
+}
+
+static void listener_ready(struct io_source *source, uint32_t events)
+{
+	struct smb_server *s = io_container_of(source, struct smb_server, listen_source);
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN && s->listen_fd >= 0; i++) {
+		int fd;
+		char address[IO_ADDRESS_TEXT_BYTES];
+		size_t taken = connections(s);
+		if (taken >= LIMIT_CONNECTIONS) {
+			listener_pause(s);
+			return;
+		}
+		switch (io_accept(s->listen_fd, taken, &s->reserve_fd, &fd, address)) {
+		case IO_ACCEPTED:
+			hand_over(s, fd, address);
+			break;
+		case IO_ACCEPT_EXHAUSTED:
+			listener_pause(s);
+			return;
+		case IO_ACCEPT_NONE:
+			return;
+		}
+	}
+}
+
+static void listener_stop(struct io_task *t)
+{
+	struct stop_listening *stop = io_container_of(t, struct stop_listening, task);
+	struct smb_server *s = stop->server;
+	io_timer_clear(s->loops[0]->loop, &s->listen_pause);
+	io_loop_remove(s->loops[0]->loop, s->listen_fd);
+	close(s->listen_fd);
+	s->listen_fd = -1;
+	sem_post(&stop->done);
+}
+
+void smb_loop_check_drained(struct smb_loop *sl)
+{
+	if (sl->draining && !sl->conns && sl->work_count == 0)
+		io_loop_stop(sl->loop);
+}
+
+static void drain_begin(struct io_task *t)
+{
+	struct smb_loop *sl = io_container_of(t, struct smb_loop, drain_task);
+	sl->draining = true;
+	for (struct smb_conn *c = sl->conns; c; c = c->next)
+		smb_conn_close(c);
+	smb_loop_check_drained(sl);
+}
+
+static void *loop_main(void *arg)
+{
+	struct smb_loop *sl = arg;
+	pthread_setname_np(pthread_self(), "smb");
+	io_loop_run(sl->loop, NULL, NULL);
+	return NULL;
+}
+
+static enum err loop_new(struct smb_server *s, struct smb_loop **ret)
+{
+	struct smb_loop *sl = calloc(1, sizeof *sl);
+	if (!sl)
+		return ERR_NO_MEMORY;
+	enum err e = io_loop_new(&sl->loop);
+	if (e != ERR_OK) {
+		free(sl);
+		return e;
+	}
+	sl->server = s;
+	rng_init_system(&sl->rng);
+	sl->drain_task.run = drain_begin;
+	*ret = sl;
+	return ERR_OK;
+}
+
+static enum err start_threads(struct smb_server *s)
+{
+	unsigned loops = s->config.loops ? s->config.loops : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	if (loops > LIMIT_LOOPS)
+		loops = LIMIT_LOOPS;
+	assert(loops > 0);
+	s->loops = calloc(loops, sizeof(struct smb_loop *));
+	if (!s->loops)
+		return ERR_NO_MEMORY;
+	for (unsigned i = 0; i < loops; i++) {
+		TRY(loop_new(s, &s->loops[i]));
+		s->loop_count++;
+	}
+	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
+	TRY(io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source));
+	for (unsigned i = 0; i < loops; i++) {
+		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
+			return ERR_NO_MEMORY;
+		s->loops[i]->started = true;
+	}
+	return ERR_OK;
+}
+
+static void server_free(struct smb_server *s)
+{
+	for (size_t i = 0; i < s->loop_count; i++) {
+		io_loop_free(s->loops[i]->loop);
+		free(s->loops[i]);
+	}
+	free(s->loops);
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+enum err smb_server_start(const struct smb_config *config, struct smb_server **ret, struct buf *ret_message)
+{
+	struct smb_server *s = calloc(1, sizeof *s);
+	if (!s)
+		return ERR_NO_MEMORY;
+	s->config = *config;
+	s->listen_fd = s->reserve_fd = -1;
+	s->listen_source.ready = listener_ready;
+	io_timer_init(&s->listen_pause, listener_unpause);
+	pthread_mutex_init(&s->lock, NULL);
+	enum err e = io_listen(config->host, config->port, &s->listen_fd, &s->port, ret_message);
+	if (e == ERR_OK) {
+		s->reserve_fd = io_reserve_fd();
+		e = start_threads(s);
+		if (e != ERR_OK)
+			buf_printf(ret_message, "cannot start the SMB threads: out of memory, threads or descriptors");
+	}
+	if (e == ERR_OK) {
+		*ret = s;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < s->loop_count; i++)
+		if (s->loops[i]->started) {
+			io_loop_stop(s->loops[i]->loop);
+			pthread_join(s->loops[i]->thread, NULL);
+		}
+	server_free(s);
+	return e;
+}
+
+void smb_server_stop(struct smb_server *s)
+{
+	if (!s)
+		return;
+	struct stop_listening stop = { .task.run = listener_stop, .server = s };
+	sem_init(&stop.done, 0, 0);
+	io_loop_post(s->loops[0]->loop, &stop.task);
+	while (sem_wait(&stop.done) != 0 && errno == EINTR)
+		;
+	sem_destroy(&stop.done);
+	for (size_t i = 0; i < s->loop_count; i++)
+		io_loop_post(s->loops[i]->loop, &s->loops[i]->drain_task);
+	for (size_t i = 0; i < s->loop_count; i++)
+		pthread_join(s->loops[i]->thread, NULL);
+	server_free(s);
+}
+
+uint16_t smb_server_port(const struct smb_server *s)
+{
+	return s->port;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The SMB front end as a whole: SMB 2.1 to 3.1.1 over TCP, on the shares that REST serves too. Whoever starts it owns
+ * what the configuration points at and keeps it until smb_server_stop returned. */
+#ifndef SMB_SERVER_H
+#define SMB_SERVER_H
+
+#include "auth/auth.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "store/store.h"
+#include "wire/smb2/setup.h"
+
+struct smb_server;
+
+struct smb_config {
+	struct store *store;
+	struct clock *clock;
+	const char *host;
+	uint16_t port; /* 0 = the system picks one: smb_server_port tells which */
+	const struct auth_account *accounts;
+	size_t account_count;
+	unsigned loops;		  /* 0 = one per core */
+	bool encryption_required; /* a client that cannot encrypt is refused at login, as the service does */
+	bool signing_optional;	  /* else every request must be signed or encrypted */
+	uint16_t dialect_least, dialect_most; /* enum smb2_dialect */
+	uint8_t ciphers[SMB2_CIPHERS];	      /* allowed ones, best first; 0 ends the list */
+};
+
+/* Listens and serves. On failure *ret_message says what to do (port busy, bad address). */
+enum err smb_server_start(const struct smb_config *, struct smb_server **ret, struct buf *ret_message) MUST_CHECK;
+/* Closes every connection (opens that are not durable end) and returns when all threads ended. The store must still be
+ * open. Accepts NULL. */
+void smb_server_stop(struct smb_server *);
+uint16_t smb_server_port(const struct smb_server *);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of the SMB front end, for the files of this room only.
+ *
+ * Threads. A connection belongs to one loop, and so do its sessions, trees, opens and requests: none of them is touched
+ * elsewhere. What other threads need (a session by its id) is in the server's table under its lock, and they reach the
+ * rest by posting to the loop.
+ *
+ * Life of a request. A message of one or more parts (a compound) is a chain; its parts are handled one after another.
+ * A handler looks at its part and either answers at once (smb_reply, smb_fail) or goes on later: after a commit
+ * (smb_commit), or when something it waits for has happened. Meanwhile other chains of the connection go on. A chain
+ * lives until its last part is answered, also when its connection ended before: then the answer is dropped, and a
+ * handler that opened something closes it again (conn->closed tells). */
+#ifndef SMB_SMB_INT_H
+#define SMB_SMB_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "auth/login.h"
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/rng.h"
+#include "io/listen.h"
+#include "io/loop.h"
+#include "io/stream.h"
+#include "smb/credits.h"
+#include "smb/protect.h"
+#include "smb/server.h"
+#include "wire/smb2/file.h"
+#include "wire/smb2/setup.h"
+#include "wire/smb2/status.h"
+
+enum {
+	SMB_TRANSFER_MAX = 1024 * 1024,			/* of one READ, WRITE or other payload; as the service offers */
+	SMB_MESSAGE_MAX = SMB_TRANSFER_MAX + 64 * 1024, /* and the heads around it */
+	SMB_ANSWER_MAX = 4 * SMB_MESSAGE_MAX,		/* all answers of one chain */
+	SMB_READ_BYTES = 64 * 1024,			/* of a socket at once, for messages that are small */
+	SMB_CHAINS_MAX = 1024,				/* messages of a connection under way; then it is not read on */
+	SMB_WAITING_MAX = 512,				/* requests of a connection that wait for others */
+	SMB_SESSIONS_MAX = 64,				/* of a connection */
+	SMB_TREES_MAX = 1024,				/* of a session */
+	SMB_OPENS_MAX = 65536,				/* of a session */
+	SMB_OUT_BYTES_MAX = 16 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
+	SMB_SETUP_MS = 45000,		      /* from connecting to the end of the first login */
+	SMB_MESSAGE_MS = 30000,		      /* from a message's first byte to its last */
+	SMB_WRITE_IDLE_MS = 30000,	      /* a peer that does not read */
+	SMB_LOGIN_FAILURES_MAX = 10,	      /* of a connection; then it is closed */
+	SMB_LOGIN_FREE_FAILURES = 2,	      /* answered at once; later ones wait */
+	SMB_LOGIN_DELAY_MS = 1000,
+	SMB_ARENA_BYTES = 8 * 1024 * 1024,				   /* of one request */
+	SMB_OUT_HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES, /* room before a message's first part */
+};
+
+#define SMB_FILETIME_OF_TICKS(ticks) ((ticks)-UINT64_C(504911232000000000)) /* from the year 1 to 1601 */
+#define SMB_TICKS_OF_FILETIME(time)  ((time) + UINT64_C(504911232000000000))
+
+struct smb_conn;
+struct smb_chain;
+struct smb_request;
+
+/* ---- what is connected ---- */
+
+struct smb_tree {
+	struct smb_tree *next;
+	int refs;   /* the session's, one of each request, one of each open */
+	bool ended; /* disconnected */
+	uint32_t id;
+	bool pipe;		/* IPC$ */
+	struct slice name;	/* owned */
+	struct slice partition; /* owned; of the share's generation */
+	uint64_t share;		/* hash of it, for waits and watches */
+	uint64_t generation;
+	uint64_t created_ticks;
+};
+
+struct smb_session {
+	struct smb_session *next;
+	uint64_t id;
+	struct smb_conn *conn;
+	int refs;	     /* the connection's, and one of each request */
+	bool valid;	     /* logged in */
+	bool ended;	     /* logged off: requests that still hold it find it gone */
+	bool encrypts;	     /* requests must be encrypted, and so are answers */
+	bool signs;	     /* requests must be signed */
+	struct login *login; /* under way */
+	const struct auth_account *account;
+	struct protect *protect; /* NULL until the first login is done */
+	unsigned char hash[PROTECT_HASH_BYTES];
+	struct smb_tree *trees;
+	size_t tree_count;
+	uint32_t next_tree_id;
+	struct smb_opens *opens;
+};
+
+struct smb_out { /* a message on its way to the client */
+	struct smb_out *next;
+	char *memory;
+	size_t at, end; /* of what is still to be sent */
+};
+
+struct smb_conn {
+	struct smb_conn *next, *prev;
+	struct smb_loop *sl;
+	struct io_source source;
+	struct io_stream stream;
+	struct io_task task; /* adopting, then freeing */
+	struct io_timer timer;
+	char address[IO_ADDRESS_TEXT_BYTES + 8];
+	bool closed;  /* no byte moves any more */
+	bool in_read; /* the reader is on the stack */
+	bool read_paused, readable;
+	bool reap_queued;
+	uint64_t message_ms, write_ms; /* deadlines; 0 = none */
+	uint64_t setup_ms;
+	unsigned login_failures;
+	/* input */
+	unsigned char prefix[SMB2_TCP_PREFIX_BYTES];
+	size_t prefix_len;
+	char *message;
+	size_t message_len, message_have;
+	/* output */
+	struct smb_out *out_first, **out_last;
+	size_t out_bytes;
+	/* negotiated */
+	bool negotiated, smb1_seen;
+	uint16_t dialect;
+	uint16_t client_mode;
+	uint32_t client_capabilities, capabilities;
+	uint16_t server_mode;
+	unsigned char client_guid[SMB2_GUID_BYTES];
+	enum smb2_cipher cipher;
+	enum smb2_signing signing;
+	unsigned char hash[PROTECT_HASH_BYTES];
+	struct credits credits;
+	struct smb_session *sessions;
+	size_t session_count;
+	struct smb_chain *chains;
+	size_t chain_count, waiting_count;
+	uint64_t next_async_id;
+};
+
+/* ---- requests ---- */
+
+typedef void smb_then_fn(struct smb_request *, enum err);
+
+struct smb_request {
+	struct smb_chain *chain;
+	struct smb_conn *conn;
+	struct smb2_header h;
+	struct slice part;
+	struct smb_session *session;
+	struct smb_tree *tree;
+	struct arena arena;
+	struct buf *out; /* the answer's body goes here */
+	size_t head_at;	 /* where in it the part's header is */
+	uint32_t status;
+	bool answered;	/* smb_reply or smb_fail was called */
+	bool silent;	/* no answer at all (CANCEL) */
+	bool is_signed; /* the request was; so is the answer */
+	bool sent_interim;
+	unsigned char *hash_into; /* the pre-authentication hash that the answer goes into; NULL: none */
+	uint64_t async_id;
+	uint16_t credits; /* granted with the next answer */
+	/* a commit under way */
+	struct store_job job;
+	struct io_task wake;
+	smb_then_fn *then;
+	enum err result;
+	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. */
+	void (*cancel)(struct smb_request *, uint32_t status);
+	bool cancelled;
+	void *call; /* the handler's */
+	struct io_timer timer;
+};
+
+struct smb_chain {
+	struct smb_chain *next, *prev;
+	struct smb_conn *conn;
+	char *memory;		       /* of the message */
+	struct slice message;	       /* plain */
+	size_t at;		       /* of the part being handled */
+	bool begun;		       /* request holds that part */
+	bool running;		       /* chain_run is on the stack */
+	struct smb_session *encrypted; /* the session whose keys the message came under; NULL: plain */
+	struct buf out;
+	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another follows */
+	struct smb_session *last_session; /* whose key signs that part; NULL: none */
+	/* what a related part takes over */
+	uint64_t session_id;
+	uint32_t tree_id;
+	struct smb2_file_id file_id;
+	uint32_t related_status; /* of the part that made or should have made file_id */
+	unsigned parts;
+	struct smb_request request;
+};
+
+/* ---- the server ---- */
+
+struct smb_loop {
+	struct smb_server *server;
+	struct io_loop *loop;
+	pthread_t thread;
+	bool started, draining;
+	struct smb_conn *conns;
+	atomic_size_t conn_count;
+	size_t work_count; /* chains and closes under way, also of connections that are gone */
+	struct rng rng;
+	struct io_task drain_task;
+	char read_buffer[SMB_READ_BYTES];
+};
+
+struct smb_session_row {
+	struct smb_session_row *next;
+	uint64_t id;
+	struct smb_loop *sl;
+	const struct auth_account *account;
+};
+enum { SMB_SESSION_SLOTS = 1024 };
+
+struct smb_server {
+	struct smb_config config;
+	unsigned char guid[SMB2_GUID_BYTES];
+	struct smb_loop **loops;
+	size_t loop_count;
+	struct io_source listen_source;
+	struct io_timer listen_pause;
+	int listen_fd, reserve_fd;
+	uint16_t port;
+	pthread_mutex_t lock;
+	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
+};
+
+/* conn.c */
+void smb_conn_adopt(struct smb_conn *);
+void smb_conn_close(struct smb_conn *); /* everything of it ends; it is freed when nothing refers to it */
+void smb_conn_check_reap(struct smb_conn *);
+void smb_conn_resume(struct smb_conn *); /* reading goes on if it was paused */
+/* Takes the buf's memory. `from` is the message's first byte; there are SMB_OUT_HEAD_BYTES before it. */
+void smb_conn_send(struct smb_conn *, struct buf *, size_t from, struct smb_session *encrypted);
+
+/* chain.c */
+void smb_chain_receive(struct smb_conn *, char *memory, size_t len); /* takes the memory */
+void smb_reply(struct smb_request *, uint32_t status);		     /* the body is in req->out */
+void smb_fail(struct smb_request *, uint32_t status);		     /* an error's body; what was put is dropped */
+void smb_fail_data(struct smb_request *, uint32_t status, struct slice data);
+void smb_fail_err(struct smb_request *, enum err);
+/* Runs apply in a commit and calls `then` on the connection's loop. */
+void smb_commit(struct smb_request *, struct slice partition, apply_fn *, void *call, smb_then_fn *then);
+/* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: too many
+ * wait already, the request was failed. */
+bool smb_wait_begin(struct smb_request *, void (*cancel)(struct smb_request *, uint32_t status));
+void smb_wait_end(struct smb_request *);
+/* Ends what waits, of a session, of a tree, or of the connection (both NULL). */
+void smb_cancel_all(struct smb_conn *, const struct smb_session *, const struct smb_tree *, uint32_t status);
+/* The largest of what was sent and what may be answered must be paid for. */
+bool smb_charge_ok(const struct smb_request *, uint64_t bytes);
+uint32_t smb_status_of(enum err);
+bool smb_is_3x(const struct smb_conn *);
+
+/* session.c */
+struct smb_session *smb_session_find(struct smb_conn *, uint64_t id);
+void smb_session_ref(struct smb_session *);
+void smb_session_unref(struct smb_session *);
+/* Logged off, replaced, or its connection broke: trees and opens end. */
+void smb_session_end(struct smb_session *, bool disconnected);
+void smb_tree_end(struct smb_session *, struct smb_tree *);
+struct smb_tree *smb_tree_find(struct smb_session *, uint32_t id);
+void smb_tree_ref(struct smb_tree *);
+void smb_tree_unref(struct smb_tree *);
+/* Answers FSCTL_VALIDATE_NEGOTIATE_INFO; false: it does not match, close. */
+bool smb_validate_negotiate(struct smb_request *, const struct smb2_ioctl *);
+
+/* server.c */
+void smb_loop_check_drained(struct smb_loop *);
+
+/* Handlers, one file per command. */
+typedef void smb_handler(struct smb_request *);
+smb_handler smb_do_negotiate, smb_do_session_setup, smb_do_logoff, smb_do_tree_connect, smb_do_tree_disconnect,
+	smb_do_echo, smb_do_cancel, smb_do_ioctl, smb_do_create, smb_do_close, smb_do_flush, smb_do_read, smb_do_write,
+	smb_do_lock, smb_do_query_directory, smb_do_notify, smb_do_query_info, smb_do_set_info, smb_do_oplock_break;
+/* The SMB1 form of NEGOTIATE, before anything else. */
+void smb_negotiate_smb1(struct smb_conn *);
+
+#endif
