@@ -39,7 +39,7 @@ void compat_print(struct buf *out)
 	BUF_PUT(out, "# What is answered\n\n"
 		     "Written by `zaffre compat` from the table of operations (src/rest/*/ops.def); `make docs` "
 		     "refreshes it and a test\n"
-		     "checks that it is up to date. Every well-formed x-ms-version from 2012-02-12 on is accepted and "
+		     "checks that it is up to date. Every well-formed x-ms-version from 2009-09-19 on is accepted and "
 		     "echoed, also newer\n"
 		     "ones than are known.\n");
 	for (size_t i = 0; i < SERVICE_COUNT; i++) {
@@ -69,9 +69,6 @@ void compat_print(struct buf *out)
 		"- One answer reads a page blob from about 100,000 runs of pages (100 GiB in large writes); a Get Blob "
 		"of more "
 		"answers ServerBusy: read it in ranges.\n"
-		"- A blob in the archive is no source of a copy (BlobArchived), whatever tier the destination is to "
-		"have: set its "
-		"tier first.\n"
 		"- The source of a copy, or of a write from a URL, is on this server, in whichever of its accounts; "
 		"any "
 		"other URL is refused with CannotVerifyCopySource: no other server is ever asked.\n"
@@ -88,6 +85,12 @@ void compat_print(struct buf *out)
 		"- List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
 		"the blob was deleted is not kept.\n"
 		"- Find Blobs by Tags finds current blobs; include=versions is refused (UnsupportedQueryParameter).\n"
+		"- Set Container Metadata, Set Container ACL, Lease Container and Delete Container honour If-Match and "
+		"If-None-Match, as the document on managing concurrency says; the service itself refuses them.\n"
+		"- Lists and properties leave out what is younger than the version asked for. A copy made with a version "
+		"before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.\n"
+		"- A difference of page ranges compares two states: pages that were written and cleared again between "
+		"them, and were empty before, are not shown as cleared.\n"
 		"- Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. A "
 		"valid "
 		"one may do whatever its service allows: there are no roles.\n");
