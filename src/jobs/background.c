@@ -12,6 +12,8 @@
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
+#include "svc/file/file.h"
+#include "svc/file/open.h"
 #include "svc/queue/queue.h"
 
 #include <errno.h>
@@ -42,11 +44,13 @@ struct background {
 	uint64_t expire_last_ticks; /* when the last such pass began */
 };
 
-/* Rows go with their partition; only containers name extents that must be retired first. */
+/* Rows go with their partition; only containers and shares name extents that must be retired first. */
 static enum err generation_empty(struct store *store, struct slice partition, char kind, bool *ret_more)
 {
 	*ret_more = false;
-	return kind == 'c' ? blob_retire_container(store, partition, ret_more) : ERR_OK;
+	if (kind == RESOURCE_CONTAINER)
+		return blob_retire_container(store, partition, ret_more);
+	return kind == RESOURCE_SHARE ? file_empty(store, partition, ret_more) : ERR_OK;
 }
 
 void background_at_start(struct store *store, const struct slice *accounts, size_t account_count)
@@ -57,6 +61,38 @@ void background_at_start(struct store *store, const struct slice *accounts, size
 			log_warn("account %.*s: finishing what a crash left failed (%s); the next start tries again",
 				 SLICE_FMT(accounts[i]), err_name(err));
 	}
+}
+
+/* Which kind of resource the partition holds; 0: none that is known. */
+static char partition_kind(struct slice partition)
+{
+	char account[64];
+	struct slice rest = partition, name;
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+		return 0;
+	return rest.ptr[0];
+}
+
+enum err background_load_opens(struct store *store)
+{
+	struct key next;
+	size_t count;
+	enum err err;
+	key_init(&next);
+	do {
+		struct arena arena;
+		struct slice *found;
+		arena_init(&arena, 16 * MIB);
+		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_ROUND, &arena, &found, &count);
+		for (size_t i = 0; err == ERR_OK && i < count; i++)
+			if (partition_kind(found[i]) == RESOURCE_SHARE)
+				err = file_opens_load(store, found[i]);
+		if (err == ERR_OK && count)
+			key_after(&next, found[count - 1]);
+		arena_fini(&arena);
+	} while (err == ERR_OK && count == PARTITIONS_A_ROUND);
+	return err == ERR_NOT_FOUND ? ERR_OK
+				    : err; /* an engine that has no list of them has no handles to bring back */
 }
 
 /* The first error of a row of errors is said; the work is tried again anyway. */
@@ -100,17 +136,28 @@ static enum err container_retire(struct background *b, struct slice partition, b
 	return ERR_OK;
 }
 
+static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
+	bool opens_more = true;
+	while (opens_more && !stopping(b))
+		TRY(file_opens_round(b->store, partition, &opens_more));
+	do
+		TRY(file_round(b->store, partition, ret_more));
+	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
+	return ERR_OK;
+}
+
 static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
 {
-	char account[64];
-	struct slice rest = partition, name;
-	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
-		return ERR_OK;
-	if (rest.ptr[0] == 'c') {
+	char kind = partition_kind(partition);
+	if (kind == 'c') {
 		TRY(container_expire(b, partition));
 		return container_retire(b, partition, ret_more);
 	}
-	if (rest.ptr[0] == 'q')
+	if (kind == RESOURCE_SHARE)
+		return share_tend(b, partition, ret_more);
+	if (kind == 'q')
 		return queue_sweep(b->store, partition, arena, ret_more);
 	return ERR_OK;
 }

@@ -321,24 +321,35 @@ bool config_host_is_loopback(const char *host)
 
 const char *config_host(const struct config *c, int i)
 {
-	return i == 0 ? c->blobHost : i == 1 ? c->queueHost : c->tableHost;
+	const char *const hosts[CONFIG_SERVICES] = { c->blobHost, c->queueHost, c->tableHost, c->fileHost };
+	return hosts[i];
 }
 
 int64_t config_port(const struct config *c, int i)
 {
-	return i == 0 ? c->blobPort : i == 1 ? c->queuePort : c->tablePort;
+	const int64_t ports[CONFIG_SERVICES] = { c->blobPort, c->queuePort, c->tablePort, c->filePort };
+	return ports[i];
+}
+
+/* The port of a listener that may be left out; 0 if it is. */
+static bool optional_port(const char *flag, const char *text, int64_t *ret, struct buf *error)
+{
+	*ret = 0;
+	if (!text[0] || (slice_to_i64(slice_str(text), ret) && *ret >= 0 && *ret <= UINT16_MAX))
+		return true;
+	buf_printf(error, "%s takes a port number, not %s", flag, text);
+	return false;
 }
 
 /* The website listens beside Blob. */
 static bool web_port_check(const struct config *c, struct buf *error)
 {
-	int64_t web = 0;
-	if (c->webPort[0] && (!slice_to_i64(slice_str(c->webPort), &web) || web < 0 || web > UINT16_MAX)) {
-		buf_printf(error, "--webPort takes a port number, not %s", c->webPort);
+	int64_t web, admin;
+	if (!optional_port("--webPort", c->webPort, &web, error) ||
+	    !optional_port("--adminPort", c->adminPort, &admin, error))
 		return false;
-	}
 	for (int i = 0; i < CONFIG_SERVICES; i++) {
-		static const char *const flags[] = { "--blobPort", "--queuePort", "--tablePort" };
+		static const char *const flags[] = { "--blobPort", "--queuePort", "--tablePort", "--filePort" };
 		if (!web || web != config_port(c, i) || strcmp(config_host(c, i), config_host(c, 0)) != 0)
 			continue;
 		buf_printf(error, "--webPort and %s are both %lld: give each its own", flags[i], (long long)web);
@@ -371,7 +382,7 @@ static bool config_check(struct config *c, struct buf *error)
 			    strcmp(config_host(c, i), config_host(c, k)) == 0) {
 				buf_printf(error,
 					   "two services want port %lld on %s: give each its own (--blobPort, "
-					   "--queuePort, --tablePort)",
+					   "--queuePort, --tablePort, --filePort)",
 					   (long long)config_port(c, i), config_host(c, i));
 				return false;
 			}
@@ -405,6 +416,12 @@ static bool config_check(struct config *c, struct buf *error)
 	}
 	if (c->production && c->inMemoryPersistence) {
 		buf_printf(error, "--inMemoryPersistence keeps nothing and works in development mode only");
+		return false;
+	}
+	if (strcmp(c->deletePendingCode, "SMBDeletePending") != 0 &&
+	    strcmp(c->deletePendingCode, "DeletePending") != 0) {
+		buf_printf(error, "--deletePendingCode is SMBDeletePending or DeletePending, not %s",
+			   c->deletePendingCode);
 		return false;
 	}
 	bool full = strcmp(c->oauth, "full") == 0;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { CONFIG_SERVICES = 3 }; /* blob, queue, table: the ones that are built */
+enum { CONFIG_SERVICES = 4 }; /* blob, queue, table, file: in the order of services.def */
 
 struct config {
 	struct arena arena;
@@ -23,11 +23,11 @@ struct config {
 	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
 	const char *oauthKeys, *oauthIssuer, *oauthAudience;
-	const char *oauth, *create, *accessLog, *debug;
-	const char *webPort;
+	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
+	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool blobVersioning;
-	int64_t containerRetentionDays;
+	int64_t containerRetentionDays, shareDeleteRetentionDays;
 	const char *clockShiftFile;
 	int64_t mutant;
 	/* derived while parsing and by config_check */

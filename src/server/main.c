@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
 #include "server/compat.h"
+#include "server/health.h"
 #include "server/serve.h"
 
 #include "base/limits.h"
@@ -35,6 +36,7 @@ static int help_main(void)
 		      "and ends\n"
 		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
 		      "name what is damaged\n"
+		      "  zaffre health [OPTIONS]          exit status 0 if a server with these options takes requests\n"
 		      "  zaffre compat                    the table of operations (docs/compat.md)\n"
 		      "  zaffre --help | --version\n");
 	config_help(&out);
@@ -100,10 +102,12 @@ int main(int argc, char **argv)
 		return store_command(serve_main, argc - skip, argv + skip);
 	if (strcmp(command, "scrub") == 0)
 		return store_command(scrub_main, argc - skip, argv + skip);
+	if (strcmp(command, "health") == 0)
+		return store_command(health_main, argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
 	if (strcmp(command, "help") == 0)
 		return help_main();
-	fprintf(stderr, "zaffre: unknown command %s (serve, scrub or compat; zaffre --help)\n", command);
+	fprintf(stderr, "zaffre: unknown command %s (serve, scrub, health or compat; zaffre --help)\n", command);
 	return EXIT_USAGE;
 }

@@ -6,6 +6,26 @@
 #include "base/rng.h"
 #include "svc/account/names.h"
 #include "svc/account/resource.h"
+#include "svc/file/share.h"
+
+static enum err share_make(struct store *store, struct slice account, struct slice name, struct arena *arena)
+{
+	struct rng rng;
+	struct share_create create;
+	rng_init_system(&rng);
+	share_create_init(&create, name, rng_u64(&rng) | 1);
+	create.settings.quota_gib = SHARE_QUOTA_DEFAULT_GIB;
+	struct slice outer = resource_account_partition(arena, account);
+	struct slice inner =
+		resource_generation_partition(arena, account, RESOURCE_SHARE, create.base.resource.generation);
+	if (!slice_is_set(outer) || !slice_is_set(inner))
+		return ERR_NO_MEMORY;
+	enum err err = store_write_wait(store, outer, share_create_reserve, &create, arena);
+	if (err != ERR_OK)
+		return err == ERR_SHARE_ALREADY_EXISTS ? ERR_OK : err;
+	TRY(store_write_wait(store, inner, share_create_open, &create, arena));
+	return store_write_wait(store, outer, share_create_publish, &create, arena);
+}
 
 static enum err resource_make(struct store *store, struct slice account, char kind, struct slice name,
 			      struct arena *arena)
@@ -38,10 +58,13 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 			kind = RESOURCE_QUEUE;
 		else if (slice_has_prefix(item, SLICE("table:")))
 			kind = RESOURCE_TABLE;
+		else if (slice_has_prefix(item, SLICE("share:")))
+			kind = RESOURCE_SHARE;
 		bool named = slice_find_byte(item, ':') != item.len;
 		if (named && kind == RESOURCE_CONTAINER && !slice_has_prefix(item, SLICE("container:"))) {
 			buf_printf(error,
-				   "--create %.*s: what is made is container:NAME (or NAME), queue:NAME or table:NAME",
+				   "--create %.*s: what is made is container:NAME (or NAME), queue:NAME, table:NAME "
+				   "or share:NAME",
 				   SLICE_FMT(item));
 			return false;
 		}
@@ -55,7 +78,8 @@ bool seed_create(struct store *store, struct slice account, struct slice list, s
 		}
 		struct arena arena;
 		arena_init(&arena, MIB);
-		err = resource_make(store, account, kind, name, &arena);
+		err = kind == RESOURCE_SHARE ? share_make(store, account, name, &arena)
+					     : resource_make(store, account, kind, name, &arena);
 		arena_fini(&arena);
 		if (err != ERR_OK) {
 			buf_printf(error, "--create %.*s failed: %s", SLICE_FMT(item), err_name(err));

@@ -7,8 +7,7 @@
  * and take the connection string from the last one. */
 #include "server/serve.h"
 #include "jobs/background.h"
-#include "server/accounts.h"
-#include "server/datadir.h"
+#include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
@@ -23,6 +22,8 @@
 #include "rest/core/server.h"
 #include "rest/services/services.h"
 #include "store/mutant.h"
+#include "wait/holder.h"
+#include "wait/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,21 +32,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct house {
-	const struct config *config;
-	struct datadir data;
-	struct accounts accounts;
-	struct slice account_names[ACCOUNTS_MAX];
-	struct clock clock;
-	struct io_tls *tls;
-	struct auth_bearer_config *bearer;
-	struct store *store;
-	struct background *background;
-	struct rest_listener listeners[CONFIG_SERVICES + 1]; /* and the website */
-	struct rest_server *server;
-	struct smb_server *smb; /* NULL: not served */
-};
 
 static void files_raise_limit(void)
 {
@@ -149,6 +135,25 @@ static bool smb_open(struct house *h, struct buf *error)
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
 }
 
+static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)
+{
+	h->listeners[h->listener_count++] =
+		(struct rest_listener){ .host = host, .port = (uint16_t)port, .service = service, .tls = tls };
+}
+
+/* The ports were looked at by config_check. */
+static void listeners_choose(struct house *h)
+{
+	const struct config *c = h->config;
+	int64_t port;
+	for (int i = 0; i < CONFIG_SERVICES; i++)
+		listener_add(h, (enum service)i, config_host(c, i), config_port(c, i), h->tls);
+	if (slice_to_i64(slice_str(c->webPort), &port))
+		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
+	if (slice_to_i64(slice_str(c->adminPort), &port))
+		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -181,27 +186,35 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < h->accounts.count; i++)
 		h->account_names[i] = h->accounts.account[i].name;
 	background_at_start(h->store, h->account_names, h->accounts.count);
+	err = background_load_opens(h->store);
+	if (err != ERR_OK) {
+		buf_printf(
+			error,
+			"cannot read the persistent handles of shares in %s (%s); run `zaffre scrub` on it, it names "
+			"what is damaged",
+			h->data.path, err_name(err));
+		return false;
+	}
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
-	for (int i = 0; i < CONFIG_SERVICES; i++)
-		h->listeners[i] = (struct rest_listener){ .host = config_host(c, i),
-							  .port = (uint16_t)config_port(c, i),
-							  .service = (enum service)i,
-							  .tls = h->tls };
-	uint64_t web_port;
-	bool web = slice_to_u64(slice_str(c->webPort), &web_port); /* config_check has looked at it */
-	if (web)
-		h->listeners[CONFIG_SERVICES] = (struct rest_listener){
-			.host = config_host(c, 0), .port = (uint16_t)web_port, .service = SERVICE_WEB, .tls = h->tls
-		};
+	listeners_choose(h);
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
 		.clock = &h->clock,
 		.listeners = h->listeners,
-		.listener_count = CONFIG_SERVICES + web,
+		.listener_count = h->listener_count,
+		.version = ZAFFRE_VERSION,
 		.versioning = c->blobVersioning,
 		.container_retention_days = (uint32_t)c->containerRetentionDays,
+		.share_retention_days = (uint32_t)c->shareDeleteRetentionDays,
+		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
+		.waits = h->waits,
+		.holders = h->holders,
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
@@ -222,63 +235,13 @@ static void house_take_down(struct house *h)
 	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
+	holder_list_free(h->holders);
+	wait_list_free(h->waits);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	bearer_config_free(h->bearer);
 	accounts_fini(&h->accounts);
 	datadir_close(&h->data);
-}
-
-/* The address a client on this machine uses. */
-static void endpoint_put(struct buf *out, const struct house *h, int i)
-{
-	const char *host = config_host(h->config, i == CONFIG_SERVICES ? 0 : i); /* the website is Blob's */
-	if (strcmp(host, "0.0.0.0") == 0)
-		host = "127.0.0.1";
-	else if (strcmp(host, "::") == 0)
-		host = "::1";
-	bool v6 = strchr(host, ':') != NULL;
-	buf_printf(out, "%s://%s%s%s:%u", h->config->secure ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
-		   rest_server_port(h->server, (size_t)i));
-}
-
-static void ready_print(const struct house *h)
-{
-	static const char *const names[] = { "Blob", "Queue", "Table" };
-	/* No allocation: whoever started us waits for these lines. */
-	static char bytes[32 * KIB];
-	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
-	for (int i = 0; i < CONFIG_SERVICES; i++) {
-		buf_printf(&out, "Zaffre %s service is successfully listening at ", names[i]);
-		endpoint_put(&out, h, i);
-		BUF_PUT(&out, "\n");
-	}
-	if (h->config->webPort[0]) {
-		BUF_PUT(&out, "Static website at ");
-		endpoint_put(&out, h, CONFIG_SERVICES);
-		BUF_PUT(&out, "\n");
-	}
-	if (h->smb)
-		buf_printf(&out, "Zaffre File service over SMB is successfully listening at %s port %u\n",
-			   h->config->smbHost, smb_server_port(h->smb));
-	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
-	struct slice account = h->accounts.account[0].name;
-	if (h->accounts.file)
-		buf_printf(&out, "Keys: %s\n", h->accounts.file);
-	/* Production keys do not go where logs are kept. */
-	buf_printf(&out, "AZURE_STORAGE_CONNECTION_STRING='DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;",
-		   h->config->secure ? "https" : "http", SLICE_FMT(account),
-		   h->config->production ? "<your key>" : h->accounts.key_text[0]);
-	for (int i = 0; i < CONFIG_SERVICES; i++) {
-		buf_printf(&out, "%sEndpoint=", names[i]);
-		endpoint_put(&out, h, i);
-		buf_printf(&out, "/%.*s;", SLICE_FMT(account));
-	}
-	BUF_PUT(&out, "'\n");
-	/* Whoever started us may have closed the pipe; that is no reason not to serve. */
-	if (fwrite(out.ptr, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-		log_warn("cannot print the endpoints: %s", strerror(errno));
 }
 
 /* --debug FILE takes effect once nothing prevents the start any more, so that what does is seen on the terminal; and
@@ -336,7 +299,11 @@ int serve_main(const struct config *config)
 		goto out;
 	}
 	debug_open(config->debug);
-	ready_print(&house);
+	if (!house_write_ready_file(&house, &error)) {
+		say_error(buf_slice(&error));
+		goto out;
+	}
+	house_print_ready(&house);
 	notify_manager("READY=1");
 	int signal_number;
 	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)

@@ -2,14 +2,16 @@
  * Expat's events build the tree. The parser stops at the first error; what it had built stays in the arena unused. Text
  * arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so one is enough.
  *
- * The document is given to expat whole: in pieces, an unfinished tag would be read again from its beginning with each
- * of them, and a document of one long tag would take time by the square of its length. */
+ * Expat gathers all attributes of a tag before it tells of them, which takes half a second for a tag of 8 MiB. So it gets
+ * the document piece by piece, and no more of it once a tag is too long. What is long and not a tag (a comment) it reads
+ * again from its beginning with every piece: pieces double then, so that the time stays in proportion to the length. */
 #include <expat.h>
 
 #include "base/limits.h"
 #include "wire/xml.h"
 
 enum {
+	PIECE_BYTES = 16 * 1024,   /* of the document for expat at a time */
 	TAG_BYTES_MAX = 16 * 1024, /* the service's tags are far shorter */
 	ATTRS_MAX = 16,		   /* of one element, and namespaces; the service has one of each */
 };
@@ -186,13 +188,47 @@ static void on_doctype(void *arg, const char *name, const char *system_id, const
 	stop(arg, ERR_SYNTAX, "A document type declaration is not allowed.");
 }
 
+/* A tag, not a comment, CDATA section or instruction, begins there. The zeros are of UTF-16. */
+static bool is_tag(struct slice text)
+{
+	size_t i = 0;
+	while (i < text.len && text.ptr[i] == 0)
+		i++;
+	if (i == text.len || text.ptr[i++] != '<')
+		return false;
+	while (i < text.len && text.ptr[i] == 0)
+		i++;
+	return i < text.len && text.ptr[i] != '!' && text.ptr[i] != '?';
+}
+
+static enum XML_Status feed(struct reader *r, struct slice document)
+{
+	size_t fed = 0, piece = PIECE_BYTES;
+	for (;;) {
+		struct slice next = slice_first(slice_from(document, fed), piece);
+		fed += next.len;
+		bool last = fed == document.len;
+		enum XML_Status status = XML_Parse(r->parser, next.ptr, (int)next.len, last);
+		if (status != XML_STATUS_OK || last)
+			return status;
+		/* What was not told of yet begins at the current event. */
+		XML_Index told = XML_GetCurrentByteIndex(r->parser);
+		size_t pending = told >= 0 && (size_t)told < fed ? fed - (size_t)told : 0;
+		if (pending > TAG_BYTES_MAX && is_tag(slice_from(document, fed - pending))) {
+			refuse(r, ERR_SYNTAX, "A tag is too long.");
+			return XML_STATUS_ERROR;
+		}
+		piece = pending > PIECE_BYTES ? pending : PIECE_BYTES;
+	}
+}
+
 static void run_parser(struct reader *r, struct slice document)
 {
 	XML_SetUserData(r->parser, r);
 	XML_SetElementHandler(r->parser, on_start, on_end);
 	XML_SetCharacterDataHandler(r->parser, on_text);
 	XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
-	enum XML_Status status = XML_Parse(r->parser, document.ptr, (int)document.len, XML_TRUE);
+	enum XML_Status status = feed(r, document);
 	if (status == XML_STATUS_OK && r->root && r->depth == 0)
 		return;
 	enum XML_Error code = XML_GetErrorCode(r->parser);

@@ -2,7 +2,7 @@
 // Starts the server under test and takes it down again.
 //
 //   const server = await startServer({ flags: [], env: {}, dataDir, keepPorts: true });
-//   server.endpoints.blob, .queue, .table    base URLs with the account, e.g. http://127.0.0.1:34567/devstoreaccount1
+//   server.endpoints.blob, .queue, .table, .file    base URLs with the account, e.g. http://127.0.0.1:34567/devstoreaccount1
 //   server.connectionString, .account, .key, .pid, .dataDir, .stdout, .stderr
 //   await server.advanceClock(seconds)       moves the server's clock; server.now() is its time in ms
 //   await server.stop()                      SIGTERM; must exit 0 and say nothing a sanitizer would say
@@ -106,7 +106,7 @@ class Server {
 		fs.writeFileSync(this.clockFile, Buffer.alloc(8));
 		this.stdout = '';
 		this.stderr = '';
-		this.ports = { blob: 0, queue: 0, table: 0, ...options.ports };
+		this.ports = { blob: 0, queue: 0, table: 0, file: 0, ...options.ports };
 	}
 
 	get pid() {
@@ -124,7 +124,7 @@ class Server {
 	async start(extra = {}) {
 		const o = { ...this.#options, ...extra };
 		const flags = ['serve', '--location', this.dataDir];
-		for (const service of ['blob', 'queue', 'table']) flags.push(`--${service}Port`, String(this.ports[service]));
+		for (const service of ['blob', 'queue', 'table', 'file']) flags.push(`--${service}Port`, String(this.ports[service]));
 		if (o.accessLog) flags.push('--accessLog', o.accessLog);
 		else flags.push('--silent');
 		if (!(o.flags ?? []).includes('production')) flags.push('--clockShiftFile', this.clockFile);
@@ -183,8 +183,8 @@ class Server {
 		this.connectionString = line;
 		this.account = parts.AccountName;
 		this.key = parts.AccountKey;
-		this.endpoints = { blob: parts.BlobEndpoint, queue: parts.QueueEndpoint, table: parts.TableEndpoint };
-		for (const service of ['blob', 'queue', 'table']) {
+		this.endpoints = { blob: parts.BlobEndpoint, queue: parts.QueueEndpoint, table: parts.TableEndpoint, file: parts.FileEndpoint };
+		for (const service of ['blob', 'queue', 'table', 'file']) {
 			const url = new URL(this.endpoints[service]);
 			this.ports[service] = Number(url.port);
 			this.host = url.hostname;

@@ -7,6 +7,8 @@
 #include "rest/blob/ops.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
+#include "rest/common/copy_url.h"
+#include "rest/common/metadata.h"
 #include "rest/core/driver.h"
 #include "rest/core/server.h"
 #include "wire/base64.h"
@@ -143,7 +145,9 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
-	if (!is_own(r, authority)) {
+	enum service service;
+	s.is_file = copy_url_service(r, s.url, &service) && service == SERVICE_FILE;
+	if (!s.is_file && !is_own(r, authority)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
 	}
@@ -167,6 +171,13 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 static bool only_get(const struct op *op)
 {
 	return op->id == OP_BLOB_GET;
+}
+
+/* The row of Get File: other services are known by what their tables say. */
+static bool only_get_file(const struct op *op)
+{
+	return op->level == LEVEL_OBJECT && (op->methods & M_GET) && op->comp && !*op->comp && op->restype &&
+	       !*op->restype;
 }
 
 /* ---- the part that reads the source: authorised as a Get Blob, answered to nobody ---- */
@@ -242,6 +253,12 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 				   .header_count = count,
 				   .allowed = only_get,
 				   .handler = &source_handler };
+	if (s->is_file) {
+		part.other_service = true;
+		part.service = SERVICE_FILE;
+		part.allowed = only_get_file;
+		part.handler = NULL;
+	}
 	/* Copy Blob within the account goes by the right of who asks. Everything that brings the bytes before it answers
 	 * needs a source that opens itself, as the service has it. */
 	if (s->asynchronous && owner && !has_signature(s->url))
@@ -253,6 +270,42 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 static bool is_condition_failure(enum err e)
 {
 	return e == ERR_CONDITION_NOT_MET || e == ERR_NOT_MODIFIED;
+}
+
+static void take_http(const struct request *part, struct blob_http *h)
+{
+	h->content_type = request_child_header(part, "Content-Type");
+	h->content_encoding = request_child_header(part, "Content-Encoding");
+	h->content_language = request_child_header(part, "Content-Language");
+	h->content_disposition = request_child_header(part, "Content-Disposition");
+	h->cache_control = request_child_header(part, "Cache-Control");
+}
+
+/* A file as a block blob that was read: its headers and where its bytes lie, both from the answer of its service. */
+static enum err found_in_file(struct request *r, const struct request *part, const struct blob_get_call **ret)
+{
+	const struct response *answer = &part->response;
+	size_t count = answer->runs ? answer->run_count : 1;
+	struct blob_get_call *g = ARENA_NEW(r->arena, struct blob_get_call);
+	struct blob_piece *piece = ARENA_NEW_ARRAY(r->arena, struct blob_piece, count ? count : 1);
+	if (!g || !piece)
+		return ERR_NO_MEMORY;
+	g->blob.type = BLOB_BLOCK;
+	g->blob.length_bytes = g->length = request_child_length(part);
+	take_http(part, &g->blob.http);
+	TRY(metadata_from_answer(r->arena, part, &g->blob.metadata));
+	g->piece = piece;
+	if (!answer->runs && g->length) {
+		piece[0] = (struct blob_piece){ .bytes = request_child_bytes(part), .length_bytes = g->length };
+		g->piece_count = 1;
+	}
+	for (size_t i = 0; answer->runs && i < count; i++)
+		piece[g->piece_count++] = (struct blob_piece){ .bytes = answer->runs[i].bytes,
+							       .extent = answer->runs[i].extent,
+							       .offset = answer->runs[i].offset,
+							       .length_bytes = answer->runs[i].length };
+	*ret = g;
+	return ERR_OK;
 }
 
 /* Newer versions also say what the source answered. */
@@ -275,7 +328,7 @@ static bool is_bad_token(const struct request *r, enum err e)
 static enum err source_error(struct request *r, const struct copy_source *s, enum err e)
 {
 	/* Copy Blob tells of tags and of a source that is not there as the source itself does. */
-	const struct source_call *c = s->part->call;
+	const struct source_call *c = s->is_file ? NULL : s->part->call;
 	if (s->asynchronous && e == ERR_CONDITION_NOT_MET && c && c->get.tags_unmet)
 		return ERR_CONDITION_NOT_MET;
 	if (s->asynchronous && is_condition_failure(e))
@@ -316,6 +369,8 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	enum err e = request_child_error(s->part);
 	if (e == ERR_OK && s->none_at_all)
 		e = ERR_NOT_MODIFIED;
+	if (e == ERR_OK && s->is_file)
+		return found_in_file(r, s->part, ret);
 	if (e == ERR_OK) {
 		const struct blob_get_call *found = &((const struct source_call *)s->part->call)->get;
 		/* Only a job goes through a source in pieces of its own. */

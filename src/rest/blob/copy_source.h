@@ -16,6 +16,7 @@ struct copy_source {
 	bool into_content; /* pages, appended blocks: theirs differ too */
 	bool has_range;	   /* x-ms-source-range */
 	bool none_at_all;  /* x-ms-source-if-none-match: *, which no source meets */
+	bool is_file;	   /* the source is a file of the File service */
 	struct request *part;
 	bool has_md5, has_crc64; /* x-ms-source-content-md5, -crc64 */
 	unsigned char md5[16];

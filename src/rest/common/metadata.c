@@ -72,3 +72,25 @@ void metadata_put_xml(struct buf *b, const struct pairs *p)
 	}
 	BUF_PUT(b, "</Metadata>");
 }
+
+enum err metadata_from_answer(struct arena *arena, const struct request *part, struct pairs *ret)
+{
+	struct slice all = buf_slice(&part->response.headers);
+	struct pairs p = { NULL, 0 };
+	size_t lines = 1;
+	for (size_t i = 0; i < all.len; i++)
+		lines += all.ptr[i] == '\n';
+	p.pair = ARENA_NEW_ARRAY(arena, struct pair, lines);
+	if (!p.pair)
+		return ERR_NO_MEMORY;
+	while (slice_is_set(all) && all.len) {
+		struct slice value = slice_cut(&all, '\n');
+		if (value.len && value.ptr[value.len - 1] == '\r')
+			value.len--;
+		struct slice name = slice_cut(&value, ':');
+		if (slice_is_set(value) && slice_has_prefix_nocase(name, PREFIX))
+			p.pair[p.count++] = (struct pair){ slice_from(name, PREFIX.len), slice_trim(value) };
+	}
+	*ret = p;
+	return ERR_OK;
+}

@@ -15,6 +15,9 @@ static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)
 /* Nobody is told that a private container exists; who speaks a version that knows the challenge gets it. */
 static enum err refuse_anonymous(const struct request *r)
 {
+	const struct rest_service *s = rest_service_of(r);
+	if (s->anonymous_error != ERR_OK)
+		return s->anonymous_error;
 	return r->version >= service_facts(r->service)->challenge_since ? ERR_NO_AUTHENTICATION_INFORMATION
 									: ERR_RESOURCE_NOT_FOUND;
 }

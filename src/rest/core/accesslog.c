@@ -78,6 +78,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	struct rest_loop *rl = ex->rl;
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
+	metrics_count(ex, aborted);
 	if (!rl->server->access_log)
 		return;
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];

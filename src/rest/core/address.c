@@ -142,6 +142,12 @@ static enum err find_resource_path(struct request *r)
 		r->raw_resource_path = path;
 		return ERR_OK;
 	}
+	const struct rest_service *s = rest_service_of(r);
+	if (!a && s->find_account && (a = s->find_account(r))) {
+		r->account = a->name;
+		r->raw_resource_path = path;
+		return ERR_OK;
+	}
 	if (!a)
 		return ERR_RESOURCE_NOT_FOUND;
 	r->account = a->name;

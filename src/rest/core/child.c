@@ -141,6 +141,11 @@ struct slice request_child_header(const struct request *child, const char *name)
 	return SLICE_NONE;
 }
 
+struct slice request_child_bytes(const struct request *child)
+{
+	return response_body(&child->response);
+}
+
 uint64_t request_child_length(const struct request *child)
 {
 	const struct response *p = &child->response;

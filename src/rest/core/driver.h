@@ -33,6 +33,8 @@ enum err request_child_error(const struct request *child); /* why it failed; ERR
 void request_child_answer(struct request *child, struct buf *out);
 /* A header of a finished part's answer, without case; absent if it is not there. */
 struct slice request_child_header(const struct request *child, const char *name);
+/* The body of its answer, if it lies in memory. */
+struct slice request_child_bytes(const struct request *child);
 /* How many bytes the body of its answer has. */
 uint64_t request_child_length(const struct request *child);
 /* Reads on in that body, from wherever its bytes lie; may block. *ret_bytes 0 at the end. Begin with {child}. */

@@ -16,6 +16,7 @@
 #include "io/loop.h"
 #include "io/pool.h"
 #include "rest/core/hasher.h"
+#include "rest/core/metrics.h"
 #include "rest/core/request.h"
 #include "rest/core/server.h"
 #include "wire/hash.h"
@@ -160,6 +161,7 @@ struct rest_loop {
 	struct io_timer drain_timer;
 	/* Written by the loop alone, read by any thread. */
 	atomic_uint_least64_t requests;
+	struct metrics_loop metrics;
 };
 
 static inline void stat_add(atomic_uint_least64_t *counter, uint64_t n)

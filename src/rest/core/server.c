@@ -201,8 +201,11 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 	struct rest_loop *rl = calloc(1, sizeof *rl);
 	if (!rl)
 		return ERR_NO_MEMORY;
-	enum err e = io_loop_new(&rl->loop);
+	enum err e = metrics_loop_init(&rl->metrics, s);
+	if (e == ERR_OK)
+		e = io_loop_new(&rl->loop);
 	if (e != ERR_OK) {
+		metrics_loop_fini(&rl->metrics);
 		free(rl);
 		return e;
 	}
@@ -224,6 +227,7 @@ static void loop_free(struct rest_loop *rl)
 	exchange_pool_fini(rl);
 	buf_fini(&rl->log);
 	io_loop_free(rl->loop);
+	metrics_loop_fini(&rl->metrics);
 	rl->magic = 0;
 	free(rl);
 }
@@ -369,6 +373,7 @@ void rest_server_stop(struct rest_server *s)
 {
 	if (!s)
 		return;
+	atomic_store(&s->ending, true);
 	struct stop_listening stop = { .task.run = listeners_stop, .server = s };
 	sem_init(&stop.done, 0, 0);
 	io_loop_post(s->loops[0]->loop, &stop.task);
@@ -380,6 +385,11 @@ void rest_server_stop(struct rest_server *s)
 	for (size_t i = 0; i < s->loop_count; i++)
 		pthread_join(s->loops[i]->thread, NULL);
 	server_free(s);
+}
+
+bool rest_server_is_ending(const struct rest_server *s)
+{
+	return atomic_load(&s->ending);
 }
 
 uint16_t rest_server_port(const struct rest_server *s, size_t i)
@@ -395,12 +405,13 @@ const struct auth_account *rest_server_account(const struct rest_server *s, stru
 	return NULL;
 }
 
-void rest_server_stats(struct rest_server *s, struct rest_stats *ret)
+void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)
 {
 	struct rest_stats t = { .connections = connections(s) };
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);
+		t.aborted += atomic_load_explicit(&rl->metrics.aborted, memory_order_relaxed);
 	}
 	*ret = t;
 }

@@ -42,6 +42,7 @@ struct rest_timeouts {
 
 struct rest_config {
 	struct store *store;
+	const char *version;			    /* of the program, for those who ask; may be NULL */
 	struct clock *clock;			    /* NULL = the store's */
 	const struct rest_service *const *services; /* by enum service (rest/services/services.h) */
 	const struct rest_listener *listeners;
@@ -79,6 +80,7 @@ struct rest_server {
 	struct rest_listener_state *listeners;
 	size_t listener_count;
 	struct log_writer *access_log; /* NULL: none */
+	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
 			   SERVICE_COUNT]; /* rest/common/cors.c: what is remembered per account and service */
@@ -92,13 +94,16 @@ enum err rest_server_start(const struct rest_config *, struct rest_server **ret,
 void rest_server_stop(struct rest_server *);
 /* The port listener i (order of the configuration) really has. */
 uint16_t rest_server_port(const struct rest_server *, size_t i);
+/* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
+bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
 const struct auth_account *rest_server_account(const struct rest_server *, struct slice name);
 
 struct rest_stats {
 	uint64_t connections; /* open now */
 	uint64_t requests;
+	uint64_t aborted; /* the client left before the answer was out */
 };
-void rest_server_stats(struct rest_server *, struct rest_stats *ret);
+void rest_server_stats(const struct rest_server *, struct rest_stats *ret);
 
 #endif

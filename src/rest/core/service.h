@@ -18,6 +18,9 @@ struct rest_service {
 	size_t op_count;
 	/* Optional: sets account, container, object, level and version all by itself. For what is no storage API. */
 	enum err (*find_address)(struct request *);
+	/* Optional: the account of a request whose address names none; NULL if there is none. Its path is then all of
+	 * the resource's. */
+	const struct auth_account *(*find_account)(struct request *);
 	/* The path behind the account, without its leading '/', not empty: sets level, container, object. */
 	enum err (*split_path)(struct request *, struct slice path);
 	/* Optional: the version the account has chosen for requests that name none (version_set). */
@@ -34,6 +37,7 @@ struct rest_service {
 	/* Optional: how this error is written. NULL: error_form_xml. */
 	const struct error_form *(*error_form)(const struct request *, enum err);
 	enum err not_built_error;  /* instead of what op_not_built_error finds; ERR_OK: none */
+	enum err anonymous_error;  /* who comes without credentials, in every version; ERR_OK: as services.def says */
 	enum err wrong_verb_error; /* of a request without comp; ERR_OK: UnsupportedHttpVerb */
 	/* Optional: state that lasts as long as the server (server->service_state). stop accepts NULL; it runs after
 	 * the last request and before the workers end. */

@@ -59,6 +59,8 @@ enum err file_opens_rest_range(struct txn *, uint64_t inode_id, bool write, uint
 			       uint64_t length) MUST_CHECK;
 /* For lists: a file that is to be deleted is not shown to REST. */
 enum err file_opens_is_delete_pending(struct txn *, uint64_t inode_id, bool *ret) MUST_CHECK;
+/* Has the share any open at all? If not, a list need not ask for each file. */
+enum err file_opens_any(struct txn *, bool *ret) MUST_CHECK;
 /* Renaming or deleting a directory: opens below it. ERR_OK if there are none, ERR_BREAK_FIRST, or
  * ERR_SHARING_VIOLATION. */
 enum err file_opens_below(struct txn *, uint64_t directory_id, struct file_breaks *ret_breaks) MUST_CHECK;
@@ -89,6 +91,8 @@ struct file_open {
 	uint64_t inode_id, open_id;
 	uint32_t access, share, options;
 	bool is_directory, delete_on_close;
+	bool has_snapshot; /* of a previous version: reads only, and stands in nobody's way */
+	uint64_t snapshot_ticks;
 	enum open_life life;
 	bool durable_v2;
 	uint32_t timeout_ms;

@@ -9,7 +9,7 @@
  *   create            account: share_create_reserve     generation: share_create_open     account: share_create_publish
  *   set properties    account: share_apply_set_properties     generation: share_apply_set_quota
  *   delete            generation: share_delete_begin    account: share_delete_remove      generation: share_delete_end
- *   restore           generation: resource_restore_open     account: resource_restore_publish
+ *   restore           generation: share_restore_open        account: resource_restore_publish
  *   all others        one commit: account (get, metadata, ACL, lease) or generation (stats, everything of a snapshot) */
 #ifndef SVC_FILE_SHARE_H
 #define SVC_FILE_SHARE_H
@@ -144,5 +144,7 @@ void share_delete_init(struct share_delete *, struct slice name, uint64_t genera
 enum err share_delete_begin(struct txn *, void *call);
 enum err share_delete_remove(struct txn *, void *call);
 enum err share_delete_end(struct txn *, void *call);
+/* The call begins with resource_restore (kind RESOURCE_SHARE, new_etag). */
+enum err share_restore_open(struct txn *, void *call);
 
 #endif

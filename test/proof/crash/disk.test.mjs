@@ -129,7 +129,7 @@ test('a start on a full disk says so', async (t) => {
 		} catch (error) {
 			assert.equal(error.code, 'ENOSPC');
 		}
-		const r = await runProgram(['serve', '--location', path.join(base, 'data'), '--blobPort', '0', '--queuePort', '0', '--tablePort', '0']);
+		const r = await runProgram(['serve', '--location', path.join(base, 'data'), '--blobPort', '0', '--queuePort', '0', '--tablePort', '0', '--filePort', '0']);
 		assert.ok(r.code > 0, `exit code ${r.code} ${r.signal}: ${r.stdout}`);
 		assert.match(r.stderr, /space|full/i);
 	} finally {
@@ -157,7 +157,7 @@ test('a start of a store whose disk others have filled says so, and works when t
 		for (const free of [0, 4096, 12 * 4096]) {
 			full();
 			fs.truncateSync(ballast, fs.statSync(ballast).size - free);
-			const r = await runProgram(['serve', '--location', server.dataDir, '--blobPort', '0', '--queuePort', '0', '--tablePort', '0']);
+			const r = await runProgram(['serve', '--location', server.dataDir, '--blobPort', '0', '--queuePort', '0', '--tablePort', '0', '--filePort', '0']);
 			assert.equal(r.code, 1, `${r.signal}: ${r.stdout} ${r.stderr}`);
 			assert.match(r.stderr, /No space left on device; free some space and start again/);
 		}

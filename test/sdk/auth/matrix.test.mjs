@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what, over the wire: every operation of Blob and Table against every permission letter, scope and
+// Who may do what, over the wire: every operation of Blob, Table and File against every permission letter, scope and
 // credential. The table is written from the documentation, not from the server's own.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
@@ -10,17 +10,21 @@ import { removeDir, startServer, tempDir } from '../../lib/server.mjs';
 import { Client, send } from '../../lib/http.mjs';
 import { accountSas, blobSas, signatures, tableSas } from '../../lib/sign.mjs';
 import { expectError, expectStatus, uniqueName } from '../../lib/assert.mjs';
+import { fileSas } from '../../lib/file.mjs';
 
-let server, blob, table, container, people, logs;
+let server, blob, table, file, container, people, share, logs;
 let cells = 0;
 before(async () => {
 	logs = tempDir('zaffre-logs-');
 	server = await startServer({ accessLog: path.join(logs, 'access'), flags: ['--debug'] });
 	blob = new Client(server, { service: 'blob' });
 	table = new Client(server, { service: 'table' });
+	file = new Client(server, { service: 'file' });
 	container = uniqueName('c');
+	share = uniqueName('s');
 	people = uniqueName('People');
 	expectStatus(await blob.put(`/${container}`, { query: { restype: 'container' } }), 201);
+	expectStatus(await file.put(`/${share}`, { query: { restype: 'share' } }), 201);
 	expectStatus(await table.post('/Tables', { headers: json, body: JSON.stringify({ TableName: people }) }), 201);
 });
 after(async () => {
@@ -34,6 +38,7 @@ const xml = { 'content-type': 'application/xml' };
 const blobLetters = [...'racwdxylti'];
 const accountLetters = [...'rwdlacup'];
 const tableLetters = [...'raud'];
+const shareLetters = [...'rcwdl'];
 
 // name, method, path, rest of the request; sas: letters of a service SAS; account: of an account SAS; type: s, c, o.
 // Objects have a new name each time, so that a letter's effect on one cell cannot show in another.
@@ -77,6 +82,47 @@ const blobOperations = () => {
 		{ name: 'list containers', method: 'GET', path: '/', query: { comp: 'list' }, sas: '', account: 'l', type: 's' },
 		{ name: 'service properties', method: 'GET', path: '/', query: { restype: 'service', comp: 'properties' }, sas: '', account: 'r', type: 's' },
 		{ name: 'set service properties', method: 'PUT', path: '/', query: { restype: 'service', comp: 'properties' }, headers: xml, body: '<x/>', sas: '', account: 'w', type: 's' },
+	];
+};
+const fileOperations = () => {
+	const s = `/${share}`, f = () => `/${share}/${uniqueName('f')}`, gone = `/${uniqueName('gone')}`;
+	const root = { restype: 'directory' }, of = { restype: 'share' };
+	const op = (name, method, path, query, sas, account, type, more = {}) => ({ name, method, path, query, sas, account, type, ...more });
+	return [
+		op('get', 'GET', f(), {}, 'r', 'r', 'o'),
+		op('head', 'HEAD', f(), {}, 'r', 'r', 'o'),
+		op('get metadata', 'GET', f(), { comp: 'metadata' }, 'r', 'r', 'o'),
+		op('list ranges', 'GET', f(), { comp: 'rangelist' }, 'r', 'r', 'o'),
+		op('create', 'PUT', f(), {}, 'cw', 'cw', 'o', { headers: { 'x-ms-type': 'file', 'x-ms-content-length': '1' } }),
+		op('put range', 'PUT', f(), { comp: 'range' }, 'w', 'w', 'o', { headers: { 'x-ms-write': 'clear', 'x-ms-range': 'bytes=0-0' } }),
+		op('set properties', 'PUT', f(), { comp: 'properties' }, 'w', 'w', 'o'),
+		op('set metadata', 'PUT', f(), { comp: 'metadata' }, 'w', 'w', 'o'),
+		op('lease', 'PUT', f(), { comp: 'lease' }, 'w', 'w', 'o', { headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': '-1' } }),
+		op('rename', 'PUT', f(), { comp: 'rename' }, 'w', 'w', 'o', { headers: { 'x-ms-file-rename-source': `${server.endpoints.file}${f()}` } }),
+		op('abort copy', 'PUT', f(), { comp: 'copy', copyid: 'x' }, 'w', 'w', 'o', { headers: { 'x-ms-copy-action': 'abort' } }),
+		op('delete', 'DELETE', f(), {}, 'd', 'd', 'o'),
+		op('list handles', 'GET', f(), { comp: 'listhandles' }, 'lr', 'lr', 'o'),
+		op('close handles', 'PUT', f(), { comp: 'forceclosehandles' }, 'wd', 'wd', 'o', { headers: { 'x-ms-handle-id': '*' } }),
+		op('create directory', 'PUT', f(), root, 'cw', 'cw', 'o'),
+		op('directory properties', 'GET', s, root, 'r', 'r', 'o'),
+		op('set directory properties', 'PUT', f(), { ...root, comp: 'properties' }, 'w', 'w', 'o'),
+		op('set directory metadata', 'PUT', f(), { ...root, comp: 'metadata' }, 'w', 'w', 'o'),
+		op('delete directory', 'DELETE', f(), root, 'd', 'd', 'o'),
+		op('list files', 'GET', s, { ...root, comp: 'list' }, 'l', 'l', 'c'),
+		op('get permission', 'GET', s, { ...of, comp: 'filepermission' }, 'r', 'r', 'c', { headers: { 'x-ms-file-permission-key': '1*1' } }),
+		op('create share', 'PUT', `/${uniqueName('new')}`, of, '', 'cw', 'c'),
+		op('share properties', 'GET', s, of, '', 'r', 'c'),
+		op('share metadata', 'GET', s, { ...of, comp: 'metadata' }, '', 'r', 'c'),
+		op('share stats', 'GET', s, { ...of, comp: 'stats' }, '', 'r', 'c'),
+		op('set share properties', 'PUT', gone, { ...of, comp: 'properties' }, '', 'w', 'c'),
+		op('set share metadata', 'PUT', gone, { ...of, comp: 'metadata' }, '', 'w', 'c'),
+		op('snapshot share', 'PUT', gone, { ...of, comp: 'snapshot' }, '', 'cw', 'c'),
+		op('share acl', 'GET', s, { ...of, comp: 'acl' }, '', '', 'c'),
+		op('set share acl', 'PUT', gone, { ...of, comp: 'acl' }, '', '', 'c'),
+		op('lease share', 'PUT', gone, { ...of, comp: 'lease' }, '', 'wd', 'c', { headers: { 'x-ms-lease-action': 'break' } }),
+		op('delete share', 'DELETE', gone, of, '', 'd', 'c'),
+		op('list shares', 'GET', '/', { comp: 'list' }, '', 'l', 's'),
+		op('service properties', 'GET', '/', { restype: 'service', comp: 'properties' }, '', 'r', 's'),
 	];
 };
 const tableOperations = () => {
@@ -161,10 +207,43 @@ describe('letters', () => {
 	});
 });
 
+describe('letters of File', () => {
+	test('account SAS: each letter alone', async () => {
+		for (const sp of accountLetters) {
+			const sas = accountSas(server.account, server.key, { sp, ss: 'f' });
+			for (const op of fileOperations()) {
+				const code = op.account === '' ? 'AuthorizationFailure' : 'AuthorizationPermissionMismatch';
+				check(op, `account ${sp}`, await ask(file, op, { sas }), op.account.includes(sp), code);
+			}
+		}
+	});
+	test('share SAS: each letter alone', async () => {
+		for (const sp of shareLetters) {
+			const sas = fileSas(server.account, server.key, share, undefined, { sp });
+			for (const op of fileOperations()) {
+				const elsewhere = op.path.split('/')[1] !== share;
+				const code = elsewhere ? 'AuthenticationFailed' : op.sas === '' ? 'AuthorizationFailure' : 'AuthorizationPermissionMismatch';
+				check(op, `share ${sp}`, await ask(file, op, { sas }), op.sas.includes(sp), code);
+			}
+		}
+	});
+	test('file SAS: each letter alone, on its file and on another', async () => {
+		for (const sp of [...'rcwd'])
+			for (const op of fileOperations()) {
+				const name = op.path.split('/')[2];
+				if (op.type !== 'o' || !name) continue;
+				const sas = fileSas(server.account, server.key, share, name, { sp });
+				check(op, `file ${sp}`, await ask(file, op, { sas }), op.sas.includes(sp), 'AuthorizationPermissionMismatch');
+				const other = { ...op, path: `${op.path}x` };
+				check(other, `file ${sp} of another`, await ask(file, other, { sas }), false, 'AuthenticationFailed');
+			}
+	});
+});
+
 describe('scopes', () => {
 	const everything = 'rwdxylacuptfi';
 	test('account SAS: another service, another resource type', async () => {
-		for (const [client, operations, ss] of [[blob, blobOperations, 'b'], [table, tableOperations, 't']]) {
+		for (const [client, operations, ss] of [[blob, blobOperations, 'b'], [table, tableOperations, 't'], [file, fileOperations, 'f']]) {
 			for (const other of [...'bqtf'].filter((s) => s !== ss)) {
 				const sas = accountSas(server.account, server.key, { sp: everything, ss: other });
 				for (const op of operations()) check(op, `ss=${other}`, await ask(client, op, { sas }), false, 'AuthorizationServiceMismatch');
@@ -183,11 +262,13 @@ describe('scopes', () => {
 		for (const [client, operations, sas] of [
 			[blob, blobOperations, blobSas(server.account, key, container, undefined, { sp: 'racwdl' })],
 			[table, tableOperations, tableSas(server.account, key, people)],
+			[file, fileOperations, fileSas(server.account, key, share)],
 		]) {
 			for (const op of operations()) {
 				const nobody = await ask(client, op, { anonymous: true });
-				assert.equal(nobody.status, 401, say(op, 'nothing', nobody));
-				assert.match(nobody.headers['www-authenticate'] ?? '', /^Bearer authorization_uri=https:/, say(op, 'nothing', nobody));
+				// File tells nobody that something is there, in every version.
+				assert.equal(nobody.status, client === file ? 404 : 401, say(op, 'nothing', nobody));
+				if (client !== file) assert.match(nobody.headers['www-authenticate'] ?? '', /^Bearer authorization_uri=https:/, say(op, 'nothing', nobody));
 				check(op, 'a wrong key', await ask(client, op, { key }), false, 'AuthenticationFailed');
 				check(op, 'a wrong key, Lite', await ask(client, op, { key, lite: true }), false, 'AuthenticationFailed');
 				check(op, 'a wrong key, SAS', await ask(client, op, { sas }), false, 'AuthenticationFailed');
@@ -200,7 +281,7 @@ describe('scopes', () => {
 		}
 	});
 	test('the owner passes everywhere, by both schemes', async () => {
-		for (const [client, operations] of [[blob, blobOperations], [table, tableOperations]])
+		for (const [client, operations] of [[blob, blobOperations], [table, tableOperations], [file, fileOperations]])
 			for (const op of operations())
 				for (const lite of [false, true]) {
 					// What deletes or changes the shared container and table is asked of ones that are not there.
@@ -219,6 +300,7 @@ describe('one thing changed', () => {
 			[blob, at, accountSas(...account, { st: start, spr: 'https,http', sip: '127.0.0.1' })],
 			[blob, at, blobSas(...account, container, undefined, { sp: 'r', st: start, sip: '127.0.0.1', rsct: 'a/b', rscd: 'x' })],
 			[blob, at, blobSas(...account, container, at.split('/')[2], { sp: 'r', st: start, spr: 'https,http', rscc: 'no-cache' })],
+			[file, `/${share}/${uniqueName('f')}`, fileSas(...account, share, undefined, { sp: 'r', sip: '127.0.0.1', rsct: 'a/b', rscd: 'x' })],
 			[table, `/${people}()`, tableSas(...account, people, { sp: 'r', st: start, spk: 'a', srk: 'b', epk: 'c', erk: 'd' })],
 		];
 		let cells = 0;

@@ -13,7 +13,7 @@ import { expectError, expectStatus, uniqueName } from '../../lib/assert.mjs';
 const dirs = [];
 const dir = () => dirs[dirs.push(tempDir()) - 1];
 after(() => dirs.forEach(removeDir));
-const anyPort = ['--blobPort', '0', '--queuePort', '0', '--tablePort', '0'];
+const anyPort = ['--blobPort', '0', '--queuePort', '0', '--tablePort', '0', '--filePort', '0'];
 
 describe('words', () => {
 	test('--help lists every setting of the table', async () => {
@@ -68,7 +68,7 @@ describe('words', () => {
 		['production over plain HTTP', ['serve', '--mode', 'production', '--blobHost', '0.0.0.0', ...anyPort], '--allowPlainHttp'],
 		['a directory as configuration', ['serve', '--config', '/tmp', ...anyPort], 'cannot read the configuration file /tmp'],
 		['a website without a port', ['serve', '--webPort', 'abc', ...anyPort], '--webPort takes a port number'],
-		['a website on the port of Blob', ['serve', '--blobPort', '23499', '--webPort', '23499', '--queuePort', '0', '--tablePort', '0'], '--webPort and --blobPort are both 23499'],
+		['a website on the port of Blob', ['serve', '--blobPort', '23499', '--webPort', '23499', '--queuePort', '0', '--tablePort', '0', '--filePort', '0'], '--webPort and --blobPort are both 23499'],
 		['more loops than there are', ['serve', '--threads', '65', ...anyPort], '--threads is at most 64'],
 		['something to make that is not known', ['serve', '--create', 'qeue:abcdef', ...anyPort], 'queue:NAME'],
 		['a certificate that is not there', ['serve', '--cert', '/nonexistent', '--key', '/nonexistent', ...anyPort], '/nonexistent'],
@@ -85,10 +85,10 @@ describe('a start', () => {
 	test('prints endpoints, directory and a usable connection string, and exits 0 on SIGTERM and SIGINT', async () => {
 		for (const signal of ['SIGTERM', 'SIGINT']) {
 			const server = await startServer();
-			for (const service of ['Blob', 'Queue', 'Table']) assert.match(server.stdout, new RegExp(`${service} service is successfully listening at http://127\\.0\\.0\\.1:\\d+\n`));
+			for (const service of ['Blob', 'Queue', 'Table', 'File']) assert.match(server.stdout, new RegExp(`${service} service is successfully listening at http://127\\.0\\.0\\.1:\\d+\n`));
 			assert.ok(server.stdout.includes(`Data directory: ${fs.realpathSync(server.dataDir)}`));
 			const parts = parseConnectionString(server.connectionString);
-			assert.deepEqual(Object.keys(parts), ['DefaultEndpointsProtocol', 'AccountName', 'AccountKey', 'BlobEndpoint', 'QueueEndpoint', 'TableEndpoint']);
+			assert.deepEqual(Object.keys(parts), ['DefaultEndpointsProtocol', 'AccountName', 'AccountKey', 'BlobEndpoint', 'QueueEndpoint', 'TableEndpoint', 'FileEndpoint']);
 			process.kill(server.pid, signal);
 			assert.deepEqual(await server.exited, { code: 0, signal: null });
 			await server.remove();
@@ -233,7 +233,7 @@ describe('a start', () => {
 	});
 	test('closed standard streams are nobody else’s: what is printed does not go into the store', async () => {
 		const location = dir(), port = await freePort();
-		const child = spawn('sh', ['-c', 'exec "$0" "$@" <&- >&- 2>&-', bin, 'serve', '--location', location, '--blobPort', String(port), '--queuePort', '0', '--tablePort', '0'], { stdio: 'ignore' });
+		const child = spawn('sh', ['-c', 'exec "$0" "$@" <&- >&- 2>&-', bin, 'serve', '--location', location, '--blobPort', String(port), '--queuePort', '0', '--tablePort', '0', '--filePort', '0'], { stdio: 'ignore' });
 		const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
 		const health = () => fetch(`http://127.0.0.1:${port}/health`).then((r) => r.status, () => 0);
 		for (const deadline = Date.now() + 60_000; (await health()) !== 200; ) assert.ok(Date.now() < deadline && child.exitCode === null, 'it serves');

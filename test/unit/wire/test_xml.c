@@ -7,6 +7,8 @@
 #include "base/rng.h"
 #include "wire_test.h"
 
+#include <time.h>
+
 static struct arena arena;
 static struct xml_node *root;
 static struct xml_error error;
@@ -258,10 +260,10 @@ static void test_long_markup(void **state)
 			buf_printf(&b, namespaces ? " xmlns:a%zx='u'" : " a%zx=''", b.len);
 		BUF_PUT(&b, "/>");
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
-		uint64_t begin = base_monotonic_ns();
+		clock_t begin = clock(); /* of the CPU: others may have the machine */
 		assert_int_equal(parse(buf_slice(&b)), ERR_SYNTAX);
 		assert_slice(error.reason, "A tag is too long.");
-		assert_true(base_monotonic_ns() - begin < UINT64_C(5000000000)); /* else some minutes */
+		assert_true((clock() - begin) / CLOCKS_PER_SEC < 5); /* else some minutes */
 		arena_fini(&arena);
 		buf_clear(&b);
 	}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the admin listener answers:
+ *   /metrics    counters for Prometheus (rest/core/metrics.def)
+ *   /healthz    200 while the process answers
+ *   /readyz     200 while it takes requests, 503 while it ends
+ *   /stats      a few numbers as JSON, for people and scripts
+ *   /conflicts  the newest 409 and 412 answers: who lost which race
+ * Nothing here changes anything, and nothing shows a key, a signature or the data of an account. */
+#include <inttypes.h>
+
+#include "base/limits.h"
+#include "rest/core/metrics.h"
+#include "rest/core/request.h"
+#include "rest/core/server.h"
+
+struct endpoint {
+	const char *path;
+	const char *content_type;
+	int (*put)(const struct rest_server *, struct buf *out); /* the status */
+};
+
+static int put_metrics(const struct rest_server *s, struct buf *out)
+{
+	metrics_put_text(s, out);
+	return 200;
+}
+
+static int put_health(const struct rest_server *s, struct buf *out)
+{
+	BUF_PUT(out, "ok\n");
+	return 200;
+}
+
+static int put_ready(const struct rest_server *s, struct buf *out)
+{
+	bool ending = rest_server_is_ending(s);
+	buf_put(out, ending ? SLICE("ending\n") : SLICE("ready\n"));
+	return ending ? 503 : 200;
+}
+
+static int put_stats(const struct rest_server *s, struct buf *out)
+{
+	struct store_stats store;
+	struct rest_stats rest;
+	store_stats(s->store, &store);
+	rest_server_stats(s, &rest);
+	buf_printf(out, "{\n  \"version\": \"%s\",\n", s->config.version ? s->config.version : "");
+	buf_printf(out, "  \"connections\": %" PRIu64 ",\n  \"requests\": %" PRIu64 ",\n", rest.connections,
+		   rest.requests);
+	buf_printf(out, "  \"commit_groups\": %" PRIu64 ",\n  \"transactions\": %" PRIu64 ",\n", store.groups,
+		   store.txns);
+	buf_printf(out, "  \"cache_hits\": %" PRIu64 ",\n  \"cache_misses\": %" PRIu64 ",\n", store.cache_hits,
+		   store.cache_misses);
+	buf_printf(out, "  \"extent_live_bytes\": %" PRIu64 ",\n  \"extent_free_bytes\": %" PRIu64 "\n}\n",
+		   store.engine.extent_bytes_live, store.engine.extent_bytes_free);
+	return 200;
+}
+
+static int put_conflicts(const struct rest_server *s, struct buf *out)
+{
+	metrics_put_conflicts(s, out);
+	return 200;
+}
+
+static const struct endpoint endpoints[] = {
+	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", put_metrics },
+	{ "/healthz", "text/plain", put_health },
+	{ "/readyz", "text/plain", put_ready },
+	{ "/stats", "application/json", put_stats },
+	{ "/conflicts", "application/json", put_conflicts },
+};
+
+static enum err parse_get(struct request *r)
+{
+	for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++)
+		if (slice_eq(r->object, slice_str(endpoints[i].path))) {
+			r->call = (void *)&endpoints[i];
+			return ERR_OK;
+		}
+	return ERR_RESOURCE_NOT_FOUND;
+}
+
+static enum err format_get(struct request *r)
+{
+	const struct endpoint *e = r->call;
+	struct buf *body = &r->response.body;
+	r->response.status = e->put(r->server, body);
+	if (!buf_ok(body))
+		return ERR_NO_MEMORY;
+	response_header(r, "Content-Type", slice_str(e->content_type));
+	response_header(r, "Cache-Control", SLICE("no-store"));
+	return ERR_OK;
+}
+
+const struct handler handler_admin_get = { .parse = parse_get, .format = format_get };

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The admin listener as a service: its table of operations, and how it reads a path. */
+#include "rest/core/service.h"
+#include "rest/admin/ops.h"
+#include "rest/core/server.h"
+
+#define OP OP_HANDLER
+#include "rest/admin/ops.def"
+#undef OP
+
+static const struct op ops[] = {
+#define OP OP_ROW
+#include "rest/admin/ops.def"
+#undef OP
+};
+
+/* A path names an endpoint and nothing else: no account, no version. */
+static enum err find_address(struct request *r)
+{
+	r->account = r->server->accounts[0].name;
+	r->level = LEVEL_SERVICE;
+	r->version = VERSION(2021, 12, 2);
+	r->version_text = SLICE("2021-12-02");
+	return address_decode(r, r->head->path, &r->object);
+}
+
+const struct rest_service rest_service_admin = {
+	.ops = ops,
+	.op_count = sizeof ops / sizeof *ops,
+	.find_address = find_address,
+};

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Get File: the bytes of a file or of a range of it.
+ *
+ * Record and bytes are read on one snapshot, and the pin taken before it keeps the extents until the answer is out. An
+ * answer holds a bounded number of pieces: who asks for more of a file in very many pieces is told to ask for less. */
+#include "rest/file/get.h"
+
+#include "rest/core/server.h"
+#include "wire/base64.h"
+#include "wire/hash.h"
+#include "wire/range.h"
+
+enum {
+	RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024,
+	GET_PIECES_MAX = 256 * 1024, /* of one answer: 20 MiB of them */
+};
+
+struct get_call {
+	struct file_get_call get; /* first: the apply gets this */
+	struct slice partition;
+	bool hash_md5;
+};
+
+static enum err too_long_to_hash(struct request *r)
+{
+	return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-range-get-content-md5",
+			    request_header(r, "x-ms-range-get-content-md5"));
+}
+
+static enum err parse_range(struct request *r, struct get_call *c)
+{
+	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
+	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
+		c->get.has_range = true;
+		c->get.range_first = range.first;
+		c->get.range_last = range.last;
+	}
+	TRY(file_flag_parse(r, "x-ms-range-get-content-md5", &c->hash_md5));
+	if (!c->hash_md5)
+		return ERR_OK;
+	if (!c->get.has_range)
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
+	bool too_long = c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES;
+	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r) : ERR_OK;
+}
+
+static enum err parse(struct request *r)
+{
+	struct get_call *c = ARENA_NEW(r->arena, struct get_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	r->call = c;
+	TRY(file_target_read(r, FILE_KIND_FILE, &c->get.target));
+	c->get.want_bytes = true;
+	c->get.piece_limit = GET_PIECES_MAX;
+	TRY(parse_range(r, c));
+	TRY(file_find(r, &c->partition));
+	request_pin(r);
+	request_step_read(r, c->partition, file_apply_get);
+	return ERR_OK;
+}
+
+/* ---- the answer ---- */
+
+static enum err put_runs(struct request *r, const struct file_get_call *g)
+{
+	struct response *p = &r->response;
+	const struct file_pieces *found = &g->pieces;
+	if (found->count == 1 && slice_is_set(found->piece[0].bytes)) {
+		p->body_slice = found->piece[0].bytes;
+		return ERR_OK;
+	}
+	p->content_length = g->length;
+	p->set_length = true;
+	if (!found->count)
+		return ERR_OK;
+	p->runs = ARENA_NEW_ARRAY(r->arena, struct body_run, found->count);
+	if (!p->runs)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < found->count; i++)
+		p->runs[p->run_count++] = (struct body_run){ .bytes = found->piece[i].bytes,
+							     .extent = found->piece[i].extent,
+							     .offset = found->piece[i].offset,
+							     .length = found->piece[i].length_bytes };
+	return ERR_OK;
+}
+
+/* The bytes of a short range in one piece of memory, for hashing. */
+static enum err gather(struct request *r, const struct file_get_call *g, struct slice *ret)
+{
+	char *all = arena_alloc(r->arena, g->length ? g->length : 1);
+	size_t at = 0;
+	if (!all)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < g->pieces.count; i++) {
+		const struct file_piece *p = &g->pieces.piece[i];
+		if (slice_is_set(p->bytes))
+			memcpy(all + at, p->bytes.ptr, p->length_bytes);
+		else if (p->extent.length_bytes)
+			TRY(extent_read(r->server->store, &p->extent, p->offset, (uint32_t)p->length_bytes, all + at));
+		else
+			memset(all + at, 0, p->length_bytes);
+		at += p->length_bytes;
+	}
+	*ret = slice_make(all, at);
+	return ERR_OK;
+}
+
+static enum err put_hashed(struct request *r, const struct file_get_call *g)
+{
+	struct slice bytes;
+	unsigned char md5[16];
+	char text[BASE64_BYTES(16)];
+	if (g->length > RANGE_HASH_MAX_BYTES)
+		return too_long_to_hash(r);
+	TRY(gather(r, g, &bytes));
+	hash_md5(bytes, md5);
+	base64_encode_to(text, slice_make(md5, sizeof md5));
+	response_header(r, "Content-MD5", slice_make(text, sizeof text));
+	r->response.body_slice = bytes;
+	return ERR_OK;
+}
+
+static enum err format(struct request *r)
+{
+	struct get_call *c = r->call;
+	const struct file_get_call *g = &c->get;
+	if (g->pieces.length_bytes < g->length) {
+		r->fault.message = SLICE("The file lies in more pieces than one answer holds. Ask for a part of it.");
+		return ERR_BUSY;
+	}
+	r->response.status = g->has_range ? 206 : 200;
+	file_put_properties(r, &g->inode, false);
+	file_put_content_properties(r, &g->inode, g->now_ticks, !g->has_range, !g->target.has_snapshot);
+	response_header(r, "Accept-Ranges", SLICE("bytes"));
+	if (g->has_range)
+		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
+			   (unsigned long long)g->offset, (unsigned long long)(g->offset + g->length - 1),
+			   (unsigned long long)g->inode.size_bytes);
+	return c->hash_md5 ? put_hashed(r, g) : put_runs(r, g);
+}
+
+/* Who asks for the first megabytes of an empty file learns from the error that it is empty. */
+static enum err refused(struct request *r, enum err e)
+{
+	struct get_call *c = r->call;
+	r->fault.has_length = e == ERR_INVALID_RANGE;
+	r->fault.length_bytes = c->get.inode.size_bytes;
+	return file_refused(r, e);
+}
+
+const struct file_get_call *file_get_result(const struct request *part)
+{
+	return &((const struct get_call *)part->call)->get;
+}
+
+const struct handler handler_file_get = { .parse = parse, .format = format, .refused = refused };

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Requests that wait for SMB clients (wait.c). */
+#ifndef REST_FILE_WAIT_H
+#define REST_FILE_WAIT_H
+
+#include "rest/file/common.h"
+
+/* Where the applies of this request say whom they must wait for; one for all its targets. */
+enum err file_wait_prepare(struct request *, struct file_breaks **ret) MUST_CHECK;
+/* Tells the holders of these what was taken from them. */
+void file_wait_tell(struct request *, const struct file_breaks *);
+
+#endif

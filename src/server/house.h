@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Everything a running server is made of, in the order in which it is built (serve.c), and how it says that it is ready
+ * (ready.c). */
+#ifndef SERVER_HOUSE_H
+#define SERVER_HOUSE_H
+
+#include "base/clock.h"
+#include "rest/core/server.h"
+#include "server/accounts.h"
+#include "server/config.h"
+#include "server/datadir.h"
+
+struct background;
+struct holder_list;
+struct wait_list;
+struct smb_server;
+
+struct house {
+	const struct config *config;
+	struct datadir data;
+	struct accounts accounts;
+	struct slice account_names[ACCOUNTS_MAX];
+	struct clock clock;
+	struct io_tls *tls;
+	struct auth_bearer_config *bearer;
+	struct store *store;
+	struct background *background;
+	struct rest_listener listeners[CONFIG_SERVICES + 2]; /* and the website, and the admin listener */
+	size_t listener_count;
+	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
+	struct holder_list *holders;
+	struct rest_server *server;
+	struct smb_server *smb; /* NULL: not served */
+};
+
+/* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
+void house_print_ready(const struct house *);
+/* The same as JSON in --readyFile, if there is one. */
+bool house_write_ready_file(const struct house *, struct buf *error);
+
+#endif

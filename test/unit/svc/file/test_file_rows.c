@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Golden bytes of every kind of row of a share: what one release writes, the next must read. A change here is a change of
+ * the format on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "svc/file/rows.h"
+
+#define GOLDEN_INODE                                                                                                   \
+	"0115000000000000000200000000000000030000000000000001040000004e616d650400000000000000200000000500"             \
+	"00000000000006000000000000000700000000000000080000000000000009000000000000000a000000000000000100"             \
+	"000074ffffffffffffffffffffffffffffffff01aa0000000000000000000000000000000100010000006b0100000076"             \
+	"00020102030405060708090a0b0c0d0e0f100100000073ffffffff0b000000000000000c000000000000000d00000000"             \
+	"0000000e000000000000000f000000000000001000000000000000110000000000000012000000000000001300000000"             \
+	"0000001400000000000000"
+#define GOLDEN_WHERE  "0101000000000000000200000000000000010000004e"
+#define GOLDEN_ZEROS  "0101000000000000000200000000000000030000000000000000"
+#define GOLDEN_INLINE "0101000000000000000200000000000000030000000000000001616263"
+#define GOLDEN_ROW    "0101000000000000000200000000000000030000000000000002070000000000000008000000"
+#define GOLDEN_EXTENT                                                                                                  \
+	"010100000000000000020000000000000003000000000000000309000000000000000a000000000000000b0000000800"             \
+	"0000"
+#define GOLDEN_COVER	"0101000000000000000200000000000000"
+#define GOLDEN_SNAPSHOT "01010000000000000002000000000000000300000000000000040000000100010000006b010000007600"
+#define GOLDEN_WORK	"015601000000000000000200000000000000030000006b6579"
+#define GOLDEN_SETTINGS                                                                                                \
+	"010100000002020000000000000000000300000000000000040000000000000005000000000000000000000000000000"             \
+	"00"
+#define GOLDEN_KEY_INODE   "6e808080808080808080814e414d4501"
+#define GOLDEN_KEY_HISTORY "686e808080808080808080814e414d450180808080808080808082"
+#define GOLDEN_KEY_RUN	   "728080808080808080808180808080808080808082"
+#define GOLDEN_KEY_COVER   "638080808080808080808180808080808080808082"
+#define GOLDEN_KEY_WORK	   "778080808080808080808180808080808080808082"
+
+static const struct uuid some_id = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
+
+static void assert_hex(struct slice bytes, const char *wanted)
+{
+	static char text[8192];
+	size_t at = 0;
+	text[0] = 0;
+	for (size_t i = 0; i < bytes.len; i++)
+		at += (size_t)snprintf(text + at, sizeof text - at, "%02x", (unsigned char)bytes.ptr[i]);
+	assert_string_equal(text, wanted);
+}
+
+static void assert_buf(struct buf *b, const char *wanted)
+{
+	assert_true(buf_ok(b));
+	assert_hex(buf_slice(b), wanted);
+	buf_clear(b);
+}
+
+static struct inode some_inode(struct pair *pair)
+{
+	*pair = (struct pair){ SLICE("k"), SLICE("v") };
+	return (struct inode){ .id = 2,
+			       .parent_id = 3,
+			       .kind = FILE_KIND_FILE,
+			       .name = SLICE("Name"),
+			       .size_bytes = 4,
+			       .attributes = FILE_ATTR_ARCHIVE,
+			       .created_ticks = 5,
+			       .written_ticks = 6,
+			       .accessed_ticks = 7,
+			       .changed_ticks = 8,
+			       .etag = 9,
+			       .permission = 10,
+			       .http = { .content_type = SLICE("t"), .has_md5 = true, .md5 = { 0xaa } },
+			       .metadata = { pair, 1 },
+			       .copy = { .status = FILE_COPY_SUCCESS,
+					 .id = some_id,
+					 .source = SLICE("s"),
+					 .copied_bytes = 11,
+					 .total_bytes = 12,
+					 .completed_ticks = 13,
+					 .heartbeat_ticks = 14 },
+			       .content = 15,
+			       .born_ticks = 16,
+			       .run_count = 17,
+			       .merge_at = 18,
+			       .covers = 19,
+			       .data_end = 20,
+			       .stamp = 21 };
+}
+
+static void test_inode(void **state)
+{
+	(void)state;
+	struct buf b;
+	struct arena arena;
+	struct pair pair;
+	struct inode n = some_inode(&pair), back;
+	arena_init(&arena, 1 << 16);
+	buf_init(&b, 1 << 16);
+	inode_encode(&b, &n);
+	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_OK);
+	assert_int_equal(back.data_end, 20);
+	assert_int_equal(back.copy.total_bytes, 12);
+	assert_true(slice_eq(back.metadata.pair[0].value, SLICE("v")));
+	for (size_t cut = 0; cut < b.len; cut++)
+		assert_int_equal(inode_decode(slice_first(buf_slice(&b), cut), &arena, &back), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_INODE);
+	where_encode(&b, &(struct inode_where){ 1, 2, SLICE("N") });
+	assert_buf(&b, GOLDEN_WHERE);
+	buf_fini(&b);
+	arena_fini(&arena);
+}
+
+static void check_run(struct buf *b, const struct run *r, const char *wanted)
+{
+	struct key k;
+	struct run back;
+	run_key(&k, 99, r->end - 1);
+	run_encode(b, r);
+	assert_int_equal(run_decode(key_slice(&k), buf_slice(b), &back), ERR_OK);
+	assert_true(back.first == r->first && back.end == r->end && back.kind == r->kind && back.offset == r->offset);
+	assert_buf(b, wanted);
+}
+
+static void test_runs(void **state)
+{
+	(void)state;
+	struct buf b;
+	struct run r = { .stamp = 1, .data_stamp = 2, .first = 3, .end = 6 };
+	buf_init(&b, 1 << 16);
+	r.kind = RUN_ZEROS;
+	check_run(&b, &r, GOLDEN_ZEROS);
+	r.kind = RUN_INLINE;
+	r.bytes = SLICE("abc");
+	check_run(&b, &r, GOLDEN_INLINE);
+	r.kind = RUN_ROW;
+	r.source = 7;
+	r.offset = 8;
+	check_run(&b, &r, GOLDEN_ROW);
+	r.kind = RUN_EXTENT;
+	r.extent = (struct extent_ref){ .id = 9, .place = 10, .length_bytes = 11 };
+	check_run(&b, &r, GOLDEN_EXTENT);
+	cover_encode(&b, &(struct cover){ 1, 2, 3 });
+	assert_buf(&b, GOLDEN_COVER);
+	buf_fini(&b);
+}
+
+static void test_others(void **state)
+{
+	(void)state;
+	struct buf b;
+	struct pair pair = { SLICE("k"), SLICE("v") };
+	buf_init(&b, 1 << 16);
+	snapshot_encode(&b, &(struct share_snapshot){
+				    .ticks = 1, .number = 2, .etag = 3, .quota_gib = 4, .metadata = { &pair, 1 } });
+	assert_buf(&b, GOLDEN_SNAPSHOT);
+	work_encode(&b, &(struct work){ WORK_COVER, 1, 2, SLICE("key") });
+	assert_buf(&b, GOLDEN_WORK);
+	share_settings_encode(&b, &(struct share_settings){ .quota_gib = 1,
+							    .tier = SHARE_TIER_COOL,
+							    .tier_changed_ticks = 2,
+							    .provisioned_iops = 3,
+							    .provisioned_bandwidth_mibps = 4,
+							    .paid_bursting = true,
+							    .directory_lease = true });
+	assert_buf(&b, GOLDEN_SETTINGS);
+	buf_fini(&b);
+}
+
+static void test_keys(void **state)
+{
+	(void)state;
+	struct key k, h;
+	inode_key(&k, 1, SLICE("NAME"));
+	assert_hex(key_slice(&k), GOLDEN_KEY_INODE);
+	history_key(&h, key_slice(&k), 2);
+	assert_hex(key_slice(&h), GOLDEN_KEY_HISTORY);
+	run_key(&k, 1, 2);
+	assert_hex(key_slice(&k), GOLDEN_KEY_RUN);
+	cover_key(&k, 1, 2);
+	assert_hex(key_slice(&k), GOLDEN_KEY_COVER);
+	work_key(&k, 1, 2);
+	assert_hex(key_slice(&k), GOLDEN_KEY_WORK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_inode), cmocka_unit_test(test_runs),
+					    cmocka_unit_test(test_others), cmocka_unit_test(test_keys) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
