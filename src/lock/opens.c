@@ -77,15 +77,20 @@ static bool is_protected(const struct lock_opens *f, const struct lock_open *o)
 	return (state & needed) != needed;
 }
 
+/* Looks at attributes and nothing else: breaks nothing, and stands in nobody's way. */
+static bool only_looks(const struct lock_open_request *r)
+{
+	return share_mode_is_stat_open(r->access) && !r->overwrite;
+}
+
 /* The share check against all others. */
 static enum lock_answer check_shares(const struct lock_opens *f, const struct lock_open_request *r, uint64_t *ret_open)
 {
 	enum lock_answer answer = LOCK_YES;
-	bool looks_only = share_mode_is_stat_open(r->access);
 	for (size_t i = 0; i < f->open_count; i++) {
 		const struct lock_open *o = &f->open[i];
 		bool own = is_own_lease(f, o->oplock, &r->oplock);
-		if (!looks_only && !own && is_protected(f, o))
+		if (!only_looks(r) && !own && is_protected(f, o))
 			return LOCK_NOT_AVAILABLE;
 		if (!share_mode_conflicts(o->access, o->share, r->access, r->share))
 			continue;
@@ -113,12 +118,12 @@ static bool oplock_in_the_way(const struct lock_opens *f, int oplock, const stru
 static enum lock_answer open_breaks(const struct lock_opens *f, const struct lock_open_request *r, bool violation,
 				    struct lock_demands *d, uint64_t *ret_open)
 {
-	uint8_t wait_for = violation ? CACHE_HANDLE : CACHE_WRITE;
+	uint8_t wait_for = violation ? CACHE_HANDLE : CACHE_WRITE | (r->deletes ? CACHE_HANDLE : 0);
 	for (int i = 0; i < (int)f->oplock_count; i++) {
 		const struct oplock *o = &f->oplock[i];
 		if (is_own_lease(f, i, &r->oplock))
 			continue;
-		if (o->kind == OPLOCK_LEASE && share_mode_is_lease_stat_open(r->access))
+		if (o->kind == OPLOCK_LEASE && share_mode_is_lease_stat_open(r->access) && !r->overwrite)
 			continue;
 		if (violation && !oplock_in_the_way(f, i, r))
 			continue;
@@ -133,7 +138,7 @@ static enum lock_answer open_breaks(const struct lock_opens *f, const struct loc
 			return LOCK_CLOSE_DISCONNECTED;
 		}
 		demand(d, i, keep);
-		d->wait |= (o->state & wait_for) && has_client(f, i);
+		d->wait |= ((o->state & wait_for) || (o->breaking && r->again)) && has_client(f, i);
 	}
 	return d->wait ? LOCK_BREAK : LOCK_YES;
 }
@@ -143,7 +148,7 @@ static uint8_t open_grants(const struct lock_opens *f, const struct lock_open_re
 {
 	uint8_t granted = r->oplock.state;
 	bool plain = r->oplock.kind == OPLOCK_PLAIN;
-	bool others = false, other_oplock = false, other_handle = false;
+	bool others = false, other_oplock = false, other_handle = false, other_writer = false;
 	if (r->oplock.kind == OPLOCK_NONE || r->is_directory)
 		return 0;
 	if (!plain && (!(granted & CACHE_READ) || (has_ranges(f) && !r->overwrite)))
@@ -158,12 +163,13 @@ static uint8_t open_grants(const struct lock_opens *f, const struct lock_open_re
 		others |= held || !share_mode_is_stat_open(o->access);
 		other_oplock |= held && held->kind == OPLOCK_PLAIN && held->state;
 		other_handle |= held && (held->state & CACHE_HANDLE);
+		other_writer |= held && (held->state & CACHE_WRITE); /* one that only looks broke nobody */
 	}
 	if (others)
 		granted &= (uint8_t)~CACHE_WRITE;
 	if (!plain)
 		return other_oplock ? granted & (uint8_t)~CACHE_HANDLE : granted;
-	return other_handle ? 0 : oplock_level_state(oplock_state_level(granted));
+	return other_handle || other_writer ? 0 : oplock_level_state(oplock_state_level(granted));
 }
 
 enum lock_answer lock_may_open(const struct lock_opens *f, const struct lock_open_request *r, struct lock_demands *d,
@@ -176,7 +182,7 @@ enum lock_answer lock_may_open(const struct lock_opens *f, const struct lock_ope
 	enum lock_answer shares = check_shares(f, r, ret_open);
 	if (shares == LOCK_NOT_AVAILABLE || shares == LOCK_CLOSE_DISCONNECTED)
 		return shares;
-	if (!share_mode_is_stat_open(r->access)) {
+	if (!only_looks(r)) {
 		enum lock_answer breaks = open_breaks(f, r, shares == LOCK_SHARING_VIOLATION, d, ret_open);
 		if (breaks != LOCK_YES)
 			return breaks;

@@ -64,6 +64,8 @@ enum lock_answer {
 struct lock_open_request {
 	uint32_t access, share;
 	bool overwrite; /* supersede or overwrite: cached bytes are worthless */
+	bool deletes;	/* delete on close: those who only cache their handle may let it go */
+	bool again;	/* it waited already: breaks under way are waited for to their end */
 	bool is_directory;
 	struct oplock_request oplock;
 };

@@ -35,8 +35,8 @@ static bool needs_ack(uint8_t state)
 static struct oplock_notice begin_step(struct oplock *o, uint8_t to, uint64_t deadline_ticks)
 {
 	struct oplock_notice n = { .from = o->state, .to = to, .ack_required = needs_ack(o->state) };
-	o->epoch++;
-	n.epoch = o->epoch;
+	if (o->version > 1)
+		n.epoch = ++o->epoch;
 	if (n.ack_required) {
 		o->breaking = true;
 		o->break_to = to;
@@ -82,7 +82,8 @@ enum err oplock_acknowledge(struct oplock *o, uint8_t state, uint64_t deadline_t
 	if (needs_ack(state))
 		to |= state & CACHE_READ;
 	*ret_notice = begin_step(o, to, deadline_ticks);
-	ret_notice->epoch = --o->epoch;
+	if (o->version > 1)
+		ret_notice->epoch = --o->epoch;
 	return ERR_OK;
 }
 
@@ -99,7 +100,7 @@ struct oplock oplock_grant(const struct oplock *existing, const struct oplock_re
 	bool grows = (o.state & r->state) == o.state && granted != o.state && granted == r->state && !o.breaking;
 	if (grows) {
 		o.state = granted;
-		o.epoch++;
+		o.epoch += o.version > 1;
 	}
 	return o;
 }

@@ -203,7 +203,11 @@ static void row_check(struct scrub *s, struct slice key)
 	s->rows += !s->hunting;
 	if (err == ERR_OK && s->kind == 'c' && key.len)
 		err = container_row_check(s, key, get.value, &arena);
-	if (err != ERR_OK)
+	else if (err == ERR_OK && s->kind == 's' && key.len)
+		err = scrub_share_row(s, key, get.value, &arena);
+	if (err != ERR_OK && s->kind == 's')
+		scrub_share_damage_say(s, key, err);
+	else if (err != ERR_OK)
 		row_damage_say(s, key, err);
 	arena_fini(&arena);
 	scrub_progress(s, false);

@@ -45,6 +45,14 @@ struct scrub {
 };
 
 void scrub_partition_begin(struct scrub *, struct slice partition);
+/* The words for the partition at hand. */
+const char *scrub_place(struct scrub *);
+/* Text of users, without what would steer a terminal. */
+void scrub_text_put(struct buf *, struct slice);
+/* A row of a share, and damage of one (scrub_share.c). */
+enum err scrub_share_row(struct scrub *, struct slice key, struct slice value, struct arena *) MUST_CHECK;
+void scrub_share_damage_say(struct scrub *, struct slice key, enum err);
+
 /* One line; the same line only once. */
 void scrub_damage_say(struct scrub *, struct slice key, const char *what, enum err);
 /* Damage below a content: a line for each blob that holds it. */

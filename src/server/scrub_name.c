@@ -56,7 +56,7 @@ void scrub_partition_begin(struct scrub *s, struct slice partition)
 
 /* The words for the partition, looked for when something is to be said of it: that goes through all names of the
  * account. A generation without a name is one that was deleted and is not emptied yet. */
-static const char *place(struct scrub *s)
+const char *scrub_place(struct scrub *s)
 {
 	struct arena arena;
 	if (s->place[0])
@@ -83,7 +83,7 @@ static const char *place(struct scrub *s)
 
 /* ---- rows ---- */
 
-static void text_put(struct buf *out, struct slice text)
+void scrub_text_put(struct buf *out, struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		unsigned char c = (unsigned char)text.ptr[i];
@@ -99,7 +99,7 @@ static bool container_row_describe(struct slice key, char *name, struct buf *out
 	struct slice rest = slice_from(key, 1), found;
 	if (!strchr("bhUu", key.ptr[0]) || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
 		return false;
-	text_put(out, found);
+	scrub_text_put(out, found);
 	buf_printf(out, "%s",
 		   key.ptr[0] == 'h'   ? " (snapshot or version)"
 		   : key.ptr[0] == 'b' ? ""
@@ -113,11 +113,11 @@ static bool table_row_describe(struct slice key, char *name, struct buf *out)
 	if (key.ptr[0] != 'e' || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
 		return false;
 	BUF_PUT(out, "entity PartitionKey='");
-	text_put(out, found);
+	scrub_text_put(out, found);
 	if (!key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
 		found = SLICE("?");
 	BUF_PUT(out, "' RowKey='");
-	text_put(out, found);
+	scrub_text_put(out, found);
 	BUF_PUT(out, "'");
 	return true;
 }
@@ -140,11 +140,12 @@ static bool account_row_describe(struct slice key, char *name, struct buf *out)
 	const char *kind = key.ptr[0] == 'c'   ? "container"
 			   : key.ptr[0] == 'q' ? "queue"
 			   : key.ptr[0] == 't' ? "table"
+			   : key.ptr[0] == 's' ? "share"
 					       : NULL;
 	if (!kind || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
 		return false;
 	buf_printf(out, "%s ", kind);
-	text_put(out, found);
+	scrub_text_put(out, found);
 	return true;
 }
 
@@ -205,7 +206,7 @@ void scrub_damage_say(struct scrub *s, struct slice key, const char *what, enum 
 {
 	struct buf line;
 	buf_init(&line, 64 * KIB);
-	buf_printf(&line, "%s/", place(s));
+	buf_printf(&line, "%s/", scrub_place(s));
 	row_describe(s, key, &line);
 	buf_printf(&line, ": %s (%s)", what, err_name(err));
 	buf_put(&line, slice_make("", 1));
@@ -271,7 +272,7 @@ void scrub_content_say(struct scrub *s, uint64_t content, const char *what, enum
 		return;
 	struct buf line;
 	buf_init(&line, 64 * KIB);
-	buf_printf(&line, "%s/(content %llx, which no readable blob names): %s (%s)", place(s),
+	buf_printf(&line, "%s/(content %llx, which no readable blob names): %s (%s)", scrub_place(s),
 		   (unsigned long long)content, what, err_name(err));
 	buf_put(&line, slice_make("", 1));
 	scrub_line_say(s, buf_ok(&line) ? line.ptr : "(no memory to name it)");

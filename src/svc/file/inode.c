@@ -156,7 +156,9 @@ static enum err keep_row(struct txn *txn, const struct key *k, uint64_t stamp)
 	struct share_state state;
 	struct slice record;
 	bool kept;
-	TRY(share_state_get(txn, &state));
+	if (stamp == txn_now(txn)) /* no snapshot is younger */
+		return ERR_OK;
+	TRY(share_state_load(txn, &state));
 	if (state.newest <= stamp)
 		return ERR_OK;
 	enum err e = txn_get(txn, key_slice(k), &record);
@@ -200,12 +202,13 @@ enum err inode_put(struct txn *txn, struct inode *n)
 	return put_at(txn, &k, n);
 }
 
-static enum err put_where(struct txn *txn, uint64_t id, uint64_t parent_id, struct slice folded)
+/* `stamp`: of the row that is there, at most; of a new inode none is. */
+static enum err put_where(struct txn *txn, uint64_t id, uint64_t stamp, uint64_t parent_id, struct slice folded)
 {
 	struct key k;
 	struct buf b;
 	where_key(&k, id);
-	TRY(keep_row(txn, &k, 0));
+	TRY(keep_row(txn, &k, stamp));
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
 	where_encode(&b, &(struct inode_where){ txn_now(txn), parent_id, folded });
 	return row_put(txn, &k, &b);
@@ -228,10 +231,10 @@ enum err inode_create(struct txn *txn, const struct inode *parent, struct inode 
 	n->parent_id = parent->id;
 	n->content = n->run_count = n->merge_at = n->covers = n->data_end = 0;
 	n->born_ticks = txn_now(txn);
-	n->stamp = 0;
+	n->stamp = txn_now(txn); /* the name is free: no row to keep */
 	TRY(inode_charge(txn, 0, n->size_bytes));
 	TRY(key_of(txn, n->id, n->parent_id, n->name, &k, &folded));
-	TRY(put_where(txn, n->id, n->parent_id, folded));
+	TRY(put_where(txn, n->id, n->stamp, n->parent_id, folded));
 	return put_at(txn, &k, n);
 }
 
@@ -285,7 +288,7 @@ enum err inode_move(struct txn *txn, struct inode *n, const struct inode *new_pa
 	if (slice_eq(key_slice(&old_key), key_slice(&new_key)))
 		return put_at(txn, &new_key, n);
 	TRY(del_keeping(txn, &old_key));
-	TRY(put_where(txn, n->id, new_parent->id, folded));
+	TRY(put_where(txn, n->id, 0, new_parent->id, folded));
 	/* What lies at the new key in this transaction was removed before and kept then. */
 	n->stamp = txn_now(txn);
 	return put_at(txn, &new_key, n);

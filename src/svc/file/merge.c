@@ -12,7 +12,6 @@
 
 #include <assert.h>
 
-#include "svc/common/background.h"
 #include "svc/file/run.h"
 
 enum {
@@ -237,7 +236,7 @@ static enum err merge_one(struct store *store, struct slice partition, struct ar
 	if (m->stretch.count)
 		TRY(write_payload(store, m, arena, &payload));
 	m->payload = &payload;
-	enum err e = background_write(store, partition, apply_join, m, arena);
+	enum err e = store_write_wait(store, partition, apply_join, m, arena);
 	if (!(e == ERR_OK && m->joined) && e != ERR_UNKNOWN && e != ERR_STOPPED)
 		payload_abandon(store, &payload);
 	payload_fini(&payload);

@@ -45,6 +45,12 @@ struct file_breaks {
 	uint64_t inode_id; /* whose opens: the file itself, or one below a directory that is to be renamed */
 	size_t count;
 	struct file_break item[FILE_BREAKS_MAX];
+	bool asked; /* ERR_BREAK_FIRST was answered: the next run waits for breaks under way to their end */
+	/* In, for the applies of open, disposition and rename: mark the breaks in the same commit. They then answer ERR_OK
+	 * with `wait` instead of ERR_BREAK_FIRST: nothing was done but the marks, the notices are here. So the holder is told
+	 * before anything that was asked later is answered. */
+	bool mark_at_once;
+	bool wait;
 	uint64_t close_open_id;	 /* not 0: a disconnected open that stands in the way and is to be closed */
 	uint64_t deadline_ticks; /* out of file_apply_break: when the last of them ends by itself */
 };
@@ -101,6 +107,7 @@ struct file_open {
 	uint64_t end_ticks; /* not connected: when it ends */
 	struct file_opener opener;
 	uint64_t opened_ticks, reconnected_ticks; /* 0 = never */
+	uint8_t action;				  /* enum file_open_action of its CREATE */
 	struct oplock oplock;			  /* kind OPLOCK_NONE: none */
 	const struct byte_range *range;
 	size_t range_count;
@@ -171,6 +178,9 @@ struct file_open_set_call {
 	struct file_handle handle;
 	uint32_t access;
 	struct file_modify_call modify;
+	/* Less than the file's size cuts it; more means nothing, but those who cached are told all the same. */
+	bool set_allocation;
+	uint64_t allocation_bytes;
 	/* Times: 1 = this handle stops following writes, 2 = follows again, 0 = as it is; set a time also stops. */
 	uint8_t freeze_written, freeze_changed, freeze_accessed, freeze_created;
 	struct file_breaks breaks; /* out: to tell */

@@ -37,8 +37,13 @@ static void tag_u64(struct key *k, char tag, uint64_t v)
 
 enum err share_state_get(struct txn *txn, struct share_state *ret)
 {
-	struct slice value;
 	TRY(generation_require(txn, ERR_SHARE_NOT_FOUND));
+	return share_state_load(txn, ret);
+}
+
+enum err share_state_load(struct txn *txn, struct share_state *ret)
+{
+	struct slice value;
 	enum err e = txn_get(txn, STATE_KEY, &value);
 	if (e == ERR_NOT_FOUND) /* the generation is live, so this row was there */
 		return ERR_CORRUPT;

@@ -50,6 +50,8 @@ struct share_state {
 };
 /* ERR_SHARE_NOT_FOUND if the generation is not live. */
 enum err share_state_get(struct txn *, struct share_state *ret) MUST_CHECK;
+/* The same, once the generation is known to be live. */
+enum err share_state_load(struct txn *, struct share_state *ret) MUST_CHECK;
 enum err share_state_put(struct txn *, const struct share_state *) MUST_CHECK;
 
 /* ---- inodes ---- */

@@ -262,9 +262,10 @@ enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end
 	end = end < n->data_end ? end : n->data_end;
 	if (!n->content || first >= end)
 		return ERR_OK;
-	TRY(share_state_get(txn, &state));
 	TRY(forget_covers(txn, n));
 	TRY(cut_gather(txn, n, first, end, &cut));
+	if (cut.count)
+		TRY(share_state_load(txn, &state));
 	if (cut.too_many)
 		return cut_by_cover(txn, n, &state, first, end);
 	for (size_t i = 0; i < cut.count; i++)
@@ -379,7 +380,7 @@ enum err inode_charge(struct txn *txn, uint64_t before, uint64_t after)
 	struct share_state state;
 	if (before == after)
 		return ERR_OK;
-	TRY(share_state_get(txn, &state));
+	TRY(share_state_load(txn, &state));
 	if (after > before &&
 	    (state.used_bytes > state.quota_bytes || after - before > state.quota_bytes - state.used_bytes))
 		return ERR_SHARE_SIZE_LIMIT_REACHED;

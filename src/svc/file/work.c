@@ -2,7 +2,6 @@
  * The background's side of a share: what no inode names, what covers hide, what only a dropped snapshot needed, and the
  * end of a whole generation. One commit does a bounded piece of one work row, so that others need not wait long; a row
  * that cannot be worked on does not keep the others. */
-#include "svc/common/background.h"
 #include "svc/file/file.h"
 #include "svc/file/merge.h"
 #include "svc/file/run.h"
@@ -209,7 +208,7 @@ enum err file_round(struct store *store, struct slice partition, bool *ret_more)
 	first = e;
 	for (; any_work && p.skip < WORK_ITEMS; p.skip++) {
 		arena_reset(&arena);
-		e = background_write(store, partition, apply_piece, &p, &arena);
+		e = store_write_wait(store, partition, apply_piece, &p, &arena);
 		if (e == ERR_OK || e == ERR_STOPPED)
 			break;
 		first = first == ERR_OK ? e : first;
@@ -265,7 +264,7 @@ enum err file_empty(struct store *store, struct slice partition, bool *ret_more)
 	struct arena arena;
 	struct piece p = { .more = false };
 	arena_init(&arena, WORK_ARENA_BYTES);
-	enum err e = background_write(store, partition, apply_empty, &p, &arena);
+	enum err e = store_write_wait(store, partition, apply_empty, &p, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
 		*ret_more = p.more;

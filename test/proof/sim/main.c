@@ -7,6 +7,7 @@
  *   sim --mutants              every deliberate fault of the store (and of the engine) must be caught
  *   with --services the real services' operations, not the plain ones
  *   with --contents block lists, pages, appends, snapshots: nothing damaged, nothing leaked
+ *   with --files files and snapshots of a share: nothing damaged, nothing leaked, the books agree
  *   with --ops N operations in a run, --mutant M one deliberate fault (store/mutant.h; 100: commits before the sync) */
 #include "sim.h"
 
@@ -109,11 +110,17 @@ static int run_mutants(uint64_t first, unsigned ops)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seeds", required_argument, NULL, 'n' },   { "first", required_argument, NULL, 'f' },
-		{ "seconds", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 's' },
-		{ "ops", required_argument, NULL, 'o' },     { "mutant", required_argument, NULL, 'm' },
-		{ "mutants", no_argument, NULL, 'M' },	     { "services", no_argument, NULL, 'S' },
-		{ "contents", no_argument, NULL, 'C' },	     { NULL, 0, NULL, 0 },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "first", required_argument, NULL, 'f' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "ops", required_argument, NULL, 'o' },
+		{ "mutant", required_argument, NULL, 'm' },
+		{ "mutants", no_argument, NULL, 'M' },
+		{ "services", no_argument, NULL, 'S' },
+		{ "contents", no_argument, NULL, 'C' },
+		{ "files", no_argument, NULL, 'F' },
+		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t count = 1000, first = 1, seconds = 0, seed = 0;
 	unsigned mutant = 0, ops = 150;
@@ -145,6 +152,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			service = &sim_services;
+			break;
+		case 'F':
+			service = &sim_files;
 			break;
 		case 'M':
 			mutants = true;

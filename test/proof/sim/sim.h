@@ -135,7 +135,7 @@ struct sim_audit {
 	uint64_t extents; /* found */
 };
 
-extern const struct sim_service sim_plain, sim_services, sim_contents;
+extern const struct sim_service sim_plain, sim_services, sim_contents, sim_files;
 
 /* run.c */
 /* arena: NULL if the call keeps nothing in it. */

@@ -363,6 +363,57 @@ static void opens_break_oplocks(void **state)
 	assert_int_equal(s.d.count, 0);
 }
 
+/* Only looking at attributes, but overwriting: that is a writer. And one that only looks gets no oplock beside a writer
+ * whom it did not break. */
+static void looking_and_overwriting(void **state)
+{
+	struct set s;
+	uint64_t id;
+	uint8_t got;
+	set_init(&s);
+	set_oplock(&s, set_open(&s, ACCESS_READ_DATA, SHARE_ALL), OPLOCK_PLAIN, CACHE_RW);
+	struct lock_open_request r = { .access = ACCESS_READ_ATTRIBUTES, .share = SHARE_ALL };
+	r.oplock = (struct oplock_request){ .kind = OPLOCK_PLAIN, .state = CACHE_RW };
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_YES);
+	assert_int_equal(got, 0);
+	assert_int_equal(s.d.count, 0);
+	r.overwrite = true;
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_BREAK);
+	s.oplock[0].state = 0;
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_YES);
+	assert_int_equal(got, CACHE_READ);
+}
+
+/* Who overwrites need not wait for a break of RH that others began, unless it already waited for that lease. */
+static void who_waited_waits_to_the_end(void **state)
+{
+	struct set s;
+	uint64_t id;
+	uint8_t got;
+	set_init(&s);
+	set_oplock(&s, set_open(&s, ACCESS_READ_DATA, SHARE_ALL), OPLOCK_LEASE, CACHE_RH);
+	s.oplock[0].breaking = true;
+	struct lock_open_request r = { .access = ACCESS_WRITE_DATA, .share = SHARE_ALL, .overwrite = true };
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_YES);
+	r.again = true;
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_BREAK);
+}
+
+/* Who opens to delete asks those who only cache their handle to let it go. */
+static void deleting_asks_handles(void **state)
+{
+	struct set s;
+	uint64_t id;
+	uint8_t got;
+	set_init(&s);
+	set_oplock(&s, set_open(&s, ACCESS_READ_DATA, SHARE_ALL), OPLOCK_LEASE, CACHE_RH);
+	struct lock_open_request r = { .access = ACCESS_DELETE, .share = SHARE_ALL, .deletes = true };
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_BREAK);
+	assert_int_equal(s.d.item[0].keep, CACHE_READ);
+	r.deletes = false;
+	assert_int_equal(lock_may_open(&s.f, &r, &s.d, &id, &got), LOCK_YES);
+}
+
 /* ---- writing, renaming, closing ---- */
 
 static void writes_take_what_others_cached(void **state)
@@ -456,6 +507,9 @@ int main(void)
 		cmocka_unit_test(disconnected_opens),
 		cmocka_unit_test(oplocks_are_granted_beside_others),
 		cmocka_unit_test(opens_break_oplocks),
+		cmocka_unit_test(looking_and_overwriting),
+		cmocka_unit_test(who_waited_waits_to_the_end),
+		cmocka_unit_test(deleting_asks_handles),
 		cmocka_unit_test(writes_take_what_others_cached),
 		cmocka_unit_test(renames_ask_handles),
 		cmocka_unit_test(the_last_close_deletes),

@@ -45,6 +45,22 @@ static void a_break_goes_down_in_steps(void **state)
 	assert_int_equal(oplock_acknowledge(&o, 0, DEADLINE, &again, &n), ERR_SMB_UNSUCCESSFUL);
 }
 
+/* Leases of the first version have no epoch. */
+static void old_leases_have_no_epoch(void **state)
+{
+	struct oplock o = lease(CACHE_RWH);
+	struct oplock_notice n;
+	bool again;
+	o.version = 1;
+	o.epoch = 0;
+	assert_true(oplock_break(&o, CACHE_RH, DEADLINE, &n));
+	assert_int_equal(n.epoch, 0);
+	assert_false(oplock_break(&o, 0, DEADLINE, &n));
+	assert_int_equal(oplock_acknowledge(&o, CACHE_RH, DEADLINE, &again, &n), ERR_OK);
+	assert_true(again);
+	assert_int_equal(n.epoch, 0);
+}
+
 /* Clear only when the lease was exactly R. */
 static void the_acknowledge_bit(void **state)
 {
@@ -131,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_break_goes_down_in_steps),
+		cmocka_unit_test(old_leases_have_no_epoch),
 		cmocka_unit_test(the_acknowledge_bit),
 		cmocka_unit_test(an_acknowledgement_may_take_less_and_not_more),
 		cmocka_unit_test(plain_oplocks_know_two_levels),

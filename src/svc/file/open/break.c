@@ -49,6 +49,7 @@ static void breaks_reset(const struct opens *f, struct file_breaks *b)
 {
 	b->inode_id = f->inode_id;
 	b->count = 0;
+	b->asked = b->wait = false;
 	b->close_open_id = 0;
 	b->deadline_ticks = 0;
 }
@@ -106,6 +107,7 @@ enum err answer_err(const struct opens *f, enum lock_answer answer, const struct
 		return ERR_OK;
 	case LOCK_BREAK:
 		breaks_ask(f, d, breaks);
+		breaks->asked = true;
 		return ERR_BREAK_FIRST;
 	case LOCK_CLOSE_DISCONNECTED:
 		breaks_reset(f, breaks);
@@ -119,6 +121,17 @@ enum err answer_err(const struct opens *f, enum lock_answer answer, const struct
 		return ERR_SMB_FILE_NOT_AVAILABLE;
 	}
 	return ERR_SHARING_VIOLATION;
+}
+
+enum err answer_or_mark(struct txn *txn, struct opens *f, enum lock_answer answer, const struct lock_demands *d,
+			uint64_t close_open_id, struct file_breaks *breaks)
+{
+	breaks->wait = false;
+	if (answer != LOCK_BREAK || !breaks->mark_at_once)
+		return answer_err(f, answer, d, close_open_id, breaks);
+	TRY(breaks_mark(txn, f, d, breaks));
+	breaks->asked = breaks->wait = true;
+	return ERR_OK;
 }
 
 /* ---- REST ---- */

@@ -110,6 +110,7 @@ enum err file_apply_disposition(struct txn *txn, void *call)
 	struct lock_demands d;
 	uint64_t close_id = 0;
 	c->breaks.count = 0;
+	c->breaks.wait = false;
 	TRY(opens_load(txn, c->handle.inode_id, &f));
 	const struct file_open *o = opens_find(&f, c->handle.open_id);
 	if (!o)
@@ -121,7 +122,9 @@ enum err file_apply_disposition(struct txn *txn, void *call)
 		TRY(check_deletable(txn, &c->inode));
 		TRY(demands_new(txn, &f, &d));
 		enum lock_answer answer = lock_may_rename(&f.rules, c->handle.open_id, &d, &close_id);
-		TRY(answer_err(&f, answer, &d, close_id, &c->breaks));
+		TRY(answer_or_mark(txn, &f, answer, &d, close_id, &c->breaks));
+		if (c->breaks.wait)
+			return ERR_OK;
 	}
 	if (f.state.delete_pending == c->delete_it)
 		return ERR_OK;
@@ -161,7 +164,7 @@ enum err file_apply_open_rename(struct txn *txn, void *call)
 	struct lock_demands d;
 	uint64_t close_id = 0;
 	c->breaks.count = 0;
-	c->wake = false;
+	c->breaks.wait = c->wake = false;
 	TRY(opens_load(txn, c->handle.inode_id, &f));
 	const struct file_open *o = opens_find(&f, c->handle.open_id);
 	if (!o)
@@ -170,7 +173,9 @@ enum err file_apply_open_rename(struct txn *txn, void *call)
 		return ERR_SMB_ACCESS_DENIED;
 	TRY(demands_new(txn, &f, &d));
 	enum lock_answer answer = lock_may_rename(&f.rules, c->handle.open_id, &d, &close_id);
-	TRY(answer_err(&f, answer, &d, close_id, &c->breaks));
+	TRY(answer_or_mark(txn, &f, answer, &d, close_id, &c->breaks));
+	if (c->breaks.wait)
+		return ERR_OK;
 	if (o->is_directory) {
 		enum err below = file_opens_below(txn, f.inode_id, &c->breaks);
 		TRY(below == ERR_SHARING_VIOLATION ? ERR_SMB_ACCESS_DENIED : below);

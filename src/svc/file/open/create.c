@@ -27,11 +27,17 @@ static enum err answer_again(struct txn *txn, struct file_open_call *c, const st
 	    (lease && !oplock_is_lease_of(&k->oplock, &c->oplock.client, &c->oplock.key)))
 		return ERR_SMB_ACCESS_DENIED;
 	c->open = *o;
-	if (k)
+	if (lease) {
 		c->open.oplock = k->oplock;
-	c->oplock_breaking = k && k->oplock.breaking;
+	} else {
+		/* As Windows has it: the answer is to what is asked now; the open keeps what it has. */
+		c->open.oplock = (struct oplock){ .kind = c->oplock.kind, .state = c->oplock.state };
+		if (o->life == OPEN_DURABLE && !(c->oplock.state & CACHE_HANDLE))
+			c->open.life = OPEN_PLAIN;
+	}
+	c->oplock_breaking = lease && k->oplock.breaking;
 	c->replayed = true;
-	c->action = FILE_WAS_OPENED;
+	c->action = (enum file_open_action)o->action;
 	TRY(inode_get(txn, &live, h->inode_id, &c->inode));
 	c->allocation = open_allocation(&f.state, &c->inode);
 	return ERR_OK;
@@ -197,6 +203,7 @@ static enum err grant(struct txn *txn, struct opens *f, struct file_open_call *c
 			       .connected = true,
 			       .opener = c->opener,
 			       .opened_ticks = txn_now(txn),
+			       .action = (uint8_t)c->action,
 			       .has_snapshot = c->target.has_snapshot,
 			       .snapshot_ticks = c->target.snapshot_ticks };
 	bool leases = c->oplock.kind == OPLOCK_LEASE && !o.is_directory && !o.has_snapshot;
@@ -224,9 +231,12 @@ static enum err grant(struct txn *txn, struct opens *f, struct file_open_call *c
 static enum err ask_others(struct txn *txn, struct opens *f, struct file_open_call *c, bool directory,
 			   uint8_t *ret_state)
 {
+	bool again = c->target.breaks->asked;
 	struct lock_open_request r = { .access = c->access,
 				       .share = c->share,
 				       .overwrite = overwrites(c->disposition),
+				       .deletes = c->delete_on_close,
+				       .again = again,
 				       .is_directory = directory,
 				       .oplock = c->oplock };
 	struct lock_demands d;
@@ -235,8 +245,8 @@ static enum err ask_others(struct txn *txn, struct opens *f, struct file_open_ca
 		return ERR_HANDLE_LIMIT_EXCEEDED;
 	TRY(demands_new(txn, f, &d));
 	enum lock_answer answer = lock_may_open(&f->rules, &r, &d, &close_id, ret_state);
-	TRY(answer_err(f, answer, &d, close_id, c->target.breaks));
-	return breaks_mark(txn, f, &d, c->target.breaks);
+	TRY(answer_or_mark(txn, f, answer, &d, close_id, c->target.breaks));
+	return c->target.breaks->wait ? ERR_OK : breaks_mark(txn, f, &d, c->target.breaks);
 }
 
 static enum err open_existing(struct txn *txn, struct file_open_call *c)
@@ -259,6 +269,8 @@ static enum err open_existing(struct txn *txn, struct file_open_call *c)
 	if (!directory)
 		TRY(check_lease_key(txn, c, true, c->inode.id));
 	TRY(ask_others(txn, &f, c, directory, &state));
+	if (c->target.breaks->wait)
+		return ERR_OK;
 	if (overwrites(c->disposition))
 		TRY(overwrite(txn, c));
 	return grant(txn, &f, c, state);
@@ -290,7 +302,8 @@ enum err file_apply_open(struct txn *txn, void *call)
 	c->action = FILE_WAS_OPENED;
 	c->replayed = c->oplock_breaking = c->wake = false;
 	c->events.count = 0;
-	c->target.breaks->count = 0;
+	c->target.breaks->wait = false;
+	c->target.breaks->count = 0; /* but not `asked` */
 	c->target.breaks->close_open_id = 0;
 	TRY(target_view(txn, &c->target, &view));
 	if (find_repeated(txn, c, &err))

@@ -113,6 +113,18 @@ static void freeze(bool *keep, uint8_t how, const struct file_time *t)
 		*keep = false;
 }
 
+static enum err take_allocation(struct txn *txn, struct file_open_set_call *c)
+{
+	static const struct file_view live = { 0 };
+	struct inode n;
+	TRY(inode_get(txn, &live, c->handle.inode_id, &n));
+	c->modify.resize = c->allocation_bytes < n.size_bytes;
+	c->modify.size_bytes = c->allocation_bytes;
+	c->modify.settings.written.how = c->modify.resize ? FILE_TIME_NOW : FILE_TIME_KEEP;
+	c->modify.inode = n;
+	return ERR_OK;
+}
+
 enum err file_apply_open_set(struct txn *txn, void *call)
 {
 	struct file_open_set_call *c = call;
@@ -122,9 +134,12 @@ enum err file_apply_open_set(struct txn *txn, void *call)
 	TRY(find_open(txn, &c->handle, &f, &o));
 	if (!(o->access & c->access) || o->has_snapshot)
 		return ERR_SMB_ACCESS_DENIED;
-	if (c->modify.resize) {
+	if (c->set_allocation)
+		TRY(take_allocation(txn, c));
+	if (c->modify.resize || c->set_allocation) {
 		/* Cutting or growing touches all bytes from there on. */
-		if (!lock_may_io(&f.rules, o->open_id, true, c->modify.size_bytes, UINT64_MAX - c->modify.size_bytes))
+		uint64_t from = c->modify.size_bytes;
+		if (c->modify.resize && !lock_may_io(&f.rules, o->open_id, true, from, UINT64_MAX - from))
 			return ERR_FILE_LOCK_CONFLICT;
 		TRY(tell_readers(txn, &f, o->open_id, &c->breaks));
 	}
@@ -140,6 +155,8 @@ enum err file_apply_open_set(struct txn *txn, void *call)
 	c->modify.target.kind = FILE_KIND_ANY;
 	c->modify.target.through_open = true;
 	c->modify.keep_copy = true;
+	if (c->set_allocation && !c->modify.resize)
+		return ERR_OK;
 	return file_apply_set_properties(txn, &c->modify);
 }
 

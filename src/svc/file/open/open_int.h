@@ -93,6 +93,9 @@ enum err breaks_mark(struct txn *, struct opens *, const struct lock_demands *, 
 /* Turns a decision into an error; fills *breaks where it is ERR_BREAK_FIRST. */
 enum err answer_err(const struct opens *, enum lock_answer, const struct lock_demands *, uint64_t close_open_id,
 		    struct file_breaks *breaks) MUST_CHECK;
+/* As above, but marks at once if breaks->mark_at_once: then ERR_OK, and breaks->wait says that it was not LOCK_YES. */
+enum err answer_or_mark(struct txn *, struct opens *, enum lock_answer, const struct lock_demands *,
+			uint64_t close_open_id, struct file_breaks *breaks) MUST_CHECK;
 
 /* close.c: ends an open and does what follows from it. */
 struct close_result {

@@ -94,6 +94,7 @@ void open_row_encode(struct buf *b, const struct file_open *o)
 	bytes_put_u64(b, o->opened_ticks);
 	bytes_put_u64(b, o->reconnected_ticks);
 	bytes_put_u64(b, o->snapshot_ticks);
+	bytes_put_u8(b, o->action);
 	bytes_put_u64(b, o->position);
 	bytes_put_u16(b, o->channel_sequence);
 	buf_put(b, slice_make(o->lock_sequence, sizeof o->lock_sequence));
@@ -156,6 +157,7 @@ enum err open_row_decode(struct slice record, struct arena *arena, struct file_o
 	o.opened_ticks = cursor_u64(&c);
 	o.reconnected_ticks = cursor_u64(&c);
 	o.snapshot_ticks = cursor_u64(&c);
+	o.action = cursor_u8(&c);
 	o.position = cursor_u64(&c);
 	o.channel_sequence = cursor_u16(&c);
 	struct slice sequences = cursor_raw(&c, sizeof o.lock_sequence);

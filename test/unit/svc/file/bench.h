@@ -6,7 +6,6 @@
 #include "base/limits.h"
 #include "engine/mem/mem.h"
 #include "store/extent.h"
-#include "svc/common/background.h"
 #include "svc/file/file.h"
 #include "svc/file/open.h"
 #include "svc/file/share.h"
@@ -32,7 +31,7 @@ static inline uint64_t pick(struct bench *b, uint64_t bound)
 static inline enum err run(struct bench *b, apply_fn *apply, void *call)
 {
 	clock_fake_advance(&b->clock, 10);
-	return background_write(b->store, b->partition, apply, call, &b->arena);
+	return store_write_wait(b->store, b->partition, apply, call, &b->arena);
 }
 
 static inline enum err look(struct bench *b, apply_fn *apply, void *call)

@@ -290,6 +290,30 @@ static void silence_ends_by_the_clock(void **state)
 	bench_close(&b);
 }
 
+/* Marked in the commit that asked: the holder can be told at once, and nothing else was done. */
+static void breaks_are_marked_at_once(void **state)
+{
+	struct bench b;
+	bench_open(&b, 1, NULL);
+	struct file_open_call a = open_of(&b, "f", ACCESS_READ_DATA, SHARE_ALL);
+	ask_lease(&a, 5, CACHE_RWH);
+	expect(&b, file_apply_open, &a, ERR_OK);
+	struct file_open_call second = open_of(&b, "f", ACCESS_READ_DATA, SHARE_ALL);
+	b.breaks.mark_at_once = true;
+	expect(&b, file_apply_open, &second, ERR_OK);
+	assert_true(b.breaks.wait && b.breaks.item[0].has_notice);
+	assert_int_equal(close_it(&b, (struct file_handle){ a.open.inode_id, second.open_id }, FILE_CLOSE_CLIENT, NULL),
+			 ERR_SMB_FILE_CLOSED);
+	struct file_break_call marked = mark(&b);
+	assert_true(marked.wait);
+	assert_false(marked.breaks.item[0].has_notice); /* not told twice */
+	assert_int_equal(acknowledge(&b, 5, CACHE_RH, NULL), ERR_OK);
+	expect(&b, file_apply_open, &second, ERR_OK);
+	assert_false(b.breaks.wait);
+	expect_close(&b, handle_of(&second));
+	bench_close(&b);
+}
+
 static void a_lease_is_shared_by_its_opens(void **state)
 {
 	struct bench b;
@@ -558,6 +582,7 @@ static void a_repeated_create(void **state)
 	again.replay = true;
 	expect(&b, file_apply_open, &again, ERR_OK);
 	assert_true(again.replayed);
+	assert_int_equal(again.action, FILE_WAS_CREATED); /* as the first answer said */
 	assert_int_equal(again.open.open_id, a.open.open_id);
 	bench_close(&b);
 }
@@ -637,6 +662,56 @@ static void renames(void **state)
 	bench_close(&b);
 }
 
+/* The directory that gets the new name must not be open so that it could vanish, or so that it must not. */
+static void renames_look_at_the_new_directory(void **state)
+{
+	static const struct {
+		uint32_t access, share;
+		enum err wanted;
+	} parent[] = { { ACCESS_READ_DATA, SHARE_ALL, ERR_OK },
+		       { ACCESS_READ_DATA | ACCESS_DELETE, SHARE_ALL, ERR_SHARING_VIOLATION },
+		       { ACCESS_READ_DATA, SHARE_READ | SHARE_WRITE, ERR_SHARING_VIOLATION } };
+	struct bench b;
+	bench_open(&b, 1, NULL);
+	assert_int_equal(bench_create(&b, "d", FILE_KIND_DIRECTORY, 0), ERR_OK);
+	for (int i = 0; i < 3; i++) {
+		struct file_open_call dir = open_of(&b, "d", parent[i].access, parent[i].share);
+		dir.want_file = false;
+		expect(&b, file_apply_open, &dir, ERR_OK);
+		struct file_open_call f = open_of(&b, "f", ACCESS_DELETE, SHARE_ALL);
+		expect(&b, file_apply_open, &f, ERR_OK);
+		struct file_open_rename_call r = { .handle = handle_of(&f) };
+		r.rename.target = target_of(&b, i ? "d/y" : "d/x", FILE_KIND_ANY);
+		expect(&b, file_apply_open_rename, &r, parent[i].wanted);
+		expect_close(&b, handle_of(&f));
+		expect_close(&b, handle_of(&dir));
+	}
+	bench_close(&b);
+}
+
+/* Growing the allocation changes no byte, but tells those who cached; shrinking it below the size cuts. */
+static void allocation(void **state)
+{
+	struct bench b;
+	bench_open(&b, 1, NULL);
+	assert_int_equal(bench_create(&b, "f", FILE_KIND_FILE, 100), ERR_OK);
+	struct file_open_call reader = open_of(&b, "f", ACCESS_READ_DATA, SHARE_ALL);
+	ask_lease(&reader, 5, CACHE_READ);
+	expect(&b, file_apply_open, &reader, ERR_OK);
+	struct file_open_call writer = open_of(&b, "f", ACCESS_WRITE_DATA, SHARE_ALL);
+	expect(&b, file_apply_open, &writer, ERR_OK);
+	struct file_open_set_call set = { .handle = handle_of(&writer), .access = ACCESS_WRITE_DATA };
+	set.set_allocation = true;
+	set.allocation_bytes = 1 << 20;
+	expect(&b, file_apply_open_set, &set, ERR_OK);
+	assert_int_equal(set.modify.inode.size_bytes, 100);
+	assert_int_equal(set.breaks.count, 1);
+	set.allocation_bytes = 10;
+	expect(&b, file_apply_open_set, &set, ERR_OK);
+	assert_int_equal(set.modify.inode.size_bytes, 10);
+	bench_close(&b);
+}
+
 /* ---- racing clients ---- */
 
 enum { RACERS = 4, RACE_WINS = 60 };
@@ -665,7 +740,7 @@ static void *race(void *arg)
 					    .disposition = FILE_OPEN_IF,
 					    .want_file = true };
 		c.opener.user = c.opener.client_ip = SLICE("x");
-		enum err err = background_write(r->b->store, r->b->partition, file_apply_open, &c, &arena);
+		enum err err = store_write_wait(r->b->store, r->b->partition, file_apply_open, &c, &arena);
 		if (err == ERR_SHARING_VIOLATION)
 			continue;
 		assert_int_equal(err, ERR_OK);
@@ -675,7 +750,7 @@ static void *race(void *arg)
 			sched_yield();
 		atomic_fetch_sub(r->inside, 1);
 		struct file_close_call close = { .handle = handle_of(&c) };
-		assert_int_equal(background_write(r->b->store, r->b->partition, file_apply_close, &close, &arena),
+		assert_int_equal(store_write_wait(r->b->store, r->b->partition, file_apply_close, &close, &arena),
 				 ERR_OK);
 	}
 	arena_fini(&arena);
@@ -729,8 +804,8 @@ static void rows_come_back_as_they_were(void **state)
 	buf_init(&buf, 64 * KIB);
 	open_row_encode(&buf, &o);
 	/* The golden sample: bytes on disk do not change without a new version. */
-	assert_int_equal(buf.len, 290);
-	assert_int_equal(crc32c(0, buf_slice(&buf)), 0x4319d5ad);
+	assert_int_equal(buf.len, 291);
+	assert_int_equal(crc32c(0, buf_slice(&buf)), 0x5aecaeb2);
 	assert_int_equal(open_row_decode(buf_slice(&buf), &arena, &back), ERR_OK);
 	assert_int_equal(back.open_id, 9);
 	assert_int_equal(back.access, o.access);
@@ -757,6 +832,7 @@ int main(void)
 		cmocka_unit_test(rest_waits_for_an_acknowledgement),
 		cmocka_unit_test(rest_writes_tell_and_go_on),
 		cmocka_unit_test(silence_ends_by_the_clock),
+		cmocka_unit_test(breaks_are_marked_at_once),
 		cmocka_unit_test(a_lease_is_shared_by_its_opens),
 		cmocka_unit_test(a_rest_lease_stops_writers),
 		cmocka_unit_test(locked_bytes),
@@ -767,6 +843,8 @@ int main(void)
 		cmocka_unit_test(a_repeated_create),
 		cmocka_unit_test(handles_are_listed_and_closed),
 		cmocka_unit_test(renames),
+		cmocka_unit_test(renames_look_at_the_new_directory),
+		cmocka_unit_test(allocation),
 		cmocka_unit_test(exclusive_opens_exclude),
 		cmocka_unit_test(rows_come_back_as_they_were),
 	};
