@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The doors of the house. CMake and Ninja do the work; `make help` lists the targets.
 .DEFAULT_GOAL := all
-.PHONY: all help run test asan tsan lint fuzz bench soak crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test
+.PHONY: all help run test asan tsan lint fuzz bench soak smbtorture crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test
 
 ARGS ?=
 SECONDS ?= 60
@@ -58,6 +58,9 @@ bench: release ## the benchmark beside its peers
 
 soak: npm release ## linearizability and load under kill -9 for MINUTES
 	@tools/run-long soak $(MINUTES)
+
+smbtorture: npm release ## all suites of Samba's smbtorture against the SMB front end, compared with test/smb/must-pass.txt
+	@PATH="$$(tools/node-dir):$$PATH" ZAFFRE_BIN=$(BIN) node test/smb/torture.mjs $(ARGS)
 
 crash: npm release ## ROUNDS of kill -9 and power cuts
 	@tools/run-long crash $(ROUNDS)

@@ -27,7 +27,9 @@ struct options opt = { .target = "zaffre",
 char *noise;
 const struct work *work;
 
-static const struct work *const all_works[] = { works_blob, works_queue, works_table, works_redis, works_pg };
+static const struct work *const all_works[] = {
+	works_blob, works_queue, works_table, works_file, works_redis, works_pg
+};
 static struct conn *conns;
 static int epoll_fd;
 static uint64_t given_keys, started_ops;

@@ -77,7 +77,7 @@ struct work {
 	void (*request)(struct conn *);
 	enum answer (*answer)(struct conn *, const struct reply *);
 };
-extern const struct work works_blob[], works_queue[], works_table[], works_redis[], works_pg[];
+extern const struct work works_blob[], works_queue[], works_table[], works_file[], works_redis[], works_pg[];
 extern const struct work *work;
 
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -44,9 +44,9 @@ void sign_init(void)
 	uint64_t now = clock_now(&wall);
 	date_format_rfc1123(now, date_text);
 	date_format_iso(now + 3600 * 2 * TICKS_PER_SECOND, expiry);
-	buf_printf(&text, ACCOUNT "\nrwdlacup\nbqt\nsco\n\n%.19sZ\n\n\n2021-06-08\n\n", expiry);
+	buf_printf(&text, ACCOUNT "\nrwdlacup\nbqtf\nsco\n\n%.19sZ\n\n\n2021-06-08\n\n", expiry);
 	mac_put(&signature, buf_slice(&text));
-	buf_printf(&query, "sv=2021-06-08&ss=bqt&srt=sco&sp=rwdlacup&se=%.13s%%3A%.2s%%3A%.2sZ&sig=", expiry,
+	buf_printf(&query, "sv=2021-06-08&ss=bqtf&srt=sco&sp=rwdlacup&se=%.13s%%3A%.2s%%3A%.2sZ&sig=", expiry,
 		   expiry + 14, expiry + 17);
 	for (size_t i = 0; i < signature.len; i++) {
 		char c = signature.ptr[i];

@@ -93,7 +93,7 @@ class Peers:
     def zaffre(self, log=False, again=None):
         """Ours; `first_answer_ms` is from the start of the process to the first answered request of a service."""
         folder = again.folder if again else self.folder('zaffre')
-        ports = {name: free_port() for name in ('blob', 'queue', 'table')}
+        ports = {name: free_port() for name in ('blob', 'queue', 'table', 'file')}
         args = [self.zaffre_bin, 'serve', '--location', os.path.join(folder, 'data')]
         for name, port in ports.items():
             args += ['--%sPort' % name, str(port)]

@@ -63,7 +63,9 @@ static enum login_result authenticate(struct login *l, const struct login_input 
 				      struct buf *out)
 {
 	unsigned char mine[NTLM_MIC_BYTES], theirs[NTLM_MIC_BYTES];
-	if (ntlm_authenticate(&l->ntlm, t->token, in->accounts, in->account_count, &l->account) != ERR_OK)
+	enum err e = ntlm_authenticate(&l->ntlm, t->token, in->accounts, in->account_count, &l->account);
+	l->malformed = e == ERR_SYNTAX;
+	if (e != ERR_OK)
 		return refuse(l);
 	l->stage = LOGIN_ENDED;
 	if (l->raw)

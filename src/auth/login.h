@@ -14,6 +14,7 @@ struct login {
 	enum login_stage stage;
 	bool raw;
 	bool signature_needed; /* the client preferred another mechanism: it must prove that nobody changed its list */
+	bool malformed;	       /* refused because the proof was not even well-formed */
 	struct buf mechanisms;
 	struct ntlm ntlm;
 	const struct auth_account *account; /* set when done */

@@ -275,6 +275,23 @@ static bool wants_code(struct slice response)
 	return false;
 }
 
+/* The list of pairs has an end inside the response. */
+static bool pairs_end(struct slice response)
+{
+	struct slice pairs = slice_from(response, PROOF_BYTES + BLOB_PAIRS_AT);
+	while (pairs.len >= 4) {
+		unsigned id = (unsigned)bytes_load(pairs.ptr, 2);
+		size_t len = (size_t)bytes_load(pairs.ptr + 2, 2);
+		pairs = slice_from(pairs, 4);
+		if (id == PAIR_END)
+			return true;
+		if (len > pairs.len)
+			return false;
+		pairs = slice_from(pairs, len);
+	}
+	return false;
+}
+
 static bool code_matches(const struct ntlm *n, struct slice m)
 {
 	static const char zeros[NTLM_MIC_BYTES];
@@ -294,6 +311,8 @@ enum err ntlm_authenticate(struct ntlm *n, struct slice m, const struct auth_acc
 	unsigned char base[16];
 	if (n->second.len == 0 || !authenticate_parse(m, &a))
 		return ERR_AUTHENTICATION_FAILED;
+	if (!pairs_end(a.response))
+		return ERR_SYNTAX;
 	const struct auth_account *account = account_find(a.user, accounts, count);
 	if (!account || (!key_matches(n, &a, account->key[0], base) && !key_matches(n, &a, account->key[1], base)))
 		return ERR_AUTHENTICATION_FAILED;

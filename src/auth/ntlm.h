@@ -23,7 +23,8 @@ void ntlm_fini(struct ntlm *); /* wipes the key; accepts a zeroed one */
 /* Reads NEGOTIATE and writes CHALLENGE. `file_time` is the time in 100 ns since 1601. */
 enum err ntlm_challenge(struct ntlm *, struct slice negotiate, const unsigned char challenge[NTLM_CHALLENGE_BYTES],
 			uint64_t file_time, struct buf *out) MUST_CHECK;
-/* Reads AUTHENTICATE. ERR_AUTHENTICATION_FAILED for everything that is not a proof of one of the accounts' keys. */
+/* Reads AUTHENTICATE. ERR_AUTHENTICATION_FAILED for everything that is not a proof of one of the accounts' keys,
+ * ERR_SYNTAX if it is an NTLMv2 response whose list of pairs is broken. */
 enum err ntlm_authenticate(struct ntlm *, struct slice message, const struct auth_account *accounts, size_t count,
 			   const struct auth_account **ret) MUST_CHECK;
 /* The signature of the mechanism list, by the client or by the server; false if this login has no keys for it. */

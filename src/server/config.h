@@ -26,6 +26,7 @@ struct config {
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *readyFile;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
+	bool smbPersistentHandles;
 	bool blobVersioning;
 	int64_t containerRetentionDays, shareDeleteRetentionDays;
 	const char *clockShiftFile;

@@ -29,6 +29,7 @@ struct house {
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
 	struct holder_list *holders;
+	struct watch_list *watches; /* directories that SMB clients watch */
 	struct rest_server *server;
 	struct smb_server *smb; /* NULL: not served */
 };

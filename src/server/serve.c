@@ -24,6 +24,7 @@
 #include "store/mutant.h"
 #include "wait/holder.h"
 #include "wait/wait.h"
+#include "wait/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,9 @@ static bool smb_open(struct house *h, struct buf *error)
 		return false;
 	smb.store = h->store;
 	smb.clock = &h->clock;
+	smb.waits = h->waits;
+	smb.holders = h->holders;
+	smb.watches = h->watches;
 	smb.accounts = h->accounts.account;
 	smb.account_count = h->accounts.count;
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
@@ -198,7 +202,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK) {
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
+	    watch_list_new(&h->watches) != ERR_OK) {
 		BUF_PUT(error, "no memory");
 		return false;
 	}
@@ -236,6 +241,7 @@ static void house_take_down(struct house *h)
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
+	watch_list_free(h->watches);
 	wait_list_free(h->waits);
 	store_close(h->store);
 	io_tls_free(h->tls);

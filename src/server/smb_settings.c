@@ -84,6 +84,7 @@ bool smb_settings(const struct config *c, struct smb_config *ret, bool *ret_on, 
 		return false;
 	}
 	ret->signing_optional = !signing;
+	ret->persistent_handles = c->smbPersistentHandles;
 	if (!dialects_parse(slice_str(c->smbDialects), ret)) {
 		buf_printf(error,
 			   "--smbDialects is one of 2.1, 3.0, 3.0.2 and 3.1.1 or a range like 3.0-3.1.1, not \"%s\"",

@@ -5,7 +5,7 @@
  * Order of the checks: header, ids and credits (these close the connection), protection, session, tree; then the
  * handler looks at the body. The answers of a chain go out as one message, but what was answered before a part that
  * waits goes out at once. */
-#include "smb/smb_int.h"
+#include "smb/opens.h"
 
 #include <assert.h>
 
@@ -43,22 +43,38 @@ bool smb_is_3x(const struct smb_conn *c)
 
 /* ---- answers ---- */
 
-/* The part answered last is complete: padded if another follows, hashed, signed. */
-static void last_seal(struct smb_chain *ch, bool another_follows)
+/* The part answered last is complete. `next_at`: where the one that follows begins, 0 = none does. */
+static void last_seal(struct smb_chain *ch, size_t next_at)
 {
 	if (!ch->last_head)
 		return;
-	if (another_follows) {
-		smb2_pad(&ch->out, ch->last_head, 8);
-		if (buf_ok(&ch->out))
-			bytes_store(ch->out.ptr + ch->last_head + SMB2_NEXT_AT, ch->out.len - ch->last_head, 4);
-	}
+	size_t len = (next_at ? next_at : ch->out.len) - ch->last_head;
+	if (buf_ok(&ch->out) && next_at)
+		bytes_store(ch->out.ptr + ch->last_head + SMB2_NEXT_AT, len, 4);
 	if (buf_ok(&ch->out) && ch->last_session)
-		protect_sign(ch->last_session->protect, ch->out.ptr + ch->last_head, ch->out.len - ch->last_head);
+		protect_sign(ch->last_session->protect, ch->out.ptr + ch->last_head, len);
 	if (ch->last_session)
 		smb_session_unref(ch->last_session);
 	ch->last_session = NULL;
 	ch->last_head = 0;
+}
+
+/* Takes back what the part at hand has put, its header's place and the padding before it. */
+static void part_drop(struct smb_request *r)
+{
+	struct smb_chain *ch = r->chain;
+	if (buf_ok(&ch->out))
+		ch->out.len = ch->last_head ? ch->last_end : r->head_at;
+}
+
+/* Room for the header of the part that begins. */
+static void part_head_begin(struct smb_request *r)
+{
+	struct smb_chain *ch = r->chain;
+	ch->last_end = ch->out.len;
+	smb2_pad(&ch->out, SMB_OUT_HEAD_BYTES, 8);
+	r->head_at = ch->out.len;
+	smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
 }
 
 static void out_begin(struct smb_chain *ch)
@@ -69,7 +85,7 @@ static void out_begin(struct smb_chain *ch)
 
 static void out_send(struct smb_chain *ch)
 {
-	last_seal(ch, false);
+	last_seal(ch, 0);
 	if (!buf_ok(&ch->out) || ch->out.len > SMB_OUT_HEAD_BYTES)
 		smb_conn_send(ch->conn, &ch->out, SMB_OUT_HEAD_BYTES, ch->encrypted);
 	else
@@ -90,6 +106,12 @@ static struct smb2_header answer_header(const struct smb_request *r)
 		.tree_id = r->h.tree_id,
 		.session_id = r->h.session_id,
 	};
+	/* What was refused before its signature could be judged gets it back: clients that require signing take such an
+	 * error for one then. */
+	if ((r->h.flags & SMB2_FLAG_SIGNED) && !r->is_signed) {
+		h.flags |= SMB2_FLAG_SIGNED;
+		memcpy(h.signature, r->h.signature, sizeof h.signature);
+	}
 	if (r->sent_interim) {
 		h.flags |= SMB2_FLAG_ASYNC;
 		h.reserved = (uint32_t)r->async_id;
@@ -112,9 +134,10 @@ static void part_finish(struct smb_request *r)
 {
 	struct smb_chain *ch = r->chain;
 	if (r->silent) {
-		ch->out.len = buf_ok(&ch->out) ? r->head_at : ch->out.len;
+		part_drop(r);
 		return;
 	}
+	last_seal(ch, r->head_at);
 	if (r->sent_interim)
 		r->credits = 0;
 	else
@@ -177,7 +200,10 @@ static void commit_woken(struct io_task *t)
 {
 	struct smb_request *r = io_container_of(t, struct smb_request, wake);
 	r->conn->sl->work_count--;
+	r->committing = false;
+	struct smb_loop *sl = r->conn->sl;
 	r->then(r, r->result);
+	smb_loop_check_drained(sl);
 }
 
 /* On the committer's thread. */
@@ -201,6 +227,7 @@ void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, 
 		.owner = r,
 	};
 	r->conn->sl->work_count++;
+	r->committing = true;
 	store_write(r->conn->sl->server->config.store, &r->job);
 }
 
@@ -209,12 +236,10 @@ static void interim_send(struct smb_request *r)
 	struct smb_chain *ch = r->chain;
 	struct buf b;
 	if (ch->last_head) { /* what was answered before goes first */
-		struct buf *out = &ch->out;
-		out->len = buf_ok(out) ? r->head_at : out->len;
+		part_drop(r);
 		out_send(ch);
 		out_begin(ch);
-		r->head_at = ch->out.len;
-		smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
+		part_head_begin(r);
 	}
 	r->sent_interim = true;
 	r->async_id = r->conn->next_async_id++;
@@ -228,19 +253,33 @@ static void interim_send(struct smb_request *r)
 	smb_conn_send(r->conn, &b, SMB_OUT_HEAD_BYTES, ch->encrypted);
 }
 
+static void request_cancel(struct smb_request *r, uint32_t status)
+{
+	void (*cancel)(struct smb_request *, uint32_t) = r->cancel;
+	r->cancelled = true;
+	smb_wait_end(r);
+	cancel(r, status);
+}
+
 bool smb_wait_begin(struct smb_request *r, void (*cancel)(struct smb_request *, uint32_t status))
 {
 	struct smb_conn *c = r->conn;
-	assert(!r->cancel);
-	if (c->waiting_count >= SMB_WAITING_MAX) {
-		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
-		return false;
-	}
+	assert(!r->cancel && !r->committing);
 	c->waiting_count++;
 	r->cancel = cancel;
-	if (r->h.next == 0 && !r->sent_interim && !c->closed)
+	if (c->closed || r->session->ended || r->tree->ended || r->cancel_wanted) {
+		request_cancel(r, r->cancel_wanted ? r->cancel_wanted : STATUS_FILE_CLOSED);
+		return false;
+	}
+	if (c->waiting_count > SMB_WAITING_MAX) {
+		request_cancel(r, STATUS_INSUFFICIENT_RESOURCES);
+		return false;
+	}
+	if (r->h.next == 0 && !r->sent_interim)
 		interim_send(r);
-	return true;
+	if (!c->closed)
+		return true;
+	return false; /* the interim answer could not be sent: closing has cancelled it */
 }
 
 void smb_wait_end(struct smb_request *r)
@@ -251,12 +290,16 @@ void smb_wait_end(struct smb_request *r)
 	r->conn->waiting_count--;
 }
 
-static void request_cancel(struct smb_request *r, uint32_t status)
+/* Now, or when its commit is done and it would wait again. */
+static bool cancel_or_remember(struct smb_request *r, uint32_t status)
 {
-	void (*cancel)(struct smb_request *, uint32_t) = r->cancel;
-	r->cancelled = true;
-	smb_wait_end(r);
-	cancel(r, status);
+	if (r->cancel) {
+		request_cancel(r, status);
+		return true;
+	}
+	if (r->committing)
+		r->cancel_wanted = status;
+	return false;
 }
 
 void smb_cancel_all(struct smb_conn *c, const struct smb_session *s, const struct smb_tree *t, uint32_t status)
@@ -264,10 +307,17 @@ void smb_cancel_all(struct smb_conn *c, const struct smb_session *s, const struc
 	/* A cancelled chain may end and leave the list: begin again after each. */
 	for (struct smb_chain *ch = c->chains; ch;) {
 		struct smb_request *r = &ch->request;
-		bool hit = ch->begun && r->cancel && (!s || r->session == s) && (!t || r->tree == t);
-		if (hit)
-			request_cancel(r, status);
-		ch = hit ? c->chains : ch->next;
+		bool hit = ch->begun && !r->answered && (!s || r->session == s) && (!t || r->tree == t);
+		ch = hit && cancel_or_remember(r, status) ? c->chains : ch->next;
+	}
+}
+
+void smb_cancel_open(struct smb_conn *c, const struct smb_open *o, uint32_t status)
+{
+	for (struct smb_chain *ch = c->chains; ch;) {
+		struct smb_request *r = &ch->request;
+		bool hit = ch->begun && !r->answered && r->open == o;
+		ch = hit && cancel_or_remember(r, status) ? c->chains : ch->next;
 	}
 }
 
@@ -278,11 +328,11 @@ void smb_do_cancel(struct smb_request *r)
 	r->silent = true;
 	for (struct smb_chain *ch = c->chains; ch; ch = ch->next) {
 		struct smb_request *v = &ch->request;
-		if (!ch->begun || !v->cancel || v->session != r->session)
+		if (!ch->begun || v == r || v->answered || v->session != r->session)
 			continue;
 		if (async ? v->sent_interim && v->async_id == smb2_header_async_id(&r->h)
 			  : v->h.message_id == r->h.message_id) {
-			request_cancel(v, STATUS_CANCELLED);
+			(void)cancel_or_remember(v, STATUS_CANCELLED);
 			break;
 		}
 	}
@@ -331,7 +381,7 @@ static bool header_check(struct smb_chain *ch, struct smb_request *r)
 static uint32_t related_check(struct smb_chain *ch, struct smb_request *r)
 {
 	if (r->h.flags & SMB2_FLAG_RELATED) {
-		if (ch->parts == 1)
+		if (ch->parts == 1 || ch->related_broken)
 			return STATUS_INVALID_PARAMETER;
 		r->h.session_id = ch->session_id;
 		r->h.tree_id = ch->tree_id;
@@ -408,12 +458,11 @@ static void part_begin(struct smb_chain *ch)
 		return;
 	}
 	ch->begun = true;
-	last_seal(ch, true);
-	r->head_at = ch->out.len;
-	smb2_zeros_put(&ch->out, SMB2_HEADER_BYTES);
+	part_head_begin(r);
 	uint32_t status = related_check(ch, r);
 	if (status == STATUS_OK)
 		status = session_check(ch, r);
+	ch->related_broken = status != STATUS_OK;
 	if (r->h.command == SMB2_CANCEL && status != STATUS_OK) {
 		r->silent = true;
 		smb_reply(r, status);
@@ -429,6 +478,10 @@ static void part_end(struct smb_chain *ch)
 	struct smb_request *r = &ch->request;
 	if (!ch->conn->closed)
 		part_finish(r);
+	if (r->h.command == SMB2_CREATE)
+		ch->related_status = STATUS_IS_ERROR(r->status) ? r->status : STATUS_OK;
+	if (r->open)
+		smb_open_unref(r->open);
 	if (r->tree)
 		smb_tree_unref(r->tree);
 	if (r->session)

@@ -59,6 +59,8 @@ static void protection_pick(struct smb_conn *c, const struct smb2_negotiate *n)
 	c->capabilities = SMB2_CAP_LEASING | SMB2_CAP_LARGE_MTU;
 	if (c->dialect != SMB2_DIALECT_311 && c->cipher != SMB2_CIPHER_NONE)
 		c->capabilities |= SMB2_CAP_ENCRYPTION; /* in 3.1.1 the context speaks */
+	if (smb_is_3x(c) && config->persistent_handles)
+		c->capabilities |= SMB2_CAP_PERSISTENT_HANDLES;
 }
 
 static void answer_put(struct smb_conn *c, struct buf *out, uint16_t dialect, const struct smb2_negotiate *n)

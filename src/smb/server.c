@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Starting and stopping: the listener and the loops, which are the front end's own. Connections are accepted on loop 0
- * and handed to the loop that has the fewest. A stop closes the listener, then every connection; a loop ends when it has
- * neither connections nor work under way, so a commit always finds its loop. */
+ * and handed to the loop that has the fewest. A stop closes the listener, then every connection; the loops end when none
+ * of them has connections or work under way, so a commit always finds its loop. */
 #include "smb/smb_int.h"
 
 #include <assert.h>
@@ -117,10 +117,16 @@ static void listener_stop(struct io_task *t)
 	sem_post(&stop->done);
 }
 
+/* Loops send each other tasks, so they end together: when the last one has nothing left. */
 void smb_loop_check_drained(struct smb_loop *sl)
 {
-	if (sl->draining && !sl->conns && sl->work_count == 0)
-		io_loop_stop(sl->loop);
+	struct smb_server *s = sl->server;
+	if (!sl->draining || sl->drained || sl->conns || sl->work_count > 0)
+		return;
+	sl->drained = true;
+	if (atomic_fetch_sub(&s->busy_loops, 1) == 1)
+		for (size_t i = 0; i < s->loop_count; i++)
+			io_loop_stop(s->loops[i]->loop);
 }
 
 static void drain_begin(struct io_task *t)
@@ -170,6 +176,7 @@ static enum err start_threads(struct smb_server *s)
 		TRY(loop_new(s, &s->loops[i]));
 		s->loop_count++;
 	}
+	atomic_init(&s->busy_loops, loops);
 	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
 	TRY(io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source));
 	for (unsigned i = 0; i < loops; i++) {

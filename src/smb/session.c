@@ -30,10 +30,13 @@ static bool row_add(struct smb_session *s)
 	*row = (struct smb_session_row){ .id = s->id, .sl = s->conn->sl, .account = s->account };
 	pthread_mutex_lock(&server->lock);
 	struct smb_session_row **at = row_slot(server, s->id);
-	assert(!*at);
-	*at = row;
+	bool fresh = !*at; /* else another connection's session was given the same id */
+	if (fresh)
+		*at = row;
 	pthread_mutex_unlock(&server->lock);
-	return true;
+	if (!fresh)
+		free(row);
+	return fresh;
 }
 
 static void row_remove(const struct smb_session *s)
@@ -65,9 +68,10 @@ static struct smb_session *session_new(struct smb_conn *c)
 	s->conn = c;
 	s->refs = 1;
 	s->next_tree_id = 1;
+	/* 31 bits: some clients keep no more. The id is no secret, keys prove who sends under it. */
 	do
-		s->id = rng_u64(&c->sl->rng);
-	while (s->id == 0 || s->id == UINT64_MAX || smb_session_find(c, s->id));
+		s->id = rng_u64(&c->sl->rng) & INT32_MAX;
+	while (s->id == 0 || smb_session_find(c, s->id));
 	memcpy(s->hash, c->hash, sizeof s->hash);
 	s->next = c->sessions;
 	c->sessions = s;
@@ -146,9 +150,11 @@ static void evicted(struct io_task *t)
 {
 	struct session_eviction *e = io_container_of(t, struct session_eviction, task);
 	struct smb_request *r = e->request;
-	e->home->work_count--;
+	struct smb_loop *home = e->home;
+	home->work_count--;
 	free(e);
 	setup_finish(r);
+	smb_loop_check_drained(home);
 }
 
 /* Everything of the former session is on its way to the committer, whose queue keeps the order: what the new session
@@ -196,13 +202,12 @@ static bool evict_previous(struct smb_request *r, uint64_t id)
 struct setup_call {
 	struct smb2_session_setup in;
 	struct buf token; /* freed when the request is answered */
-	bool again;	  /* a live session authenticates once more */
 };
 
 static void setup_refused(struct io_timer *t)
 {
 	struct smb_request *r = io_container_of(t, struct smb_request, timer);
-	smb_fail(r, STATUS_LOGON_FAILURE);
+	smb_fail(r, r->status);
 }
 
 /* A wrong key: from the third on the answer waits, at the tenth the connection ends. */
@@ -210,18 +215,21 @@ static void setup_refuse(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
 	struct smb_session *s = r->session;
+	struct setup_call *call = r->call;
+	buf_fini(&call->token);
+	r->status = s->login && s->login->malformed ? STATUS_INVALID_PARAMETER : STATUS_LOGON_FAILURE;
 	c->login_failures++;
 	log_warn("smb: login from %s refused", c->address);
 	if (!s->ended)
 		smb_session_end(s, false);
 	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX) {
 		smb_conn_close(c);
-		smb_fail(r, STATUS_LOGON_FAILURE);
+		smb_fail(r, r->status);
 	} else if (c->login_failures > SMB_LOGIN_FREE_FAILURES) {
 		io_timer_init(&r->timer, setup_refused);
 		io_timer_set(c->sl->loop, &r->timer, io_loop_now_ms(c->sl->loop) + SMB_LOGIN_DELAY_MS);
 	} else {
-		smb_fail(r, STATUS_LOGON_FAILURE);
+		smb_fail(r, r->status);
 	}
 }
 
@@ -265,12 +273,14 @@ static void setup_done(struct smb_request *r)
 		return;
 	}
 	if (s->conn->sl->server->config.encryption_required && s->conn->cipher == SMB2_CIPHER_NONE) {
+		buf_fini(&call->token);
 		smb_session_end(s, false);
 		smb_fail(r, STATUS_ACCESS_DENIED);
 		return;
 	}
 	s->account = account;
 	if (!s->valid && !session_open(s, call->in.security_mode)) {
+		buf_fini(&call->token);
 		smb_session_end(s, false);
 		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
 		return;
@@ -317,7 +327,6 @@ static void setup_step(struct smb_request *r)
 		setup_done(r);
 		break;
 	case LOGIN_REFUSED:
-		buf_fini(&call->token);
 		setup_refuse(r);
 		break;
 	}

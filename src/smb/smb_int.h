@@ -41,7 +41,7 @@ enum {
 	SMB_SESSIONS_MAX = 64,				/* of a connection */
 	SMB_TREES_MAX = 1024,				/* of a session */
 	SMB_OPENS_MAX = 65536,				/* of a session */
-	SMB_OUT_BYTES_MAX = 16 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
+	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
 	SMB_SETUP_MS = 45000,		      /* from connecting to the end of the first login */
 	SMB_MESSAGE_MS = 30000,		      /* from a message's first byte to its last */
 	SMB_WRITE_IDLE_MS = 30000,	      /* a peer that does not read */
@@ -58,6 +58,8 @@ enum {
 struct smb_conn;
 struct smb_chain;
 struct smb_request;
+struct smb_open;
+struct breaking;
 
 /* ---- what is connected ---- */
 
@@ -151,6 +153,7 @@ struct smb_request {
 	struct slice part;
 	struct smb_session *session;
 	struct smb_tree *tree;
+	struct smb_open *open; /* smb/opens.h; the request's until it is answered */
 	struct arena arena;
 	struct buf *out; /* the answer's body goes here */
 	size_t head_at;	 /* where in it the part's header is */
@@ -167,10 +170,14 @@ struct smb_request {
 	struct io_task wake;
 	smb_then_fn *then;
 	enum err result;
-	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. */
+	bool committing;
+	struct breaking *breaking; /* smb/commit.c */
+	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. A cancel that comes during a commit
+	 * is remembered, and takes effect when the request would wait (again). */
 	void (*cancel)(struct smb_request *, uint32_t status);
 	bool cancelled;
-	void *call; /* the handler's */
+	uint32_t cancel_wanted; /* status; 0 = none */
+	void *call;		/* the handler's */
 	struct io_timer timer;
 };
 
@@ -184,12 +191,14 @@ struct smb_chain {
 	bool running;		       /* chain_run is on the stack */
 	struct smb_session *encrypted; /* the session whose keys the message came under; NULL: plain */
 	struct buf out;
-	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another follows */
+	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another is answered too */
+	size_t last_end;  /* where that part ends, before any padding */
 	struct smb_session *last_session; /* whose key signs that part; NULL: none */
 	/* what a related part takes over */
 	uint64_t session_id;
 	uint32_t tree_id;
 	struct smb2_file_id file_id;
+	bool related_broken;	 /* the part before had no session or tree to take over */
 	uint32_t related_status; /* of the part that made or should have made file_id */
 	unsigned parts;
 	struct smb_request request;
@@ -201,7 +210,7 @@ struct smb_loop {
 	struct smb_server *server;
 	struct io_loop *loop;
 	pthread_t thread;
-	bool started, draining;
+	bool started, draining, drained;
 	struct smb_conn *conns;
 	atomic_size_t conn_count;
 	size_t work_count; /* chains and closes under way, also of connections that are gone */
@@ -223,10 +232,12 @@ struct smb_server {
 	unsigned char guid[SMB2_GUID_BYTES];
 	struct smb_loop **loops;
 	size_t loop_count;
+	atomic_uint busy_loops; /* stopping: that still have something to do */
 	struct io_source listen_source;
 	struct io_timer listen_pause;
 	int listen_fd, reserve_fd;
 	uint16_t port;
+	atomic_size_t watchers; /* without any, changes need not be described */
 	pthread_mutex_t lock;
 	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
 };
@@ -247,12 +258,14 @@ void smb_fail_data(struct smb_request *, uint32_t status, struct slice data);
 void smb_fail_err(struct smb_request *, enum err);
 /* Runs apply in a commit and calls `then` on the connection's loop. */
 void smb_commit(struct smb_request *, struct slice partition, apply_fn *, void *call, smb_then_fn *then);
-/* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: too many
- * wait already, the request was failed. */
+/* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: it is
+ * over: too many wait already, or it was cancelled before (then `cancel` was called). */
 bool smb_wait_begin(struct smb_request *, void (*cancel)(struct smb_request *, uint32_t status));
 void smb_wait_end(struct smb_request *);
-/* Ends what waits, of a session, of a tree, or of the connection (both NULL). */
+/* Ends what waits, of a session, of a tree, or of the connection (both NULL); of one open. STATUS_CANCELLED: somebody
+ * asked for it; STATUS_FILE_CLOSED: what it works on is gone. */
 void smb_cancel_all(struct smb_conn *, const struct smb_session *, const struct smb_tree *, uint32_t status);
+void smb_cancel_open(struct smb_conn *, const struct smb_open *, uint32_t status);
 /* The largest of what was sent and what may be answered must be paid for. */
 bool smb_charge_ok(const struct smb_request *, uint64_t bytes);
 uint32_t smb_status_of(enum err);

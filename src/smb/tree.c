@@ -142,6 +142,8 @@ void smb_do_tree_connect(struct smb_request *r)
 		.share_flags = r->session->encrypts ? SMB2_SHAREFLAG_ENCRYPT : 0,
 		.maximal_access = SMB2_ALL_ACCESS,
 	};
+	if (!t->pipe && (r->conn->capabilities & SMB2_CAP_PERSISTENT_HANDLES))
+		a.capabilities |= SMB2_SHARE_CAP_CA;
 	r->h.tree_id = r->chain->tree_id = t->id;
 	smb2_tree_connect_put(r->out, &a);
 	smb_reply(r, STATUS_OK);

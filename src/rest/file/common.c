@@ -20,7 +20,10 @@ enum err file_find_share(struct request *r, struct resource *ret, struct slice *
 		return ERR_SHARE_NOT_FOUND;
 	TRY(e);
 	*ret_partition = resource_generation_partition(r->arena, r->account, RESOURCE_SHARE, ret->generation);
-	return slice_is_set(*ret_partition) ? ERR_OK : ERR_NO_MEMORY;
+	if (!slice_is_set(*ret_partition))
+		return ERR_NO_MEMORY;
+	file_wait_in(r, *ret_partition);
+	return ERR_OK;
 }
 
 enum err file_find(struct request *r, struct slice *ret_partition)

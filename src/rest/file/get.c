@@ -44,6 +44,21 @@ static enum err parse_range(struct request *r, struct get_call *c)
 	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r) : ERR_OK;
 }
 
+/* Through the cache of hot records where that does, else on one snapshot. */
+static enum err read_file(struct request *r)
+{
+	struct get_call *c = r->call;
+	struct store *store = r->server->store;
+	c->get.by_points = !c->get.target.has_snapshot;
+	enum err e = c->get.by_points ? store_read_points(store, c->partition, file_apply_get, &c->get, r->arena)
+				      : ERR_CONFLICT;
+	if (e == ERR_CONFLICT) {
+		c->get.by_points = false;
+		e = store_read(store, c->partition, file_apply_get, &c->get, r->arena);
+	}
+	return e;
+}
+
 static enum err parse(struct request *r)
 {
 	struct get_call *c = ARENA_NEW(r->arena, struct get_call);
@@ -56,7 +71,7 @@ static enum err parse(struct request *r)
 	TRY(parse_range(r, c));
 	TRY(file_find(r, &c->partition));
 	request_pin(r);
-	request_step_read(r, c->partition, file_apply_get);
+	request_step_call(r, read_file);
 	return ERR_OK;
 }
 

@@ -38,6 +38,12 @@ enum err file_wait_prepare(struct request *r, struct file_breaks **ret)
 	return ERR_OK;
 }
 
+void file_wait_in(struct request *r, struct slice partition)
+{
+	if (r->wait)
+		((struct file_wait *)r->wait)->partition = partition;
+}
+
 static void wait_ended(void *owner, enum wait_end end)
 {
 	struct request *r = owner;
@@ -132,7 +138,6 @@ static enum err break_first(struct request *r)
 	unsigned again_count = r->step_count - (r->step_next - 1);
 	memcpy(again, &r->steps[r->step_next - 1], again_count * sizeof *again);
 	set_deadline(r, w);
-	w->partition = again[0].partition;
 	request_steps_clear(r);
 	request_step_call(r, begin_wait);
 	request_step_write(r, w->partition, file_apply_break);

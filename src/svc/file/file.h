@@ -104,6 +104,9 @@ enum err file_apply_create(struct txn *, void *call);
 struct file_get_call {
 	struct file_target target;
 	bool want_bytes; /* else properties only: then it only uses txn_get */
+	/* want_bytes with txn_get alone, for store_read_points: a range within the last run, as all of small files is.
+	 * ERR_CONFLICT: it is not such a file, or it changed between the gets: run again on a snapshot without this. */
+	bool by_points;
 	bool has_range;
 	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
 	size_t piece_limit;		  /* 0 = FILE_PIECES_MAX */

@@ -19,6 +19,20 @@ static enum err range_of(struct file_get_call *c)
 	return ERR_OK;
 }
 
+/* All bytes of the range out of the last run of the file, found by its end. What was read is one state if the inode
+ * is still the same afterwards: every change of the bytes changes its ETag. */
+static enum err pieces_by_points(struct txn *txn, const struct file_view *view, struct file_get_call *c)
+{
+	struct inode now;
+	if (c->inode.covers)
+		return ERR_CONFLICT;
+	TRY(inode_last_run(txn, &c->inode, c->offset, c->length, &c->pieces));
+	enum err e = inode_find_child(txn, view, c->inode.parent_id, c->inode.name, &now);
+	if (e == ERR_RESOURCE_NOT_FOUND || (e == ERR_OK && (now.id != c->inode.id || now.etag != c->inode.etag)))
+		return ERR_CONFLICT;
+	return e;
+}
+
 enum err file_apply_get(struct txn *txn, void *call)
 {
 	struct file_get_call *c = call;
@@ -36,6 +50,8 @@ enum err file_apply_get(struct txn *txn, void *call)
 		TRY(file_opens_rest_range(txn, c->inode.id, false, c->offset, c->length));
 	if (!c->length)
 		return ERR_OK;
+	if (c->by_points)
+		return pieces_by_points(txn, &view, c);
 	return inode_pieces(txn, &view, &c->inode, c->offset, c->length,
 			    c->piece_limit ? c->piece_limit : FILE_PIECES_MAX, &c->pieces);
 }

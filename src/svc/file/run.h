@@ -42,6 +42,11 @@ enum err run_walk_begin(struct run_walk *, struct txn *, const struct file_view 
 			uint64_t end, size_t page_rows) MUST_CHECK;
 enum err run_walk_next(struct run_walk *, struct run_row *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
 
+/* The pieces of [offset, offset+length) of a file without covers if its last run begins at or before `offset`, with
+ * txn_get alone. ERR_CONFLICT: it does not. */
+enum err inode_last_run(struct txn *, const struct inode *, uint64_t offset, uint64_t length,
+			struct file_pieces *ret) MUST_CHECK;
+
 /* The part of a run inside [first, end), which it reaches. */
 struct run run_part(const struct run *, uint64_t first, uint64_t end);
 

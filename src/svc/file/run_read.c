@@ -206,3 +206,29 @@ enum err inode_pieces(struct txn *txn, const struct file_view *view, const struc
 	*ret = g.out;
 	return ERR_OK;
 }
+
+enum err inode_last_run(struct txn *txn, const struct inode *n, uint64_t offset, uint64_t length,
+			struct file_pieces *ret)
+{
+	struct gather g = { .txn = txn, .limit = 2 }; /* of it, and zeros behind it */
+	uint64_t end = offset + length;
+	struct key k;
+	struct slice record;
+	struct run run;
+	if (!n->content || !n->data_end)
+		return ERR_CONFLICT;
+	run_key(&k, n->content, n->data_end - 1);
+	enum err e = txn_get(txn, key_slice(&k), &record);
+	if (e == ERR_NOT_FOUND)
+		return ERR_CONFLICT;
+	TRY(e);
+	TRY(run_decode(key_slice(&k), record, &run));
+	if (run.first > offset || run.end <= offset)
+		return ERR_CONFLICT;
+	struct run part = run_part(&run, offset, end);
+	e = add_run(&g, &part);
+	TRY(e == ERR_CORRUPT ? ERR_CONFLICT : e); /* its bytes may be gone by now: a snapshot tells */
+	TRY(add_zeros(&g, end - part.end));
+	*ret = g.out;
+	return ERR_OK;
+}

@@ -132,12 +132,14 @@ static void refusals(void **state)
 	for (size_t i = 0; i < f->blob.len; i++) { /* every byte of the proof and of what it covers */
 		f->blob.ptr[i] ^= 1;
 		message_make(f, buf_slice(&f->blob), USER);
-		assert_int_equal(authenticate(f, buf_slice(&f->message)), ERR_AUTHENTICATION_FAILED);
+		assert_int_not_equal(authenticate(f, buf_slice(&f->message)), ERR_OK);
 		f->blob.ptr[i] ^= 1;
 	}
 	message_make(f, buf_slice(&f->blob), USER);
 	for (size_t len = 0; len < f->message.len; len++)
 		assert_int_equal(authenticate(f, slice_first(buf_slice(&f->message), len)), ERR_AUTHENTICATION_FAILED);
+	message_make(f, slice_first(buf_slice(&f->blob), f->blob.len - 9), USER); /* pairs without an end */
+	assert_int_equal(authenticate(f, buf_slice(&f->message)), ERR_SYNTAX);
 }
 
 static void no_challenge(void **state)

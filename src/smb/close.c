@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CLOSE and FLUSH. */
+#include "smb/opens.h"
+
+enum { CLOSE_WANTS_ATTRIBUTES = 1 };
+
+struct close {
+	struct smb2_close in;
+	struct file_close_call call;
+};
+
+static void answer(struct smb_request *r, const struct inode *inode, uint64_t allocation)
+{
+	struct close *c = r->call;
+	struct smb2_close_answer a = { 0 };
+	if ((c->in.flags & CLOSE_WANTS_ATTRIBUTES) && inode) {
+		a = (struct smb2_close_answer){
+			.flags = CLOSE_WANTS_ATTRIBUTES,
+			.times = smb_times(inode),
+			.allocation = allocation,
+			.size = inode->kind == FILE_KIND_DIRECTORY ? 0 : inode->size_bytes,
+			.attributes = smb_attributes(inode),
+		};
+	}
+	smb2_close_put(r->out, &a);
+	smb_reply(r, STATUS_OK);
+}
+
+static void closed(struct smb_request *r, enum err e)
+{
+	struct close *c = r->call;
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	if (c->call.wake)
+		smb_wake(r, c->call.handle.inode_id);
+	if (c->call.deleted)
+		watch_gone(r->conn->sl->server->config.watches, r->tree->share, c->call.handle.inode_id);
+	smb_publish(r, &c->call.events);
+	answer(r, &c->call.inode, c->call.allocation);
+}
+
+void smb_do_close(struct smb_request *r)
+{
+	struct close *c = ARENA_NEW(&r->arena, struct close);
+	if (!c || smb2_close_parse(r->part, &c->in) != ERR_OK) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	r->call = c;
+	struct smb_open *o = smb_open_of(r, c->in.id, false);
+	if (!o)
+		return;
+	smb_cancel_open(r->conn, o, STATUS_FILE_CLOSED);
+	smb_open_forget(o);
+	if (!o->handle.open_id) {
+		answer(r, NULL, 0);
+		return;
+	}
+	c->call = (struct file_close_call){ .handle = o->handle, .how = FILE_CLOSE_CLIENT };
+	smb_commit(r, r->tree->partition, file_apply_close, &c->call, closed);
+}
+
+/* Every write that was answered is durable already. */
+void smb_do_flush(struct smb_request *r)
+{
+	struct smb2_file_id id;
+	if (smb2_flush_parse(r->part, &id) != ERR_OK) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	struct smb_open *o = smb_open_of(r, id, false);
+	if (!o || (!o->directory && !smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA)))
+		return;
+	smb2_empty_put(r->out);
+	smb_reply(r, STATUS_OK);
+}

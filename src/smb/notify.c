@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CHANGE_NOTIFY: a request waits for changes in a directory or below it. The watcher belongs to the open: it begins to
+ * collect with the first request and goes on between requests. Requests on one open are answered in their order. */
+#include "smb/opens.h"
+
+#include <assert.h>
+
+#include "wire/smb2/info.h"
+
+enum { LIST_AT = 8 }; /* where a list of changes begins: 0 stands for "none" in its links */
+
+struct notify {
+	struct smb2_change_notify in;
+	struct smb_request *next; /* that waits on the same open */
+	struct buf list;
+	size_t last;
+};
+
+static void change_give(void *arg, const struct watch_change *c)
+{
+	struct notify *n = arg;
+	smb2_change_put(&n->list, (uint32_t)c->action, c->name, &n->last);
+}
+
+static void arm_first(struct smb_open *o)
+{
+	if (!o->notify_first)
+		return;
+	const struct notify *n = o->notify_first->call;
+	watch_arm(o->watcher, n->in.filter, o->watch_limit);
+}
+
+static struct smb_request *queue_take(struct smb_open *o, struct smb_request *r)
+{
+	struct smb_request **at = &o->notify_first;
+	while (*at != r)
+		at = &((struct notify *)(*at)->call)->next;
+	*at = ((struct notify *)r->call)->next;
+	smb_wait_end(r);
+	return r;
+}
+
+/* Changes are there: the request that waits longest gets them. */
+static void notify_ready(void *owner)
+{
+	struct smb_open *o = owner;
+	struct smb_request *r = o->notify_first;
+	bool lost = false;
+	if (!r)
+		return;
+	struct notify *n = r->call;
+	queue_take(o, r);
+	if (watch_is_gone(o->watcher)) {
+		smb_fail(r, STATUS_DELETE_PENDING);
+	} else {
+		buf_init(&n->list, SMB_MESSAGE_MAX);
+		smb2_zeros_put(&n->list, LIST_AT);
+		watch_take(o->watcher, change_give, n, &lost);
+		size_t len = n->list.len - LIST_AT;
+		if (lost || !buf_ok(&n->list) || len == 0 || len > n->in.output_length) {
+			buf_fini(&n->list);
+			smb_fail(r, STATUS_NOTIFY_ENUM_DIR);
+		} else {
+			smb2_output_put(r->out, slice_from(buf_slice(&n->list), LIST_AT));
+			buf_fini(&n->list);
+			smb_reply(r, STATUS_OK);
+		}
+	}
+	arm_first(o);
+}
+
+static void notify_cancelled(struct smb_request *r, uint32_t status)
+{
+	struct smb_open *o = r->open;
+	queue_take(o, r);
+	if (!o->notify_first && o->watcher)
+		watch_disarm(o->watcher);
+	smb_fail(r, status == STATUS_CANCELLED ? STATUS_CANCELLED : STATUS_NOTIFY_CLEANUP);
+}
+
+void smb_notify_end(struct smb_open *o, uint32_t status)
+{
+	while (o->notify_first)
+		smb_fail(queue_take(o, o->notify_first), status);
+	if (!o->watcher)
+		return;
+	watch_remove(o->watcher);
+	o->watcher = NULL;
+	atomic_fetch_sub(&o->session->conn->sl->server->watchers, 1);
+}
+
+static enum err watcher_make(struct smb_request *r, const struct notify *n)
+{
+	struct smb_open *o = r->open;
+	struct smb_loop *sl = r->conn->sl;
+	if (o->watcher)
+		return ERR_OK;
+	TRY(watch_add(sl->server->config.watches, r->tree->share, o->handle.inode_id, n->in.tree, sl->loop,
+		      notify_ready, o, &o->watcher));
+	o->watch_limit = n->in.output_length;
+	atomic_fetch_add(&sl->server->watchers, 1);
+	return ERR_OK;
+}
+
+void smb_do_notify(struct smb_request *r)
+{
+	struct notify *n = ARENA_NEW(&r->arena, struct notify);
+	if (!n || smb2_change_notify_parse(r->part, &n->in) != ERR_OK || n->in.output_length > SMB_TRANSFER_MAX ||
+	    !smb_charge_ok(r, n->in.output_length)) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	r->call = n;
+	struct smb_open *o = smb_open_of(r, n->in.id, false);
+	if (!o)
+		return;
+	if (!o->directory || o->snapshot) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	if (!smb_open_may(r, o, SMB2_READ_DATA))
+		return;
+	enum err e = watcher_make(r, n);
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	struct smb_request **at = &o->notify_first;
+	while (*at)
+		at = &((struct notify *)(*at)->call)->next;
+	*at = r;
+	bool first = o->notify_first == r;
+	if (smb_wait_begin(r, notify_cancelled) && first)
+		arm_first(o);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * QUERY_DIRECTORY: the entries that match a pattern, as many as fit. The position between calls is the last name given,
+ * so deleting what was listed skips nothing. "." and ".." come first. */
+#include "smb/opens.h"
+
+#include "smb/pattern.h"
+#include "wire/smb2/info.h"
+#include "wire/utf16.h"
+
+enum { PAGE_ENTRIES = 256, PATTERN_BYTES_MAX = 1024 };
+
+struct find {
+	struct smb2_query_directory in;
+	struct file_list_call list;
+	struct slice pattern; /* folded */
+	struct buf entries;
+	size_t last;
+	bool full;
+	struct slice last_name; /* in the arena: given last */
+};
+
+static struct slice heap_dup(struct slice s)
+{
+	char *copy = malloc(s.len ? s.len : 1);
+	if (copy && s.len)
+		memcpy(copy, s.ptr, s.len);
+	return copy ? slice_make(copy, s.len) : SLICE_NONE;
+}
+
+static void slice_replace(struct slice *owned, struct slice s)
+{
+	free((void *)(uintptr_t)owned->ptr);
+	*owned = s;
+}
+
+static struct smb2_file_info entry_info(const struct inode *i)
+{
+	return (struct smb2_file_info){
+		.times = smb_times(i),
+		.allocation = smb_allocation(i),
+		.size = i->kind == FILE_KIND_DIRECTORY ? 0 : i->size_bytes,
+		.disk_id = smb_disk_id(i),
+		.attributes = smb_attributes(i),
+	};
+}
+
+/* False: no room for it (or one was enough); it comes first next time. */
+static bool entry_give(struct find *f, const struct inode *i, struct slice name)
+{
+	size_t before = f->entries.len, last = f->last;
+	struct smb2_file_info info = entry_info(i);
+	if ((f->in.flags & SMB2_FIND_SINGLE) && last) {
+		f->full = true;
+		return false;
+	}
+	smb2_entry_put(&f->entries, f->in.info_class, &info, name, &f->last);
+	if (buf_ok(&f->entries) && f->entries.len - SMB_OUT_HEAD_BYTES <= f->in.output_length)
+		return true;
+	f->entries.len = before;
+	f->entries.failed = false;
+	f->last = last;
+	if (last) /* the link to it is taken back */
+		bytes_store(f->entries.ptr + last, 0, 4);
+	f->full = true;
+	return false;
+}
+
+static bool name_matches(struct smb_request *r, const struct find *f, struct slice name)
+{
+	if (slice_eq(f->pattern, SLICE("*")))
+		return true;
+	struct slice folded = file_name_fold(&r->arena, name);
+	return slice_is_set(folded) && pattern_matches(f->pattern, folded);
+}
+
+/* "." and "..", which look like the directory itself. */
+static void dots_give(struct smb_request *r, struct find *f, const struct inode *directory)
+{
+	struct smb_open *o = r->open;
+	while (o->dots < 2 && !f->full) {
+		struct slice name = o->dots ? SLICE("..") : SLICE(".");
+		if (name_matches(r, f, name)) {
+			if (!entry_give(f, directory, name))
+				return;
+			o->list_found = true;
+		}
+		o->dots++;
+	}
+}
+
+static enum err page_give(struct smb_request *r, struct find *f, bool *ret_more)
+{
+	struct smb_open *o = r->open;
+	f->list = (struct file_list_call){
+		.target = { .has_snapshot = o->snapshot,
+			    .snapshot_ticks = o->snapshot_ticks,
+			    .place = { .by_id = true, .id = o->handle.inode_id },
+			    .kind = FILE_KIND_DIRECTORY,
+			    .through_open = true },
+		.from = slice_is_set(f->last_name) ? f->last_name : o->after,
+		.after = true,
+		.limit = PAGE_ENTRIES,
+	};
+	f->list.after = slice_is_set(f->list.from);
+	TRY(smb_look(r, file_apply_list, &f->list));
+	dots_give(r, f, &f->list.directory);
+	for (size_t i = 0; i < f->list.count && !f->full; i++) {
+		const struct inode *e = &f->list.entry[i];
+		if (name_matches(r, f, e->name)) {
+			if (!entry_give(f, e, e->name))
+				break;
+			o->list_found = true;
+		}
+		f->last_name = e->name;
+	}
+	*ret_more = f->list.more && !f->full;
+	return ERR_OK;
+}
+
+/* Begins a list, anew if asked. */
+static uint32_t list_begin(struct smb_request *r, struct find *f)
+{
+	struct smb_open *o = r->open;
+	bool again = f->in.flags & (SMB2_FIND_RESTART | SMB2_FIND_REOPEN);
+	if (!o->list_begun || (f->in.flags & SMB2_FIND_REOPEN) || (again && f->in.pattern.len)) {
+		struct slice text;
+		if (f->in.pattern.len == 0 || utf16_to_utf8(f->in.pattern, &r->arena, &text) != ERR_OK ||
+		    text.len > PATTERN_BYTES_MAX)
+			return STATUS_OBJECT_NAME_INVALID;
+		if (slice_eq(text, SLICE("*.*")))
+			text = SLICE("*");
+		struct slice folded = file_name_fold(&r->arena, text);
+		struct slice kept = slice_is_set(folded) ? heap_dup(folded) : SLICE_NONE;
+		if (!slice_is_set(kept))
+			return STATUS_INSUFFICIENT_RESOURCES;
+		slice_replace(&o->pattern, kept);
+	}
+	if (!o->list_begun || again) {
+		slice_replace(&o->after, SLICE_NONE);
+		o->dots = 0;
+		o->list_found = false;
+	}
+	o->list_begun = true;
+	f->pattern = o->pattern;
+	return STATUS_OK;
+}
+
+static void find_answer(struct smb_request *r, struct find *f, enum err e)
+{
+	struct smb_open *o = r->open;
+	bool any = f->entries.len > SMB_OUT_HEAD_BYTES;
+	if (e == ERR_OK && slice_is_set(f->last_name)) {
+		struct slice kept = heap_dup(f->last_name);
+		e = slice_is_set(kept) ? ERR_OK : ERR_NO_MEMORY;
+		if (e == ERR_OK)
+			slice_replace(&o->after, kept);
+	}
+	if (e != ERR_OK)
+		smb_fail_err(r, e);
+	else if (!any && f->full)
+		smb_fail(r, STATUS_INFO_LENGTH_MISMATCH);
+	else if (!any)
+		smb_fail(r, o->list_found ? STATUS_NO_MORE_FILES : STATUS_NO_SUCH_FILE);
+	else {
+		smb2_output_put(r->out, slice_from(buf_slice(&f->entries), SMB_OUT_HEAD_BYTES));
+		smb_reply(r, STATUS_OK);
+	}
+	buf_fini(&f->entries);
+}
+
+void smb_do_query_directory(struct smb_request *r)
+{
+	struct find *f = ARENA_NEW(&r->arena, struct find);
+	if (!f || smb2_query_directory_parse(r->part, &f->in) != ERR_OK || f->in.output_length > SMB_TRANSFER_MAX ||
+	    !smb_charge_ok(r, f->in.output_length)) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	struct smb_open *o = smb_open_of(r, f->in.id, false);
+	if (!o)
+		return;
+	if (!o->directory) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	if (!smb_open_may(r, o, SMB2_READ_DATA))
+		return;
+	if (!smb2_entry_known(f->in.info_class)) {
+		smb_fail(r, STATUS_INVALID_INFO_CLASS);
+		return;
+	}
+	uint32_t status = list_begin(r, f);
+	if (status != STATUS_OK) {
+		smb_fail(r, status);
+		return;
+	}
+	buf_init(&f->entries, SMB_MESSAGE_MAX);
+	/* A list begins at 0 for its links; 0 stands for "none" there. */
+	smb2_zeros_put(&f->entries, SMB_OUT_HEAD_BYTES);
+	bool more = true;
+	enum err e = ERR_OK;
+	while (more && e == ERR_OK)
+		e = page_give(r, f, &more);
+	find_answer(r, f, e);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * WRITE: the bytes become a payload (in memory if small, else an extent), the commit names it, and the answer is sent
+ * when that is durable. */
+#include "smb/bytes.h"
+
+struct write_call {
+	struct smb2_write in;
+	struct payload payload;
+	struct file_open_write_call call;
+};
+
+static void written(struct smb_request *r, enum err e)
+{
+	struct write_call *c = r->call;
+	smb_payload_end(r, &c->payload, e);
+	if (e != ERR_OK) {
+		smb_fail(r, e == ERR_SHARE_SIZE_LIMIT_REACHED ? STATUS_DISK_FULL : smb_status_of(e));
+		return;
+	}
+	smb_tell(r, &c->call.breaks);
+	smb_publish(r, &c->call.write.events);
+	r->open->position = c->in.offset + c->in.data.len;
+	smb2_write_put(r->out, (uint32_t)c->in.data.len);
+	smb_reply(r, STATUS_OK);
+}
+
+void smb_do_write(struct smb_request *r)
+{
+	struct write_call *c = ARENA_NEW(&r->arena, struct write_call);
+	if (!c || smb2_write_parse(r->part, &c->in) != ERR_OK || c->in.data.len > SMB_TRANSFER_MAX || c->in.channel ||
+	    !smb_charge_ok(r, c->in.data.len)) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	r->call = c;
+	struct smb_open *o = smb_open_of(r, c->in.id, true);
+	if (!o)
+		return;
+	if (o->directory) {
+		smb_fail(r, STATUS_INVALID_DEVICE_REQUEST);
+		return;
+	}
+	if (!smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA))
+		return;
+	if (c->in.offset > FILE_SIZE_MAX_BYTES || c->in.data.len > FILE_SIZE_MAX_BYTES - c->in.offset) {
+		smb_fail(r, c->in.offset > INT64_MAX ? STATUS_INVALID_PARAMETER : STATUS_DISK_FULL);
+		return;
+	}
+	if (c->in.data.len == 0) {
+		smb2_write_put(r->out, 0);
+		smb_reply(r, STATUS_OK);
+		return;
+	}
+	enum err e = smb_payload_make(r, c->in.data, &c->payload);
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	smb_write_fill(&c->call, o, c->in.offset, c->in.data.len, &c->payload);
+	smb_commit(r, r->tree->partition, file_apply_open_write, &c->call, written);
+}

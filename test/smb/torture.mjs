@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs suites of Samba's smbtorture against the server under test and compares with must-pass.txt.
+//
+//   node test/smb/torture.mjs [--encrypt] [--dialect SMB3_00] [--timeout S] [--program FILE] [--connect PORT] [--out DIR] [suite ...]
+//
+// Prints a line per suite, then each subtest that did not pass with its reason. Exit status 1 if a subtest that must pass
+// did not. A suite that hangs or dies is finished subtest by subtest, so one fault does not hide the rest.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { freePort, removeDir, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+export const ALL_SUITES = `connect tcon session-id create mkdir openattr winattr read rw lock sharemode deny delete-on-close-perms
+	rename dir fileid charset getinfo setinfo timestamps timestamp_resolution dosmode compound compound_find compound_async
+	credits oplock lease durable-open durable-open-disconnect durable-v2-open durable-v2-delay notify session replay ioctl
+	acls maximum_allowed sdread secleak streams ea`.split(/\s+/);
+// What ends within seconds: for every run of the tests.
+export const QUICK_SUITES = `connect tcon session-id create mkdir openattr winattr read rw lock sharemode deny
+	delete-on-close-perms rename dir fileid charset getinfo compound compound_find compound_async credits durable-open
+	durable-v2-open ioctl sdread`.split(/\s+/);
+
+export function mustPass() {
+	const lines = fs.readFileSync(path.join(here, 'must-pass.txt'), 'utf8').split('\n');
+	return new Set(lines.filter((line) => line && !line.startsWith('#')));
+}
+
+function run(command, args, { cwd, timeoutMs }) {
+	return new Promise((resolve, reject) => {
+		const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+		let output = '';
+		child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+		child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+		let late = false;
+		const timer = setTimeout(() => {
+			late = true;
+			child.kill('SIGKILL');
+		}, timeoutMs);
+		child.once('error', reject);
+		child.once('close', (code) => {
+			clearTimeout(timer);
+			resolve({ code, late, output });
+		});
+	});
+}
+
+// Of smbtorture's subunit output: [{ name, result, reason }]. A test that began and never ended is "hung".
+export function parseResults(output) {
+	const results = [];
+	let current = null;
+	const lines = output.split('\n');
+	for (let i = 0; i < lines.length; i++) {
+		const began = /^test: (.*?)\s*$/.exec(lines[i]);
+		if (began) {
+			current = began[1];
+			continue;
+		}
+		const ended = /^(success|failure|error|skip|xfail): (.*?)(?: \[(.*))?$/.exec(lines[i]);
+		if (!ended) continue;
+		const reason = ended[3] === undefined ? '' : ended[3].replace(/\]$/, '') || (lines[i + 1] ?? '');
+		results.push({ name: ended[2].trim(), result: ended[1] === 'success' ? 'pass' : ended[1], reason: reason.trim().slice(0, 160) });
+		current = null;
+	}
+	if (current) results.push({ name: current, result: 'hung', reason: 'no result: timeout, or the connection was lost' });
+	return results;
+}
+
+export class Torture {
+	constructor({ port, share, dir, extra = [], timeoutS = 240 }) {
+		Object.assign(this, { port, share, dir, extra, timeoutS });
+		const file = (name, text, mode) => fs.writeFileSync(path.join(dir, name), text, { mode });
+		file('auth', `username = ${WELL_KNOWN_ACCOUNT}\npassword = ${WELL_KNOWN_KEY}\n`, 0o600);
+		const state = ['lock directory', 'state directory', 'cache directory', 'private dir', 'pid directory'];
+		file('client.conf', ['[global]', 'client min protocol = SMB2_10', 'client max protocol = SMB3_11', 'client use kerberos = off',
+			...state.map((name) => `${name} = ${dir}`)].join('\n') + '\n');
+	}
+
+	async #run(test, seconds) {
+		const args = [`//127.0.0.1/${this.share}`, '-p', String(this.port), '-A', 'auth', '-s', 'client.conf', `--basedir=${this.dir}`,
+			...this.extra, '--fullname', '--format=subunit', test];
+		return run('smbtorture', args, { cwd: this.dir, timeoutMs: seconds * 1000 });
+	}
+
+	async #subtests(suite) {
+		const { output } = await run('smbtorture', ['--list'], { cwd: this.dir, timeoutMs: 60_000 });
+		const names = output.split('\n').map((line) => line.trim()).filter((line) => line.startsWith(`${suite}.`));
+		return names.map((name) => name.replace(/\.([^.]+)\.\1$/, '.$1'));
+	}
+
+	// [{ suite, name, result, reason }]
+	async suite(short) {
+		const suite = short.startsWith('smb2.') ? short : `smb2.${short}`;
+		const whole = await this.#run(suite, this.timeoutS);
+		this.lastOutput = whole.output;
+		const results = parseResults(whole.output);
+		const died = whole.late || whole.code === null || results.some((r) => r.result === 'hung');
+		if (died) {
+			const known = new Set(results.map((r) => r.name));
+			for (const name of await this.#subtests(suite)) {
+				if (known.has(name)) continue;
+				const one = parseResults((await this.#run(name, 60)).output);
+				results.push(...(one.length ? one : [{ name, result: 'hung', reason: 'no output' }]));
+			}
+		}
+		if (results.length === 0) results.push({ name: suite, result: 'error', reason: whole.output.trim().split('\n').pop() ?? '' });
+		return results.map((r) => ({ suite, ...r }));
+	}
+}
+
+function parseArguments(argv) {
+	const options = { extra: [], suites: [], timeoutS: 240 };
+	for (let i = 0; i < argv.length; i++) {
+		if (argv[i] === '--encrypt') options.extra.push('--client-protection=encrypt');
+		else if (argv[i] === '--dialect') options.extra.push('-m', argv[++i]);
+		else if (argv[i] === '--timeout') options.timeoutS = Number(argv[++i]);
+		else if (argv[i] === '--program') options.program = argv[++i];
+		else if (argv[i] === '--connect') options.port = Number(argv[++i]);
+		else if (argv[i] === '--out') options.out = argv[++i];
+		else options.suites.push(argv[i]);
+	}
+	if (options.suites.length === 0) options.suites = ALL_SUITES;
+	return options;
+}
+
+async function main() {
+	const options = parseArguments(process.argv.slice(2));
+	const dir = tempDir('zaffre-torture-');
+	let server = null;
+	let port = options.port;
+	if (!port) {
+		port = await freePort();
+		server = await startServer({ program: options.program, flags: ['--smbPort', String(port), '--create', 'share:torture'] });
+	}
+	const torture = new Torture({ port, share: 'torture', dir, extra: options.extra, timeoutS: options.timeoutS });
+	const must = mustPass();
+	const all = [];
+	for (const suite of options.suites) {
+		const began = Date.now();
+		const results = await torture.suite(suite);
+		if (options.out) {
+			fs.mkdirSync(options.out, { recursive: true });
+			fs.writeFileSync(path.join(options.out, `${suite}.log`), torture.lastOutput);
+		}
+		all.push(...results);
+		const count = (kind) => results.filter((r) => r.result === kind).length;
+		console.log(`${suite.padEnd(26)} pass ${count('pass')}  fail ${count('failure')}  error ${count('error')}  skip ${count('skip')}  `
+			+ `hung ${count('hung')}  ${((Date.now() - began) / 1000).toFixed(0)} s`);
+	}
+	const passed = new Set(all.filter((r) => r.result === 'pass').map((r) => r.name));
+	const ran = new Set(all.map((r) => r.suite));
+	const expected = [...must].filter((name) => [...ran].some((suite) => name === suite || name.startsWith(`${suite}.`)));
+	const broken = expected.filter((name) => !passed.has(name));
+	console.log(`\nTOTAL pass ${passed.size} of ${all.length}; must pass ${expected.length - broken.length} of ${expected.length}`);
+	for (const r of all) if (r.result !== 'pass') console.log(`${must.has(r.name) ? 'MUST' : '    '} ${r.result.padEnd(8)} ${r.name}  ${r.reason}`);
+	if (server) {
+		await server.stop();
+		await server.remove();
+	}
+	removeDir(dir);
+	process.exitCode = broken.length ? 1 : 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
