@@ -4,6 +4,7 @@
 #include "auth/auth.h"
 
 #include "auth/bearer.h"
+#include "auth/limits.h"
 #include "auth/sas.h"
 #include "auth/sharedkey.h"
 
@@ -22,6 +23,8 @@ static enum err authenticate_header(const struct auth_request *r, struct slice v
 		which = SHAREDKEY_LITE;
 	else if (!slice_eq_nocase(scheme, SLICE("SharedKey")))
 		return ERR_INVALID_AUTHENTICATION_INFO;
+	if (r->account->limits && r->account->limits->no_shared_key)
+		return ERR_KEY_BASED_AUTHENTICATION_NOT_PERMITTED;
 	TRY(sharedkey_verify(r, which, credentials, arena, failure));
 	*ret = (struct auth_identity){ .kind = AUTH_SHARED_KEY };
 	return ERR_OK;

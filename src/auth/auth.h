@@ -38,14 +38,23 @@ struct auth_identity {
 	/* What a service or delegation SAS reaches; auth_authorize holds every request (and every part of a batch) to
 	 * it. scope_object is empty unless the token names one object. Tables compare without case. */
 	struct slice scope_container, scope_object;
+	/* Bearer and delegation, where a file of roles says what they may (auth/roles.h). */
+	bool by_roles;
+	const struct auth_grant *grant;
+	size_t grant_count;
+	enum service role_service; /* where the request that was authenticated points */
+	struct slice role_account, role_container;
 	struct slice encryption_scope; /* ses; absent if not given */
 	uint32_t sas_version;	       /* sv as yyyymmdd; 0 if no SAS */
 };
 
+struct auth_grant; /* auth/roles.h: one rule that holds for an identity */
+
 struct auth_account {
 	struct slice name;
-	struct slice key[2]; /* decoded; an absent one never matches */
-	void *key_state[2];  /* prepared HMAC contexts, auth_account_prepare; NULL works, slower */
+	struct slice key[2];		  /* decoded; an absent one never matches */
+	void *key_state[2];		  /* prepared HMAC contexts, auth_account_prepare; NULL works, slower */
+	const struct auth_limits *limits; /* auth/limits.h: what is forbidden whoever asks; NULL: nothing */
 };
 /* Prepares key_state; auth_account_release frees it. Prepared state may be shared by threads (it is copied per use). */
 void auth_account_prepare(struct auth_account *);
@@ -119,5 +128,7 @@ enum err auth_refusal(const struct auth_identity *, enum err e) MUST_CHECK;
 /* True if the identity's SAS carries the letter (owner and bearer: always). For rules inside operations (overwrite,
  * tags). */
 bool auth_allows(const struct auth_identity *, char letter);
+/* The same for a part of a batch, which may name another container than the batch does. */
+bool auth_allows_in(const struct auth_identity *, struct slice container, char letter);
 
 #endif

@@ -2,25 +2,39 @@
  * May this identity do one operation? The table of operations says what is demanded; which error answers depends on the
  * kind of credentials. */
 #include "auth/auth.h"
+#include "auth/roles.h"
 
 #include <assert.h>
 
 enum { VERSION_TELLS_REFUSALS = 20150405 }; /* service tokens of before hide what they do not allow */
 
-bool auth_allows(const struct auth_identity *id, char letter)
+static bool roles_allow(const struct auth_identity *id, struct slice container, char letter)
 {
+	return !id->by_roles || roles_allow_letter(id, id->role_service, id->role_account, container, letter);
+}
+
+bool auth_allows_in(const struct auth_identity *id, struct slice container, char letter)
+{
+	bool in_token = slice_find_byte(id->permissions, letter) < id->permissions.len;
 	switch (id->kind) {
 	case AUTH_SHARED_KEY:
-	case AUTH_BEARER:
 		return true;
+	case AUTH_BEARER:
+		return roles_allow(id, container, letter);
 	case AUTH_ACCOUNT_SAS:
 	case AUTH_SERVICE_SAS:
-	case AUTH_DELEGATION_SAS:
-		return slice_find_byte(id->permissions, letter) < id->permissions.len;
+		return in_token;
+	case AUTH_DELEGATION_SAS: /* never more than the one whose key signed it */
+		return in_token && roles_allow(id, container, letter);
 	case AUTH_ANONYMOUS:
 		break;
 	}
 	return false;
+}
+
+bool auth_allows(const struct auth_identity *id, char letter)
+{
+	return auth_allows_in(id, id->role_container, letter);
 }
 
 /* "ab": one of them. "a&b": all of them. "*": any at all. */
@@ -79,6 +93,12 @@ static enum err authorize_service_sas(const struct auth_request *r, const struct
 	return ERR_OK;
 }
 
+static enum err refuse_by_roles(const struct auth_request *r, const struct auth_identity *id,
+				const struct auth_demand *d)
+{
+	return !id->by_roles || roles_allow_demand(r, id, d) ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
+}
+
 enum err auth_authorize(const struct auth_request *r, const struct auth_identity *id, const struct auth_demand *d)
 {
 	if (d->bearer_only && id->kind != AUTH_BEARER && id->kind != AUTH_ANONYMOUS)
@@ -89,11 +109,15 @@ enum err auth_authorize(const struct auth_request *r, const struct auth_identity
 	case AUTH_SHARED_KEY:
 		return ERR_OK;
 	case AUTH_BEARER:
-		return d->no_bearer ? ERR_AUTHORIZATION_FAILURE : ERR_OK;
+		if (d->no_bearer)
+			return ERR_AUTHORIZATION_FAILURE;
+		return refuse_by_roles(r, id, d);
 	case AUTH_ACCOUNT_SAS:
 		return authorize_account_sas(r, id, d);
-	case AUTH_SERVICE_SAS:
 	case AUTH_DELEGATION_SAS:
+		TRY(refuse_by_roles(r, id, d));
+		return authorize_service_sas(r, id, d);
+	case AUTH_SERVICE_SAS:
 		return authorize_service_sas(r, id, d);
 	}
 	return ERR_AUTHORIZATION_FAILURE;

@@ -16,7 +16,9 @@ enum { VERSION_BEARER = 20171109, VERSION_CHALLENGE = 20191212, VERSION_CHALLENG
 struct auth_bearer_config {
 	enum bearer_mode mode;
 	char *issuer, *audience; /* NULL = the defaults */
+	bool storage_audience;
 	struct bearer_keys keys;
+	struct auth_roles *roles; /* NULL: no limits */
 };
 
 static char *dup_or_null(struct slice s)
@@ -42,9 +44,13 @@ enum err bearer_config_new(const struct bearer_options *o, struct auth_bearer_co
 {
 	const char *reason = "";
 	struct auth_bearer_config *c = calloc(1, sizeof *c);
-	if (!c)
+	if (!c) {
+		roles_free(o->roles);
 		return ERR_NO_MEMORY;
+	}
+	c->roles = o->roles;
 	c->mode = o->mode;
+	c->storage_audience = o->storage_audience || o->mode == BEARER_BASIC;
 	c->issuer = dup_or_null(o->issuer);
 	c->audience = dup_or_null(o->audience);
 	if ((o->issuer.len && !c->issuer) || (o->audience.len && !c->audience)) {
@@ -65,6 +71,7 @@ void bearer_config_free(struct auth_bearer_config *c)
 	if (!c)
 		return;
 	bearer_keys_fini(&c->keys);
+	roles_free(c->roles);
 	free(c->issuer);
 	free(c->audience);
 	free(c);
@@ -160,8 +167,8 @@ static bool one_audience_ok(const struct auth_bearer_config *c, const struct aut
 	if (c->audience)
 		return slice_eq(audience, without_slash(slice_str(c->audience)));
 	/* The resource, or the id by which the directory knows it. */
-	if (slice_eq(audience, SLICE("https://storage.azure.com")) ||
-	    slice_eq(audience, SLICE("e406a681-f3d4-42a8-90b6-c2b029497af1")))
+	if (c->storage_audience && (slice_eq(audience, SLICE("https://storage.azure.com")) ||
+				    slice_eq(audience, SLICE("e406a681-f3d4-42a8-90b6-c2b029497af1"))))
 		return true;
 	if (!slice_has_prefix(audience, SLICE("https://")))
 		return false;
@@ -213,6 +220,44 @@ static enum err refuse(const struct auth_request *r, struct auth_failure *failur
 									: ERR_AUTHENTICATION_FAILED;
 }
 
+/* The strings of a claim that is a list; what else it holds is not looked at. */
+static enum err claim_list(const struct json_node *claims, const char *name, struct arena *arena,
+			   const struct slice **ret, size_t *ret_count)
+{
+	const struct json_node *list = json_member(claims, name);
+	size_t count = 0;
+	*ret_count = 0;
+	if (!list || list->kind != JSON_ARRAY)
+		return ERR_OK;
+	for (const struct json_node *n = list->child; n; n = n->next)
+		count++;
+	struct slice *all = ARENA_NEW_ARRAY(arena, struct slice, count + 1);
+	if (!all)
+		return ERR_NO_MEMORY;
+	for (const struct json_node *n = list->child; n; n = n->next)
+		if (n->kind == JSON_STRING)
+			all[(*ret_count)++] = n->text;
+	*ret = all;
+	return ERR_OK;
+}
+
+static enum err find_roles(const struct auth_bearer_config *c, const struct json_node *claims, struct arena *arena,
+			   struct auth_identity *ret)
+{
+	struct role_claims who = { .issuer = json_member_string(claims, "iss"), .object_id = ret->subject };
+	TRY(claim_list(claims, "groups", arena, &who.group, &who.group_count));
+	TRY(claim_list(claims, "roles", arena, &who.app_role, &who.app_role_count));
+	return roles_find(c->roles, &who, arena, ret);
+}
+
+/* Where the request points: what rules inside operations are asked about. */
+static void identity_point(const struct auth_request *r, struct auth_identity *ret)
+{
+	ret->role_service = r->service;
+	ret->role_account = r->account->name;
+	ret->role_container = r->container;
+}
+
 enum err bearer_verify(const struct auth_request *r, struct slice token, struct arena *arena, struct auth_identity *ret,
 		       struct auth_failure *failure)
 {
@@ -242,5 +287,17 @@ enum err bearer_verify(const struct auth_request *r, struct slice token, struct 
 		.subject = slice_is_set(subject) ? subject : json_member_string(jwt.claims, "sub"),
 		.tenant = json_member_string(jwt.claims, "tid"),
 	};
-	return ERR_OK;
+	identity_point(r, ret);
+	return c->roles ? find_roles(c, jwt.claims, arena, ret) : ERR_OK;
+}
+
+enum err bearer_find_delegated(const struct auth_request *r, struct slice object_id, struct arena *arena,
+			       struct auth_identity *ret)
+{
+	const struct auth_bearer_config *c = r->bearer;
+	identity_point(r, ret);
+	if (!c || !c->roles)
+		return ERR_OK;
+	struct role_claims claims = { .issuer = slice_str(c->issuer ? c->issuer : ""), .object_id = object_id };
+	return roles_find(c->roles, &claims, arena, ret);
 }

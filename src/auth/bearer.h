@@ -8,6 +8,7 @@
 #define AUTH_BEARER_H
 
 #include "auth/auth.h"
+#include "auth/roles.h"
 #include "base/buf.h"
 
 enum bearer_mode { BEARER_OFF, BEARER_BASIC, BEARER_FULL };
@@ -17,10 +18,12 @@ struct auth_bearer_config;
 
 struct bearer_options {
 	enum bearer_mode mode;
-	struct slice issuer;	 /* FULL: exactly this; BASIC: absent = the public clouds' prefixes */
-	struct slice audience;	 /* absent: the storage audience, or https://<account>.<service>.<suffix> */
-	struct slice jwks;	 /* FULL: the issuer's key set (JSON text), or */
-	struct slice public_key; /* FULL: one public key (PEM), for tokens of any key id */
+	struct slice issuer;	  /* FULL: exactly this; BASIC: absent = the public clouds' prefixes */
+	struct slice audience;	  /* absent: https://<account>.<service>.<suffix> */
+	bool storage_audience;	  /* the storage audience too, which is every account's; BASIC: always */
+	struct slice jwks;	  /* FULL: the issuer's key set (JSON text), or */
+	struct slice public_key;  /* FULL: one public key (PEM), for tokens of any key id */
+	struct auth_roles *roles; /* taken over, also on failure; NULL: every token may do everything */
 };
 
 /* Copies what it needs. On failure *ret_message says which option is wrong. */
@@ -32,5 +35,9 @@ void bearer_config_free(struct auth_bearer_config *); /* accepts NULL */
  * the caller answers with the challenge. */
 enum err bearer_verify(const struct auth_request *, struct slice token, struct arena *, struct auth_identity *ret,
 		       struct auth_failure *ret_failure) MUST_CHECK;
+
+/* The grants of a user delegation SAS, by the oid of who asked for its key. Nothing without a file of roles. */
+enum err bearer_find_delegated(const struct auth_request *, struct slice object_id, struct arena *,
+			       struct auth_identity *ret) MUST_CHECK;
 
 #endif

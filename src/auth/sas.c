@@ -3,9 +3,10 @@
  * Nobody without a valid signature learns whether a policy exists or what it holds. */
 #include "auth/sas.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 
+#include "auth/bearer.h"
+#include "auth/limits.h"
 #include "auth/mac.h"
 #include "base/clock.h"
 #include "wire/date.h"
@@ -239,34 +240,23 @@ static enum err times_check(const struct auth_request *r, const struct grant *g,
 		return refuse(failure, "Signature fields not well formed.");
 	if (r->now_ticks < start || r->now_ticks > expiry)
 		return outside_times(start, expiry, r->now_ticks, arena, failure);
+	/* Counted from now, one without a start would be too long when it is made and fine later. */
+	uint64_t most = r->account->limits ? r->account->limits->sas_max_ticks : 0;
+	if (most && expiry - (start ? start : r->now_ticks) > most)
+		return refuse(failure, "The signature is valid for longer than this account allows.");
 	return ERR_OK;
-}
-
-/* An address as 16 bytes; IPv4 in its mapped form, so that the two compare. */
-static bool address_parse(struct slice text, unsigned char ret[16])
-{
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-	char copy[INET6_ADDRSTRLEN];
-	if (text.len == 0 || text.len >= sizeof copy)
-		return false;
-	memcpy(copy, text.ptr, text.len);
-	copy[text.len] = 0;
-	memcpy(ret, mapped, sizeof mapped);
-	return inet_pton(AF_INET, copy, ret + 12) == 1 || inet_pton(AF_INET6, copy, ret) == 1;
 }
 
 static enum err address_check(const struct auth_request *r, const struct sas_token *k, struct auth_failure *failure)
 {
-	unsigned char low[16], high[16], client[16];
-	struct slice last = k->field[SAS_SIP];
-	if (!slice_is_set(last))
+	struct slice sip = k->field[SAS_SIP];
+	unsigned char client[ADDRESS_BYTES];
+	struct address_range range;
+	if (!slice_is_set(sip))
 		return ERR_OK;
-	struct slice first = slice_cut(&last, '-');
-	if (!slice_is_set(last))
-		last = first;
-	if (!address_parse(first, low) || !address_parse(last, high))
+	if (slice_find_byte(sip, '/') < sip.len || !address_range_parse(sip, &range))
 		return refuse(failure, "Signature fields not well formed.");
-	if (!address_parse(r->client_ip, client) || memcmp(client, low, 16) < 0 || memcmp(client, high, 16) > 0)
+	if (!address_parse(r->client_ip, client) || !address_range_holds(&range, client))
 		return ERR_AUTHORIZATION_SOURCE_IP_MISMATCH;
 	return ERR_OK;
 }
@@ -399,6 +389,8 @@ enum err sas_verify(const struct auth_request *r, enum sas_kind kind, const stru
 	struct grant g = { SLICE_NONE, SLICE_NONE, SLICE_NONE };
 	char resource = 0;
 	TRY(form_check(r, kind, k, &resource, failure));
+	if (kind != SAS_DELEGATION && r->account->limits && r->account->limits->no_shared_key)
+		return ERR_KEY_BASED_AUTHENTICATION_NOT_PERMITTED; /* an account key signed it */
 	if (kind == SAS_DELEGATION)
 		TRY(delegation_form_check(r, k, failure));
 	TRY(signature_check(r, kind, k, arena, failure));
@@ -412,7 +404,7 @@ enum err sas_verify(const struct auth_request *r, enum sas_kind kind, const stru
 	TRY(address_check(r, k, failure));
 	TRY(protocol_check(r, k, failure));
 	identity_fill(r, kind, k, &g, resource, ret);
-	return ERR_OK;
+	return kind == SAS_DELEGATION ? bearer_find_delegated(r, k->field[SAS_SKOID], arena, ret) : ERR_OK;
 }
 
 enum err sas_sign(const struct auth_request *r, enum sas_kind kind, const struct sas_token *k, unsigned key_index,

@@ -22,6 +22,7 @@ static const struct err_info table[ERR_COUNT] = {
 	[ERR_BUSY] = { "BUSY", 503, "ServerBusy", 0xC000009A, "The server is busy." },
 	[ERR_LIMIT] = { "LIMIT", 500, "InternalError", 0xC00000E5,
 			"The server encountered an internal error. Please retry the request." },
+	[ERR_BUDGET] = { "BUDGET", 503, "ServerBusy", 0xC000009A, "The server is busy." },
 	[ERR_SYNTAX] = { "SYNTAX", 400, "InvalidInput", 0xC000000D, "One of the request inputs is not valid." },
 	[ERR_BREAK_FIRST] = { "BREAK_FIRST", 408, "ClientCacheFlushDelay", 0xC0000043,
 			      "The specified resource state could not be flushed from an SMB client in the specified "

@@ -18,6 +18,7 @@ enum err {
 	ERR_STOPPED,	 /* the store no longer accepts work (shutdown or a failed sync) */
 	ERR_BUSY,	 /* a bounded queue is full */
 	ERR_LIMIT,	 /* a commit is larger than the contract allows */
+	ERR_BUDGET,	 /* a read took longer than its caller allows: again, where it may */
 	ERR_SYNTAX,	 /* input of a codec does not parse */
 	ERR_BREAK_FIRST, /* what SMB clients cache must be broken first: ask them, wait, run apply again */
 #define X(name, status, code, ntstatus, text) ERR_##name,

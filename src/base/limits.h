@@ -23,14 +23,21 @@
 #define LIMIT_WRITE_IDLE_MS	   30000       /* a peer that does not read */
 #define LIMIT_DRAIN_MS		   10000       /* SIGTERM: in-flight requests may end within this */
 #define LIMIT_REQUEST_ARENA_BYTES  (32 * 1024 * 1024) /* largest XML answer and body of one request */
-#define LIMIT_WORK_QUEUE	   4096	 /* pieces of blocking work that wait for a worker; more answer ServerBusy */
+#define LIMIT_WORK_QUEUE	   4096	   /* pieces of blocking work that wait for a worker; more answer ServerBusy */
+#define LIMIT_WORK_QUEUE_OWNER	   1024	   /* of them long ones of one account: the others have room */
+#define LIMIT_WORK_WAIT_MS	   30000   /* long work that waited so long for a worker answers ServerBusy */
+#define LIMIT_LOOP_READ_NS	   2000000 /* a read on an event loop; a longer one begins again on a worker */
+#define LIMIT_LOOP_PARSE_BYTES	   (64 * 1024) /* of a document on an event loop; a longer one is parsed by a worker */
 #define LIMIT_CONNECTIONS	   60000 /* at once; a descriptor and about 200 bytes each when idle, more with TLS */
 #define LIMIT_DRAIN_BODY_BYTES                                                                                         \
-	(64 * 1024)		   /* rest of a refused body that is read and thrown away to keep the connection */
-#define LIMIT_LOOPS		64 /* event loops; one per core up to here */
-#define LIMIT_REQUESTS_PER_TURN 16 /* pipelined requests answered before other connections get their turn */
+	(64 * 1024)			/* rest of a refused body that is read and thrown away to keep the connection */
+#define LIMIT_LOOPS		64	/* event loops; one per core up to here */
+#define LIMIT_REQUESTS_PER_TURN 16	/* pipelined requests answered before other connections get their turn */
+#define LIMIT_READS_PER_TURN	128	/* however little each brings: 1 MiB of TLS records is 64 */
+#define LIMIT_TURN_NS		2000000 /* of pipelined requests of a connection before others get their turn */
 #define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a body or a streamed answer before others get their turn */
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */
+#define LIMIT_ACCOUNT_UPLOADS	4096	      /* bodies of one account on their way at once; more answer ServerBusy */
 #define LIMIT_LINGER_MS		2000	      /* after the last answer: time for the peer to read it before the close */
 #define LIMIT_LINGER_BYTES	(4 * 1024 * 1024) /* and what it may still send meanwhile */
 #define LIMIT_LOOP_BUFFERS	128 /* of 1 MiB per loop for bodies on their way; beyond, 64 KiB or none */

@@ -2,9 +2,9 @@
  * When an assert fails or the process is about to die by a signal, what the thread was doing is printed to standard
  * error, then the process ends as it would have (core dump included). The journal makes that safe.
  *
- * A thread says what it works on with panic_subject_set and puts back what was there before when it is done: two stores,
- * so it may stand on any path. The describing function runs in a signal handler: it reads memory and calls panic_put_*
- * only, and it never prints a key, a signature, a name of a client's or a body. */
+ * A thread says what it works on with panic_subject_set and puts back what was there before when it is done: two
+ * stores, so it may stand on any path. The describing function runs in a signal handler: it reads memory and calls
+ * panic_put_* only, and it never prints a key, a signature, a name of a client's or a body. */
 #ifndef BASE_PANIC_H
 #define BASE_PANIC_H
 

@@ -6,7 +6,7 @@
 
 static const struct service_facts facts[] = {
 #define SERVICE(id_, name_, title_, letter_, host_, kind_, properties_, permissions_, late_, version_, challenge_,     \
-		delegation_)                                                                                           \
+		delegation_, structured_)                                                                              \
 	[SERVICE_##id_] = { .title = title_,                                                                           \
 			    .letter = letter_,                                                                         \
 			    .sas_prefix = { "/" host_, sizeof "/" host_ - 1 },                                         \
@@ -18,7 +18,8 @@ static const struct service_facts facts[] = {
 			    .permissions_late = late_,                                                                 \
 			    .default_version = version_,                                                               \
 			    .challenge_since = challenge_,                                                             \
-			    .delegation_since = delegation_ },
+			    .delegation_since = delegation_,                                                           \
+			    .structured_since = structured_ },
 #include "base/services.def"
 #undef SERVICE
 };

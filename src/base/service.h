@@ -27,6 +27,7 @@ struct service_facts {
 	const char *permissions_late; /* letters that came late, which clients put anywhere */
 	uint32_t default_version;     /* of a signed request that names none; 0: it must name one */
 	uint32_t challenge_since;     /* who asks anonymously is told how to sign in from this version on */
+	uint32_t structured_since;    /* bodies may be structured messages from this version on */
 	uint32_t delegation_since;    /* Get User Delegation Key exists from this version on */
 };
 

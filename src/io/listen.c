@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Listening sockets: opening them with messages an operator understands, and accepting within the descriptors there
+ * are. */
 #include "io/listen.h"
 
 #include <arpa/inet.h>
@@ -32,8 +34,8 @@ static void listen_explain(struct buf *message, const char *host, uint16_t port,
 	}
 }
 
-/* A name may stand for addresses of both kinds. Who connects by that name tries them all, who writes 127.0.0.1 only one:
- * so that one it is. */
+/* A name may stand for addresses of both kinds. Who connects by that name tries them all, who writes 127.0.0.1 only
+ * one: so that one it is. */
 static const struct addrinfo *address_choose(const struct addrinfo *list)
 {
 	for (const struct addrinfo *a = list; a; a = a->ai_next)

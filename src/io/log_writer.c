@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The thread that writes log lines, and the bounded buffer in front of it. */
 #include "io/log_writer.h"
 
 #include "base/buf.h"

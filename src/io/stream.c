@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Streams over sockets, and the choice between plain and TLS. */
 #include "io/stream.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A connected, non-blocking byte stream: a socket, with or without TLS on it. One thread at a time.
  * Results: > 0 bytes moved; STREAM_END the peer ended its side; STREAM_AGAIN nothing now, wait for the next edge;
+ * STREAM_YIELD nothing yet, but the socket may have more: try again when others had their turn (no edge will follow);
  * STREAM_BROKEN the connection is lost. */
 #ifndef IO_STREAM_H
 #define IO_STREAM_H
@@ -12,7 +13,7 @@
 #include "base/err.h"
 #include "io/tls.h"
 
-enum { STREAM_END = 0, STREAM_AGAIN = -1, STREAM_BROKEN = -2 };
+enum { STREAM_END = 0, STREAM_AGAIN = -1, STREAM_BROKEN = -2, STREAM_YIELD = -3 };
 
 struct io_stream {
 	int fd;

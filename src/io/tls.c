@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TLS streams and their context. OpenSSL reads and writes the socket itself (SSL_set_fd): no copy through memory BIOs.
- */
+ * TLS streams and their context. OpenSSL reads and writes the socket itself, through a BIO of our own that is a
+ * socket's but for its bounds: SSL_read goes on reading while records bring no data (key updates, refused
+ * renegotiations), so one call may read the socket only so often, and a stream that sends too many such messages is
+ * broken. */
 #include "io/tls.h"
 
 #include <errno.h>
@@ -13,10 +15,99 @@
 #include "io/stream.h"
 #include "io/tls_int.h"
 
+enum {
+	/* recv calls of one SSL_read: a record takes two. Beyond, the stream's turn is over. */
+	READS_PER_CALL = 64,
+	/* Key updates and refused renegotiations in the life of a stream. Who updates keys as TLS demands does so once
+	 * in some hundred GiB. */
+	CONTROL_MESSAGES_MAX = 64,
+	WARNING_NO_RENEGOTIATION = 100,
+};
+
 struct io_tls {
 	pthread_mutex_t lock;
 	SSL_CTX *ctx; /* under lock; a stream holds a reference to the one it began with */
 };
+
+/* What the BIO of a stream knows. */
+struct tls_stream {
+	int fd;
+	unsigned reads_left;
+	unsigned control_messages;
+	bool yielded; /* reads_left ran out while the socket may have more */
+};
+
+static struct tls_stream *stream_of(SSL *ssl)
+{
+	return BIO_get_data(SSL_get_rbio(ssl));
+}
+
+static int bio_read(BIO *bio, char *dst, int size)
+{
+	struct tls_stream *s = BIO_get_data(bio);
+	ssize_t n;
+	BIO_clear_retry_flags(bio);
+	if (s->control_messages > CONTROL_MESSAGES_MAX)
+		return -1;
+	if (s->reads_left == 0) {
+		s->yielded = true;
+		BIO_set_retry_read(bio);
+		return -1;
+	}
+	s->reads_left--;
+	do
+		n = recv(s->fd, dst, (size_t)size, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		BIO_set_retry_read(bio);
+	return (int)n;
+}
+
+static int bio_write(BIO *bio, const char *src, int size)
+{
+	struct tls_stream *s = BIO_get_data(bio);
+	ssize_t n;
+	BIO_clear_retry_flags(bio);
+	do
+		n = send(s->fd, src, (size_t)size, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		BIO_set_retry_write(bio);
+	return (int)n;
+}
+
+static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
+{
+	(void)bio, (void)number, (void)pointer;
+	return command == BIO_CTRL_FLUSH;
+}
+
+static int bio_destroy(BIO *bio)
+{
+	free(BIO_get_data(bio));
+	return 1;
+}
+
+static BIO_METHOD *bio_method;
+
+static void bio_method_make(void)
+{
+	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "bounded socket");
+	if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) && BIO_meth_set_ctrl(m, bio_ctrl) &&
+	    BIO_meth_set_destroy(m, bio_destroy))
+		bio_method = m;
+}
+
+/* Sees every message: counts those that cost us work and bring no data. */
+static void message_seen(int sent, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
+{
+	const unsigned char *b = bytes;
+	bool key_update = !sent && type == SSL3_RT_HANDSHAKE && len > 0 && b[0] == SSL3_MT_KEY_UPDATE;
+	bool renegotiation = sent && type == SSL3_RT_ALERT && len > 1 && b[1] == WARNING_NO_RENEGOTIATION;
+	(void)version, (void)arg;
+	if (key_update || renegotiation)
+		stream_of(ssl)->control_messages++;
+}
 
 static void tls_explain(struct buf *message, const char *what, const char *file)
 {
@@ -41,6 +132,7 @@ static SSL_CTX *context_new(const char *cert_file, const char *key_file, struct 
 	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_msg_callback(ctx, message_seen);
 	/* Idle connections give their buffers back; a write may be retried from another place and end early. */
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -61,6 +153,8 @@ enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls *
 	struct io_tls *t = calloc(1, sizeof *t);
 	if (!t)
 		return ERR_NO_MEMORY;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, bio_method_make);
 	pthread_mutex_init(&t->lock, NULL);
 	t->ctx = context_new(cert_file, key_file, ret_message);
 	if (!t->ctx) {
@@ -100,10 +194,18 @@ void *tls_stream_new(struct io_tls *t, int fd)
 	pthread_mutex_unlock(&t->lock);
 	if (!ssl)
 		return NULL;
-	if (SSL_set_fd(ssl, fd) != 1) {
+	BIO *bio = bio_method ? BIO_new(bio_method) : NULL;
+	struct tls_stream *s = calloc(1, sizeof *s);
+	if (!bio || !s) {
+		BIO_free(bio);
+		free(s);
 		SSL_free(ssl);
 		return NULL;
 	}
+	s->fd = fd;
+	BIO_set_data(bio, s);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
 	return ssl;
 }
@@ -132,14 +234,21 @@ static ssize_t tls_result(SSL *ssl, int n)
 
 ssize_t tls_stream_read(void *ssl, void *dst, size_t size)
 {
+	struct tls_stream *s = stream_of(ssl);
 	ERR_clear_error();
+	s->reads_left = READS_PER_CALL;
+	s->yielded = false;
 	int n = SSL_read(ssl, dst, size > INT32_MAX ? INT32_MAX : (int)size);
-	return n > 0 ? n : tls_result(ssl, n);
+	if (n > 0)
+		return n;
+	ssize_t result = tls_result(ssl, n);
+	return result == STREAM_AGAIN && s->yielded ? STREAM_YIELD : result;
 }
 
 ssize_t tls_stream_write(void *ssl, const void *src, size_t size)
 {
 	ERR_clear_error();
+	stream_of(ssl)->reads_left = READS_PER_CALL; /* a handshake that is not over reads, too */
 	int n = SSL_write(ssl, src, size > INT32_MAX ? INT32_MAX : (int)size);
 	return n > 0 ? n : tls_result(ssl, n);
 }

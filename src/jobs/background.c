@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each round looks at the intents of every account and at the next few partitions of the store, so that a round stays
- * short however many containers and queues there are; one container that has much to give back is tended for a while.
- * Nothing found in the whole store: a second of rest; in these few: a rest in proportion, so that going through a store
- * with very many of them never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own for them, and
- * the engine allows one alone. */
+ * Each round looks at the intents of every account and at the next few containers and queues of one, by their records,
+ * so that a round stays short however many there are; one container that has much to give back is tended for a while.
+ * Nothing found in a whole pass: a second of rest; in these few: a rest in proportion, so that going through very many
+ * never takes more than a small part of a core. Dead extents are not its business: the store has a thread of its own
+ * for them, and the engine allows one alone. */
 #include "jobs/background.h"
 
 #include "base/limits.h"
@@ -24,7 +24,8 @@ enum {
 	IDLE_MS = 1000,
 	BUSY_MS = 5,
 	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
-	PARTITIONS_A_ROUND = 128,
+	PLACES_A_ROUND = 128,
+	PARTITIONS_A_PAGE = 128,
 	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
 	EXPIRE_EVERY_SECONDS = 3600
 };
@@ -33,7 +34,8 @@ struct background {
 	struct store *store;
 	const struct slice *accounts;
 	size_t account_count;
-	struct key next_partition;
+	size_t account_at; /* where the next round goes on, */
+	struct key from;   /* among the records of that account */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
@@ -83,14 +85,14 @@ enum err background_load_opens(struct store *store)
 		struct arena arena;
 		struct slice *found;
 		arena_init(&arena, 16 * MIB);
-		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_ROUND, &arena, &found, &count);
+		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_PAGE, &arena, &found, &count);
 		for (size_t i = 0; err == ERR_OK && i < count; i++)
 			if (partition_kind(found[i]) == RESOURCE_SHARE)
 				err = file_opens_load(store, found[i]);
 		if (err == ERR_OK && count)
 			key_after(&next, found[count - 1]);
 		arena_fini(&arena);
-	} while (err == ERR_OK && count == PARTITIONS_A_ROUND);
+	} while (err == ERR_OK && count == PARTITIONS_A_PAGE);
 	return err == ERR_NOT_FOUND ? ERR_OK
 				    : err; /* an engine that has no list of them has no handles to bring back */
 }
@@ -148,46 +150,55 @@ static enum err share_tend(struct background *b, struct slice partition, bool *r
 	return ERR_OK;
 }
 
-static enum err partition_tend(struct background *b, struct slice partition, struct arena *arena, bool *ret_more)
-{
-	char kind = partition_kind(partition);
-	if (kind == 'c') {
-		TRY(container_expire(b, partition));
-		return container_retire(b, partition, ret_more);
-	}
-	if (kind == RESOURCE_SHARE)
-		return share_tend(b, partition, ret_more);
-	if (kind == 'q')
-		return queue_sweep(b->store, partition, arena, ret_more);
-	return ERR_OK;
-}
-
-/* True if one of them has more to give back. */
-static bool partitions_tend(struct background *b, bool *failed)
+static enum err place_tend(struct background *b, struct slice account, const struct resource_place *place,
+			   bool *ret_more)
 {
 	struct arena arena;
-	struct slice *found;
-	size_t count = 0;
-	bool more = false;
+	enum err err = ERR_OK;
 	arena_init(&arena, 16 * MIB);
-	enum err err = store_list_partitions(b->store, key_slice(&b->next_partition), PARTITIONS_A_ROUND, &arena,
-					     &found, &count);
+	struct slice partition = resource_generation_partition(&arena, account, place->kind, place->generation);
+	if (!slice_is_set(partition)) {
+		err = ERR_NO_MEMORY;
+	} else if (place->kind == RESOURCE_CONTAINER) {
+		err = container_expire(b, partition);
+		if (err == ERR_OK)
+			err = container_retire(b, partition, ret_more);
+	} else if (place->kind == RESOURCE_SHARE) {
+		err = share_tend(b, partition, ret_more);
+	} else if (place->kind == RESOURCE_QUEUE) {
+		err = queue_sweep(b->store, partition, &arena, ret_more);
+	}
+	arena_fini(&arena);
+	return err;
+}
+
+/* The next page of an account's containers and queues; then the next account. True if one of them has more to give
+ * back. */
+static bool places_tend(struct background *b, bool *failed)
+{
+	struct resource_place place[PLACES_A_ROUND];
+	size_t count = 0;
+	bool more = false, account_has_more = false;
+	if (!b->account_count)
+		return false;
+	struct slice account = b->accounts[b->account_at];
+	enum err err = resource_places(b->store, account, &b->from, PLACES_A_ROUND, place, &count, &account_has_more);
 	result_note(b, "looking through the store", err, failed);
-	if (err != ERR_OK)
-		count = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct arena work;
 		bool again = false;
-		arena_init(&work, 16 * MIB);
-		result_note(b, "tending a container or queue", partition_tend(b, found[i], &work, &again), failed);
-		arena_fini(&work);
+		result_note(b, "tending a container or queue", place_tend(b, account, &place[i], &again), failed);
 		more = more || again;
 	}
-	key_init(&b->next_partition);
-	if (count == PARTITIONS_A_ROUND)
-		key_after(&b->next_partition, found[count - 1]);
-	arena_fini(&arena);
+	if (!account_has_more) {
+		key_init(&b->from);
+		b->account_at = (b->account_at + 1) % b->account_count;
+	}
 	return more;
+}
+
+static bool pass_is_over(const struct background *b)
+{
+	return b->account_at == 0 && b->from.len == 0;
 }
 
 static void pass_begin(struct background *b, bool *failed)
@@ -197,9 +208,12 @@ static void pass_begin(struct background *b, bool *failed)
 	if (!b->expire_now)
 		return;
 	b->expire_last_ticks = now;
-	for (size_t i = 0; i < b->account_count; i++)
+	for (size_t i = 0; i < b->account_count; i++) {
 		result_note(b, "looking for deleted resources whose days are over",
 			    resource_expire(b->store, b->accounts[i]), failed);
+		result_note(b, "giving up creations that did not end", resource_settle(b->store, b->accounts[i]),
+			    failed);
+	}
 }
 
 static uint64_t rest_after(const struct background *b, bool more, uint64_t took_ns)
@@ -208,7 +222,7 @@ static uint64_t rest_after(const struct background *b, bool more, uint64_t took_
 		 look_ns = took_ns * REST_PER_LOOK;
 	if (more)
 		return busy_ns;
-	if (b->next_partition.len == 0) /* that was all of them */
+	if (pass_is_over(b))
 		return idle_ns;
 	return look_ns < busy_ns ? busy_ns : look_ns < idle_ns ? look_ns : idle_ns;
 }
@@ -217,7 +231,7 @@ static void round_run(struct background *b)
 {
 	bool more = false, failed = false;
 	uint64_t began_ns = base_monotonic_ns();
-	if (b->next_partition.len == 0)
+	if (pass_is_over(b))
 		pass_begin(b, &failed);
 	for (size_t i = 0; i < b->account_count; i++) {
 		bool again = false;
@@ -225,7 +239,7 @@ static void round_run(struct background *b)
 			    resource_reap(b->store, b->accounts[i], generation_empty, &again), &failed);
 		more = more || again;
 	}
-	more = partitions_tend(b, &failed) || more;
+	more = places_tend(b, &failed) || more;
 	if (!failed)
 		b->complained = false;
 	b->rest_ns = failed ? IDLE_MS * UINT64_C(1000000) : rest_after(b, more, base_monotonic_ns() - began_ns);
@@ -237,11 +251,8 @@ static void *background_run(void *arg)
 	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		uint64_t ns = (uint64_t)until.tv_nsec + b->rest_ns;
-		until.tv_sec += (time_t)(ns / 1000000000);
-		until.tv_nsec = (long)(ns % 1000000000);
+		uint64_t ns = base_monotonic_ns() + b->rest_ns;
+		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
 		pthread_mutex_unlock(&b->mutex);
@@ -260,7 +271,7 @@ struct background *background_start(struct store *store, const struct slice *acc
 	b->store = store;
 	b->accounts = accounts;
 	b->account_count = account_count;
-	key_init(&b->next_partition);
+	key_init(&b->from);
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

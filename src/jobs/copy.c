@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The slots and threads of large copies. A job waits on its semaphore until its request has committed the destination (or
- * has not), then runs to its end (copy_run.c). Slots are joined and used again when the next job needs one. */
+ * The slots and threads of large copies. A job waits on its semaphore until its request has committed the destination
+ * (or has not), then runs to its end (copy_run.c). Slots are joined and used again when the next job needs one. */
 #include "jobs/copy.h"
 
 #include <pthread.h>
@@ -80,16 +80,21 @@ void copy_jobs_free(struct copy_jobs *jobs)
 	free(jobs);
 }
 
-static struct copy_job *free_slot(struct copy_jobs *jobs)
+/* NULL: none is free, or the owner has as many as it may. */
+static struct copy_job *free_slot(struct copy_jobs *jobs, unsigned owner)
 {
+	struct copy_job *found = NULL;
+	size_t owned = 0;
 	for (size_t i = 0; i < COPY_JOBS_MAX; i++) {
 		struct copy_job *j = &jobs->job[i];
 		if (j->running && atomic_load(&j->ended))
 			join(j);
 		if (!j->running)
-			return j;
+			found = j;
+		else
+			owned += j->spec.owner == owner;
 	}
-	return NULL;
+	return owned < COPY_JOBS_OWNER_MAX ? found : NULL;
 }
 
 static enum err own_blocks(struct copy_job *j, const struct manifest *from)
@@ -158,7 +163,7 @@ enum err copy_job_prepare(struct copy_jobs *jobs, const struct copy_job_spec *sp
 			  struct copy_job **ret)
 {
 	pthread_mutex_lock(&jobs->lock);
-	struct copy_job *j = atomic_load(&jobs->stop) ? NULL : free_slot(jobs);
+	struct copy_job *j = atomic_load(&jobs->stop) ? NULL : free_slot(jobs, spec->owner);
 	enum err e = j ? ERR_OK : ERR_BUSY;
 	if (j) {
 		*j = (struct copy_job){ .jobs = jobs };

@@ -7,7 +7,8 @@
 
 #include "svc/blob/copy.h"
 
-enum { COPY_JOBS_MAX = 8 };
+/* As a whole, and of one owner: whatever one of them copies, there is room for another. */
+enum { COPY_JOBS_MAX = 16, COPY_JOBS_OWNER_MAX = 8 };
 
 struct copy_job;
 struct copy_jobs;
@@ -16,6 +17,7 @@ enum err copy_jobs_new(struct store *, struct copy_jobs **ret) MUST_CHECK;
 void copy_jobs_free(struct copy_jobs *);
 
 struct copy_job_spec {
+	unsigned owner;		/* the account that asked for it */
 	struct slice partition; /* of the destination */
 	struct slice name;
 	struct uuid id;
@@ -32,7 +34,8 @@ struct copy_job_spec {
 };
 /* A job with everything it needs, waiting. Made before the destination is touched: once it is, nothing may be missing.
  * Copies the spec. Takes over the pin under which the source's record was read (*pin is 0 then): a new one would not
- * hold what was replaced in between. ERR_BUSY if too many are there. */
+ * hold what was replaced in between. ERR_BUSY if too many are there, of all or of the
+ * owner's. */
 enum err copy_job_prepare(struct copy_jobs *, const struct copy_job_spec *, uint64_t *pin,
 			  struct copy_job **ret) MUST_CHECK;
 /* One of these ends the waiting; the job is not the caller's any more. */

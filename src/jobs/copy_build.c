@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building a content block by block (copy_build.h). A payload that no commit published is given back; after ERR_UNKNOWN it
- * may have been published, and goes with the build, which is given back as a whole. */
+ * Building a content block by block (copy_build.h). A payload that no commit published is given back; after ERR_UNKNOWN
+ * it may have been published, and goes with the build, which is given back as a whole. */
 #include "jobs/copy_build.h"
 
 #include <assert.h>

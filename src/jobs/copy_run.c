@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A copy is a state machine. Its destination is already there, empty and pending; every write asks first whether this is
- * still the pending copy (an abort, a delete or an overwrite ends it), and says that somebody is at work.
+ * A copy is a state machine. Its destination is already there, empty and pending; every write asks first whether this
+ * is still the pending copy (an abort, a delete or an overwrite ends it), and says that somebody is at work.
  *
  *   state     what is done                                       then
  *   BEGIN     memory, a writer                                   BRING, or FAIL
@@ -11,7 +11,8 @@
  *   LEAVE     nothing: the blob stays as it is                   END
  *   END       what no commit published is given back
  *
- * What a copy brings depends on the destination: one payload, blocks, or pages. Each way has the same four functions. */
+ * What a copy brings depends on the destination: one payload, blocks, or pages. Each way has the same four functions.
+ * */
 #include "jobs/copy_run.h"
 
 #include <assert.h>

@@ -2,6 +2,7 @@
  * Reading, making and judging accounts and their keys. See accounts.h. No message repeats a key. */
 #include "server/accounts.h"
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/rng.h"
 #include "wire/base64.h"
@@ -203,7 +204,7 @@ static bool file_load(struct accounts *a, const char *path, struct buf *error)
 {
 	char text[64 * 1024];
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open_at(AT_FDCWD, path, O_RDONLY, 0);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		buf_printf(error, "cannot read %s: %s", path, strerror(errno));
 		if (fd >= 0)

@@ -57,10 +57,10 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out,
 		"\n## Not there\n\n"
-		"Query Blob Contents, customer-provided keys, encryption scopes, structured bodies "
-		"(x-ms-structured-body), the change feed and hierarchical namespaces (dfs) are\n"
-		"refused with the documented error, never ignored. Table answers JSON only; Atom is refused as "
-		"Azure refuses it for new versions.\n"
+		"Query Blob Contents, customer-provided keys, encryption scopes, "
+		"the change feed and hierarchical namespaces (dfs) are\n"
+		"refused with the documented error, never ignored. Table speaks Atom in versions "
+		"before 2015-12-11 (the only form before 2013-08-15) and JSON from 2013-08-15 on.\n"
 		"NFS shares, their links and the headers x-ms-mode, -owner and -group are not there: such a share is "
 		"refused "
 		"when it is created.\n"
@@ -104,7 +104,15 @@ void compat_print(struct buf *out)
 		"- Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "
 		"for "
 		"the account.\n"
-		"- Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. A "
-		"valid "
-		"one may do whatever its service allows: there are no roles.\n");
+		"- Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. "
+		"What a "
+		"proved token may do is what a file of roles gives its owner (--oauthRoles, docs/authorization.md). "
+		"Rights "
+		"by "
+		"group or app role do not reach a user delegation SAS, which carries only its maker's object id.\n"
+		"- Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
+		"one is; "
+		"so are query parameters whose name has a ':' or a control character, or whose value has a line feed "
+		"before a ':', where they are signed (AuthenticationFailed).\n"
+		"- In Atom, characters that XML 1.0 cannot hold come as U+FFFD.\n");
 }

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-enum kind { STR, PORT, INT, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
+/* A list of 5,000 blobs with metadata takes half of it. */
+enum { REQUEST_MEMORY_LEAST_MIB = 64 };
+
+enum kind { STR, PORT, INT, LARGE, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
 
 struct setting {
 	enum kind kind;
@@ -30,6 +33,7 @@ struct setting {
 #define PLACE_STR(field)	   PLACE(field)
 #define PLACE_PORT(field)	   PLACE(field)
 #define PLACE_INT(field)	   PLACE(field)
+#define PLACE_LARGE(field)	   PLACE(field)
 #define PLACE_BOOL(field)	   PLACE(field)
 #define PLACE_OPTIONAL(field)	   PLACE(field)
 #define PLACE_SECRET(field)	   PLACE(field)
@@ -95,8 +99,9 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 	switch (s->kind) {
 	case PORT:
 	case HIDDEN_INT:
+	case LARGE:
 	case INT: {
-		int64_t most = s->kind == PORT ? 65535 : 1024;
+		int64_t most = s->kind == PORT ? 65535 : s->kind == LARGE ? 1000000000 : 1024;
 		if (!slice_to_i64(value, &number) || number < 0 || number > most) {
 			buf_printf(error, "%s: %s must be a number from 0 to %lld, not \"%.*s\"", source, s->flag,
 				   (long long)most, SLICE_FMT(value));
@@ -358,6 +363,25 @@ static bool web_port_check(const struct config *c, struct buf *error)
 	return true;
 }
 
+static bool limits_check(const struct config *c, struct buf *error)
+{
+	if (c->maxConnections < 1 || c->maxConnections > LIMIT_CONNECTIONS) {
+		buf_printf(error, "--maxConnections is 1 to %d, not %lld", LIMIT_CONNECTIONS,
+			   (long long)c->maxConnections);
+		return false;
+	}
+	if (c->requestMemory && c->requestMemory < REQUEST_MEMORY_LEAST_MIB) {
+		buf_printf(error, "--requestMemory is at least %d (MiB), not %lld", REQUEST_MEMORY_LEAST_MIB,
+			   (long long)c->requestMemory);
+		return false;
+	}
+	if (c->threads > LIMIT_LOOPS) {
+		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
+		return false;
+	}
+	return true;
+}
+
 static bool config_check(struct config *c, struct buf *error)
 {
 	if (strcmp(c->mode, "production") == 0) {
@@ -388,10 +412,8 @@ static bool config_check(struct config *c, struct buf *error)
 			}
 	if (!web_port_check(c, error))
 		return false;
-	if (c->threads > LIMIT_LOOPS) {
-		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
+	if (!limits_check(c, error))
 		return false;
-	}
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
 		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and "
 				  "--key, or --allowPlainHttp "
@@ -425,12 +447,25 @@ static bool config_check(struct config *c, struct buf *error)
 		return false;
 	}
 	bool full = strcmp(c->oauth, "full") == 0;
+	if (strcmp(c->rowIndex, "on") != 0 && strcmp(c->rowIndex, "off") != 0) {
+		buf_printf(error, "--rowIndex is on or off, not \"%s\"", c->rowIndex);
+		return false;
+	}
 	if (c->oauth[0] && !full && strcmp(c->oauth, "basic") != 0) {
 		buf_printf(error, "--oauth is basic or full, not \"%s\"", c->oauth);
 		return false;
 	}
 	if (full && (!c->secure || !c->oauthKeys[0] || !c->oauthIssuer[0])) {
 		buf_printf(error, "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)");
+		return false;
+	}
+	if (full && !c->oauthRoles[0] && !c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauth full needs --oauthRoles FILE, which says what whose tokens may do");
+		return false;
+	}
+	if (c->production && c->oauthEveryTokenOwns) {
+		buf_printf(error, "--oauthEveryTokenOwns gives everything to everybody with a token and works in "
+				  "development mode only");
 		return false;
 	}
 	if (c->oauth[0] && !full && (c->production || !c->secure)) {

@@ -14,7 +14,7 @@ struct config {
 	struct arena arena;
 	/* as given */
 	const char *location, *mode, *config;
-	int64_t threads;
+	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
 	bool inMemoryPersistence;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;
@@ -22,9 +22,12 @@ struct config {
 	const char *accounts, *accountName;
 	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;
-	const char *oauthKeys, *oauthIssuer, *oauthAudience;
+	const char *accountLimits;
+	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
+	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *readyFile;
+	const char *rowIndex;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The data directory: made, recognised, and whose it is. */
 #include "server/datadir.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/securebits.h>
 #include <sys/fsuid.h>
@@ -88,9 +90,8 @@ static bool directory_is_ours(const char *path, bool *ret_ours)
 	return !error;
 }
 
-/* Root may look into a service's directory (scrub does, and opening a database makes files): what is made there belongs
- * to its owner, who could not open it otherwise. Root keeps its rights, because the owner may not be allowed to come from
- * above. This thread, and those it will start. */
+/* A server that root runs in somebody's directory: what is made there belongs to the owner, who could not open it
+ * otherwise. Root keeps its rights (its ports, its key files). This thread, and those it will start. */
 static void files_belong_to(const struct stat *owner)
 {
 	if (geteuid() != 0 || owner->st_uid == 0 || prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
@@ -134,9 +135,32 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	d->path = realpath(path, NULL);
 	if (!d->path)
 		buf_printf(error, "no data directory %s: %s", path, strerror(errno));
-	else
+	else if (create)
 		files_belong_to(&st);
 	return d->path != NULL;
+}
+
+static bool become(const struct stat *owner)
+{
+	if (geteuid() != 0 || owner->st_uid == 0)
+		return true;
+	return setgroups(0, NULL) == 0 && setresgid(owner->st_gid, owner->st_gid, owner->st_gid) == 0 &&
+	       setresuid(owner->st_uid, owner->st_uid, owner->st_uid) == 0 && setresuid(0, 0, 0) != 0;
+}
+
+bool datadir_become_owner(const struct datadir *d, struct buf *error)
+{
+	struct stat st;
+	int fd = open(d->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool there = fd >= 0 && fstat(fd, &st) == 0 && fchdir(fd) == 0;
+	if (!there)
+		buf_printf(error, "cannot enter the data directory %s: %s", d->path, strerror(errno));
+	else if (!become(&st))
+		buf_printf(error, "cannot become the owner of %s (user %u): %s. Run this as that user", d->path,
+			   (unsigned)st.st_uid, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return there && !error->len;
 }
 
 bool datadir_open_temporary(struct datadir *d, struct buf *error)

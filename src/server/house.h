@@ -13,12 +13,14 @@
 struct background;
 struct holder_list;
 struct wait_list;
+struct watch_list;
 struct smb_server;
 
 struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
+	struct auth_account smb_accounts[ACCOUNTS_MAX];
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;

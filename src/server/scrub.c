@@ -380,7 +380,7 @@ static int scrub_run(struct scrub *s, const char *path, struct buf *error)
 {
 	struct engine *engine;
 	struct clock clock;
-	struct rocks_options rocks = { .dir = path };
+	struct rocks_options rocks = { .dir = ".", .name = path };
 	clock_init_wall(&clock, NULL);
 	enum err err = engine_rocks_open(&rocks, &engine, error);
 	if (err == ERR_OK) {
@@ -411,7 +411,8 @@ int scrub_main(const struct config *config)
 	struct scrub s = { .terminal = isatty(STDERR_FILENO) };
 	int status = SCRUB_CANNOT_RUN;
 	buf_init(&error, 64 * KIB);
-	if (datadir_open(&data, config->location, false, &error)) /* zeroes `data` first */
+	if (datadir_open(&data, config->location, false, &error) && /* zeroes `data` first */
+	    datadir_become_owner(&data, &error))
 		status = scrub_run(&s, data.path, &error);
 	if (error.len)
 		say_error(buf_slice(&error));

@@ -13,6 +13,8 @@
 #include "server/smb_settings.h"
 
 #include "auth/bearer.h"
+#include "auth/limits.h"
+#include "auth/roles.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
@@ -80,8 +82,8 @@ static void store_failed(void *arg)
 	_exit(EXIT_DISK);
 }
 
-/* Reads the whole key file; *out is the caller's to free. */
-static bool keys_read(const char *path, struct buf *out, struct buf *error)
+/* Reads the whole file that a setting names; *out is the caller's to free. */
+static bool file_read(const char *setting, const char *path, struct buf *out, struct buf *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : 1;
@@ -96,10 +98,42 @@ static bool keys_read(const char *path, struct buf *out, struct buf *error)
 		out->len += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0)
-		buf_printf(error, "--oauthKeys %s: %s", path, strerror(errno));
+		buf_printf(error, "--%s %s: %s", setting, path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return n == 0;
+}
+
+static bool limits_open(struct house *h, struct buf *error)
+{
+	const char *path = h->config->accountLimits;
+	struct buf text, reason;
+	if (!path[0])
+		return true;
+	buf_init(&text, MIB);
+	buf_init(&reason, 4 * KIB);
+	bool read = file_read("accountLimits", path, &text, error);
+	bool ok = read && limits_apply(buf_slice(&text), h->accounts.account, h->accounts.count, &h->accounts.arena,
+				       &reason) == ERR_OK;
+	if (read && !ok)
+		buf_printf(error, "--accountLimits %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
+	buf_fini(&text);
+	buf_fini(&reason);
+	return ok;
+}
+
+static bool roles_open(const char *path, struct auth_roles **ret, struct buf *error)
+{
+	struct buf text, reason;
+	buf_init(&text, MIB);
+	buf_init(&reason, 4 * KIB);
+	bool read = file_read("oauthRoles", path, &text, error);
+	bool ok = read && roles_new(buf_slice(&text), ret, &reason) == ERR_OK;
+	if (read && !ok)
+		buf_printf(error, "--oauthRoles %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
+	buf_fini(&text);
+	buf_fini(&reason);
+	return ok;
 }
 
 static bool bearer_open(struct house *h, struct buf *error)
@@ -107,20 +141,40 @@ static bool bearer_open(struct house *h, struct buf *error)
 	const struct config *c = h->config;
 	struct bearer_options options = { .mode = BEARER_BASIC };
 	struct buf keys;
+	if (c->oauthRoles[0] && !roles_open(c->oauthRoles, &options.roles, error))
+		return false;
 	buf_init(&keys, 256 * KIB);
 	bool ok = true;
 	if (strcmp(c->oauth, "full") == 0) {
-		ok = keys_read(c->oauthKeys, &keys, error);
+		ok = file_read("oauthKeys", c->oauthKeys, &keys, error);
 		options.mode = BEARER_FULL;
 		options.issuer = slice_str(c->oauthIssuer);
-		if (c->oauthAudience[0])
-			options.audience = slice_str(c->oauthAudience);
+		struct slice audience = slice_str(c->oauthAudience);
+		options.storage_audience = slice_eq(audience, SLICE("https://storage.azure.com")) ||
+					   slice_eq(audience, SLICE("https://storage.azure.com/"));
+		if (audience.len && !options.storage_audience)
+			options.audience = audience;
 		bool pem = slice_has_prefix(buf_slice(&keys), SLICE("-----BEGIN"));
 		*(pem ? &options.public_key : &options.jwks) = buf_slice(&keys);
 	}
-	ok = ok && bearer_config_new(&options, &h->bearer, error) == ERR_OK;
+	if (ok)
+		ok = bearer_config_new(&options, &h->bearer, error) == ERR_OK;
+	else
+		roles_free(options.roles);
 	buf_fini(&keys);
 	return ok;
+}
+
+/* A login over SMB is by an account key, from any address: an account that forbids either is not offered there. */
+static size_t smb_accounts_pick(struct house *h)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < h->accounts.count; i++) {
+		const struct auth_limits *l = h->accounts.account[i].limits;
+		if (!l || (!l->no_shared_key && l->range_count == 0))
+			h->smb_accounts[count++] = h->accounts.account[i];
+	}
+	return count;
 }
 
 static bool smb_open(struct house *h, struct buf *error)
@@ -134,8 +188,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	smb.waits = h->waits;
 	smb.holders = h->holders;
 	smb.watches = h->watches;
-	smb.accounts = h->accounts.account;
-	smb.account_count = h->accounts.count;
+	smb.accounts = h->smb_accounts;
+	smb.account_count = smb_accounts_pick(h);
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
 }
 
@@ -164,7 +218,9 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
 				     : datadir_open(&h->data, c->location, true, error)))
 		return false;
-	struct rocks_options rocks = { .dir = h->data.path, .create = true };
+	struct rocks_options rocks = { .dir = h->data.path,
+				       .create = true,
+				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
 	struct engine *engine;
 	/* The engine first: it holds the lock that makes the directory ours. */
 	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
@@ -181,7 +237,7 @@ static bool house_build(struct house *h, struct buf *error)
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!accounts_load(&h->accounts, c, h->data.path, error))
+	if (!accounts_load(&h->accounts, c, h->data.path, error) || !limits_open(h, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
@@ -223,6 +279,9 @@ static bool house_build(struct house *h, struct buf *error)
 		.accounts = h->accounts.account,
 		.account_count = h->accounts.count,
 		.bearer = h->bearer,
+		.connections_max = (size_t)c->maxConnections,
+		.connections_per_address = (size_t)c->maxConnectionsPerAddress,
+		.memory_bytes = (uint64_t)c->requestMemory * MIB,
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],

@@ -3,7 +3,8 @@
  * the group.
  *
  *   DONE      answered with their own results
- *   CONFLICT  nothing happened: each job runs again, alone, at most LIMIT_APPLY_RETRIES times
+ *   CONFLICT  nothing happened: the jobs run again, as a group, from the third time on each alone; at most
+ *             LIMIT_APPLY_RETRIES times
  *   UNKNOWN   the stamp of the partition tells (stamp.c): happened = DONE, did not = as CONFLICT
  *   NO_SPACE  nothing happened: each job runs again, alone (a delete may fit where its neighbour did not), and keeps
  *             that
@@ -13,12 +14,31 @@
 #include "base/bytes.h"
 #include "store/store_int.h"
 
-uint64_t store_next_ticks(struct store *s, uint64_t ticks)
+enum { TOGETHER_ATTEMPTS = 2, UNIQUE_SHIFT = 40 };
+
+static uint64_t next_ticks(uint64_t last, uint64_t ticks)
 {
-	uint64_t last = atomic_load_explicit(&s->last_ticks, memory_order_relaxed);
-	uint64_t now = ticks > last ? ticks : last + 1;
+	return ticks > last ? ticks : last + 1;
+}
+
+/* Alone, one time for all partitions. Where others write, each partition has its own: a front end whose clock is ahead
+ * moves the partitions it writes to, and not, through whoever writes to them as well, all others. */
+uint64_t commit_next_ticks(struct store *s, struct run *r, uint64_t ticks)
+{
+	uint64_t now;
+	if (store_is_shared(s) && store_mutant(s) != MUTANT_SHARED_TIME) {
+		now = r->last_ticks = next_ticks(r->last_ticks, ticks);
+		return now;
+	}
+	now = next_ticks(atomic_load_explicit(&s->last_ticks, memory_order_relaxed), ticks);
 	atomic_store_explicit(&s->last_ticks, now, memory_order_relaxed);
 	return now;
+}
+
+/* See txn_unique. */
+uint64_t commit_next_unique(struct store *s)
+{
+	return store_is_shared(s) ? s->instance << UNIQUE_SHIFT | ++s->unique_counter : 0;
 }
 
 void store_answer(struct store *s, struct store_job *job, enum err result)
@@ -131,7 +151,8 @@ enum err commit_begin(struct store *s, struct run *r)
 	if (err == ERR_OK && ops->may_be_unknown) {
 		arena_init(&r->scratch, STORE_SCRATCH_BYTES);
 		err = stamp_read(r->group, ops, r->partition, &r->scratch, &r->stamp);
-		if (r->stamp.now_ticks > atomic_load(&s->last_ticks))
+		r->last_ticks = r->stamp.now_ticks;
+		if (store_mutant(s) == MUTANT_SHARED_TIME && r->stamp.now_ticks > atomic_load(&s->last_ticks))
 			atomic_store(&s->last_ticks, r->stamp.now_ticks);
 		if (err != ERR_OK) {
 			ops->group_abort(r->group);
@@ -153,7 +174,8 @@ static enum err accept_own(struct store *s, struct run *r)
 	if (!ops->may_be_unknown)
 		return accept_clock(s, r);
 	r->counter = ++s->commit_counter;
-	stamp_set(&r->stamp, s->instance, r->counter, atomic_load(&s->last_ticks));
+	stamp_set(&r->stamp, s->instance, r->counter,
+		  store_mutant(s) == MUTANT_SHARED_TIME ? atomic_load(&s->last_ticks) : r->last_ticks);
 	TRY(stamp_write(&r->stamp, r->partition, &r->scratch, &w));
 	return ops->group_accept(r->group, r->partition, &w, 1);
 }
@@ -228,7 +250,7 @@ static enum err resolve(struct store *s, struct slice partition, uint64_t counte
 		}
 		/* Not there: bump the stamp, so that the lost commit meets a changed guard should it still be on its
 		 * way. The bump carries the previous number: it must not look like the commit that is asked about. */
-		stamp_set(&stamp, s->instance, counter - 1, store_next_ticks(s, 0));
+		stamp_set(&stamp, s->instance, counter - 1, stamp.now_ticks + 1);
 		if (stamp_write(&stamp, partition, &scratch, &w) != ERR_OK ||
 		    ops->group_accept(g, partition, &w, 1) != ERR_OK) {
 			ops->group_abort(g);
@@ -247,22 +269,16 @@ static enum err resolve(struct store *s, struct slice partition, uint64_t counte
 	return result;
 }
 
-static void push_front(struct store *s, struct store_job *j)
-{
-	j->next = s->pending_first;
-	s->pending_first = j;
-	if (!s->pending_last)
-		s->pending_last = j;
-}
-
 void commit_push_back(struct store *s, struct run *r)
 {
 	for (size_t i = r->member_count; i-- > 0;)
-		push_front(s, r->members[i].job);
+		pending_add_again(&s->pending, r->members[i].job);
 	r->member_count = 0;
 }
 
-/* Nothing of the group happened: its members run again one by one, before anything newer. */
+/* Nothing of the group happened: its members run again before anything newer. After a conflict as a group: one by one
+ * they would need a commit each and meet the other writer as often. One that keeps failing must not hold the others for
+ * ever, nor a full disk those that give space back: then one by one. */
 static bool run_again(struct store *s, struct run *r, enum outcome why)
 {
 	if (why == OUTCOME_NO_SPACE && r->member_count == 1) {
@@ -271,12 +287,15 @@ static bool run_again(struct store *s, struct run *r, enum outcome why)
 	}
 	if (why == OUTCOME_CONFLICT)
 		atomic_fetch_add_explicit(&s->conflicts, 1, memory_order_relaxed);
+	bool together = why == OUTCOME_CONFLICT && store_mutant(s) != MUTANT_RETRY_ALONE;
 	for (size_t i = r->member_count; i-- > 0;) {
 		struct store_job *j = r->members[i].job;
 		if (j->attempts != JOB_REFUSED && why == OUTCOME_CONFLICT && ++j->attempts > LIMIT_APPLY_RETRIES)
 			j->attempts = JOB_REFUSED;
+		together = together && j->attempts <= TOGETHER_ATTEMPTS;
 	}
-	s->alone_count += r->member_count;
+	if (!together)
+		s->alone_count += r->member_count;
 	commit_push_back(s, r);
 	return false;
 }

@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 enum {
-	JOBS_PER_WAKE = 8, /* while the writer is busy, one wake for so many jobs */
-	PACE_LOOK_MS = 50, /* how often is asked whether many read */
+	JOBS_PER_WAKE = 8,		/* while the writer is busy, one wake for so many jobs */
+	SPENT_MAX_NS = 2 * 1000 * 1000, /* of applies, in a group of several accounts: see run_next_job */
+	LONG_APPLY_NS = 500 * 1000,	/* after it, who came meanwhile is looked for */
+	PACE_LOOK_MS = 50,		/* how often is asked whether many read */
 	READS_A_MS_ARE_MANY = 2
 };
 enum idle { AWAKE, IDLE, IDLE_WRITER_BUSY };
@@ -47,34 +49,24 @@ void store_write(struct store *s, struct store_job *job)
 		wake(s);
 }
 
-/* Moves what was pushed behind what is pending, oldest first. */
+/* Moves what was pushed to what is pending, oldest first. */
 static void take_pushed(struct store *s)
 {
 	if (!atomic_load_explicit(&s->pushed, memory_order_relaxed))
 		return;
 	struct store_job *newest = atomic_exchange(&s->pushed, NULL);
-	struct store_job *first = NULL, *last = newest;
+	struct store_job *first = NULL;
 	while (newest) {
 		struct store_job *older = newest->next;
 		newest->next = first;
 		first = newest;
 		newest = older;
 	}
-	if (s->pending_last)
-		s->pending_last->next = first;
-	else
-		s->pending_first = first;
-	s->pending_last = last;
-}
-
-static struct store_job *pop_pending(struct store *s)
-{
-	struct store_job *j = s->pending_first;
-	s->pending_first = j->next;
-	if (!s->pending_first)
-		s->pending_last = NULL;
-	j->next = NULL;
-	return j;
+	while (first) {
+		struct store_job *next = first->next;
+		pending_add(&s->pending, first);
+		first = next;
+	}
 }
 
 /* ---- building a group ---- */
@@ -135,7 +127,8 @@ static size_t apply_member(struct store *s, struct run *r, struct member *m, uin
 	struct txn t;
 	struct store_job *job = m->job;
 	atomic_fetch_add_explicit(&s->applies, 1, memory_order_relaxed);
-	txn_init(&t, s, TXN_GROUP, job->partition, job->arena, store_next_ticks(s, ticks));
+	txn_init(&t, s, TXN_GROUP, job->partition, job->arena, commit_next_ticks(s, r, ticks));
+	t.unique = commit_next_unique(s);
 	t.group = r->group;
 	enum err err = job->apply(&t, job->call);
 	if (err == ERR_OK)
@@ -175,16 +168,39 @@ static bool run_has_room(const struct run *r)
 	return r->member_count < LIMIT_GROUP_TXNS && r->bytes < LIMIT_GROUP_BYTES && !(r->alone && r->member_count);
 }
 
+/* The next job for this group; NULL: none, or none that belongs into it. Once an account spent much in it and others
+ * had their turn, it ends before that account's next job: the others would be answered behind that one. */
+static struct store_job *run_next_job(struct store *s, const struct run *r)
+{
+	struct store_job *next = pending_next(&s->pending);
+	if (!next || !run_has_room(r) || (store_is_shared(s) && !slice_eq(next->partition, r->partition)))
+		return NULL;
+	return r->others_served && next->line == r->spender ? NULL : next;
+}
+
+/* Charges the account what the job cost. A store that is stepped must do the same each time: there each costs one. */
+static uint64_t run_charge(struct store *s, struct run *r, const struct store_job *job, uint64_t began_ns)
+{
+	uint64_t now_ns = s->manual ? 0 : base_monotonic_ns(), cost = s->manual ? 1 : now_ns - began_ns;
+	pending_charge(&s->pending, job, cost);
+	if (r->spent >= SPENT_MAX_NS)
+		r->others_served = r->others_served || job->line != r->spender;
+	else if (r->spent + cost >= SPENT_MAX_NS)
+		r->spender = job->line;
+	r->spent += cost;
+	if (cost >= LONG_APPLY_NS)
+		take_pushed(s); /* others may have come meanwhile, and go first */
+	return now_ns;
+}
+
 /* Applies and accepts pending jobs until the group is full; what does not fit stays pending. */
 static void run_fill(struct store *s, struct run *r)
 {
 	unsigned mutant = store_mutant(s);
-	uint64_t ticks = clock_now(s->clock);
-	while (s->pending_first && run_has_room(r)) {
-		if (s->engine->ops->may_be_unknown && !slice_eq(s->pending_first->partition, r->partition))
-			break;
+	uint64_t ticks = clock_now(s->clock), now_ns = s->manual ? 0 : base_monotonic_ns();
+	while (run_next_job(s, r)) {
 		struct member *m = &r->members[r->member_count++];
-		*m = (struct member){ .job = pop_pending(s) };
+		*m = (struct member){ .job = pending_take(&s->pending) };
 		if (m->job->attempts == JOB_REFUSED) {
 			m->result = ERR_BUSY;
 			continue;
@@ -194,10 +210,11 @@ static void run_fill(struct store *s, struct run *r)
 			accept_member(s, r, m - 1);
 		else if (mutant != MUTANT_OUT_OF_ORDER && mutant != MUTANT_STALE_OVERLAY)
 			accept_member(s, r, m);
-		if (!s->pending_first && !r->alone) {
+		now_ns = run_charge(s, r, m->job, now_ns);
+		if (!pending_next(&s->pending) && !r->alone) {
 			take_pushed(s);
-			/* No transaction's time lies before it was asked for: what a get hides is hidden for all of its
-			 * timeout. */
+			/* Read the clock again: a transaction's time must not precede its request, or a visibility
+			 * timeout ends early. */
 			ticks = clock_now(s->clock);
 		}
 	}
@@ -213,12 +230,14 @@ static bool run_begin(struct store *s, struct run *r)
 {
 	r->alone = s->alone_count > 0;
 	s->alone_count -= r->alone;
-	r->partition = s->pending_first->partition;
+	r->partition = pending_next(&s->pending)->partition;
 	r->member_count = r->bytes = 0;
+	r->spent = 0;
+	r->others_served = false;
 	written_clear(r);
 	enum err err = commit_begin(s, r);
 	if (err != ERR_OK) {
-		r->members[r->member_count++] = (struct member){ .job = pop_pending(s), .result = err };
+		r->members[r->member_count++] = (struct member){ .job = pending_take(&s->pending), .result = err };
 		commit_answer(s, r);
 	}
 	return err == ERR_OK;
@@ -228,8 +247,8 @@ static bool run_begin(struct store *s, struct run *r)
 
 static void stopped_answer(struct store *s)
 {
-	while (s->pending_first)
-		store_answer(s, pop_pending(s), ERR_STOPPED);
+	while (pending_next(&s->pending))
+		store_answer(s, pending_take(&s->pending), ERR_STOPPED);
 	s->alone_count = 0;
 }
 
@@ -237,7 +256,7 @@ size_t committer_step(struct store *s)
 {
 	struct run *r = &s->run[0];
 	take_pushed(s);
-	if (!s->pending_first)
+	if (!pending_next(&s->pending))
 		return 0;
 	size_t before = atomic_load(&s->queued_count);
 	if (atomic_load(&s->stopped)) {
@@ -276,7 +295,7 @@ static bool step_until_closed(struct duty *duty, void *arg)
 		if (duty_changes(duty))
 			return false;
 		take_pushed(s);
-		if (s->pending_first) {
+		if (pending_next(&s->pending)) {
 			committer_step(s);
 			continue;
 		}
@@ -380,15 +399,15 @@ static bool overlap_until_closed(struct duty *duty, void *arg)
 			stopped_answer(s);
 		}
 		bool one_by_one = s->alone_count > 0 || (r->group && r->alone);
-		if (s->pending_first && !r->group && !(busy && one_by_one) && !run_begin(s, r))
+		if (pending_next(&s->pending) && !r->group && !(busy && one_by_one) && !run_begin(s, r))
 			continue;
-		if (s->pending_first && r->group)
+		if (pending_next(&s->pending) && r->group)
 			run_fill(s, r);
 		if (r->group && !busy) {
 			hand_over(s, r);
 			continue;
 		}
-		if (!busy && !s->pending_first && atomic_load(&s->closing))
+		if (!busy && !pending_next(&s->pending) && atomic_load(&s->closing))
 			return true;
 		doze(s, busy);
 	}

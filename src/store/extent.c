@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Payloads: in memory while they fit a record, else a run of extents of LIMIT_EXTENT_BYTES, each begun when its first
- * byte arrives. A payload whose announced length does not fit a record never touches the memory buffer. */
+ * Payloads: in memory while they fit a record, else a run of extents, each begun when its first byte arrives. A payload
+ * whose announced length does not fit a record never touches the memory buffer. What an extent reserves grows with what
+ * has arrived, up to LIMIT_EXTENT_BYTES: who announces much and sends little holds little of the disk. */
 #include "store/extent.h"
 
 #include "base/bytes.h"
@@ -9,6 +10,12 @@
 
 #include <stdlib.h>
 
+enum {
+	RESERVE_FACTOR =
+		4, /* of what has arrived; a body read in windows of 1 MiB has whole extents from the first on */
+	RESERVE_STEP_BYTES = 64 * 1024,
+};
+
 struct payload_writer {
 	struct store *store;
 	uint64_t hint_bytes; /* announced; 0 = not known */
@@ -16,7 +23,8 @@ struct payload_writer {
 	bool only_extents;
 	struct buf memory;
 	struct extent_writer *writer;
-	uint32_t writer_bytes;
+	uint32_t writer_bytes, writer_room;
+	uint64_t sealed_bytes; /* in extents */
 	struct extent_ref *extents;
 	size_t extent_count, extent_cap;
 };
@@ -77,34 +85,38 @@ static enum err seal(struct payload_writer *w)
 	}
 	struct extent_writer *writer = w->writer;
 	w->writer = NULL;
+	w->sealed_bytes += w->writer_bytes;
 	w->writer_bytes = 0;
 	TRY(ops->extent_seal(writer, &w->extents[w->extent_count]));
 	w->extent_count++;
 	return ERR_OK;
 }
 
-/* What the extent about to begin will hold, as far as it is known. */
-static uint32_t extent_hint(const struct payload_writer *w, size_t at_hand)
+/* What the extent about to begin may hold: all that is announced, but no more than a few times what has arrived. */
+static uint32_t extent_room(const struct payload_writer *w, size_t at_hand)
 {
-	uint64_t done = (uint64_t)w->extent_count * LIMIT_EXTENT_BYTES;
-	uint64_t left = w->hint_bytes > done ? w->hint_bytes - done : 0;
-	if (left < at_hand)
-		left = 0; /* more came than was announced */
-	return (uint32_t)(left < LIMIT_EXTENT_BYTES ? left : LIMIT_EXTENT_BYTES);
+	uint64_t left = w->hint_bytes > w->sealed_bytes ? w->hint_bytes - w->sealed_bytes : 0;
+	uint64_t room = (w->sealed_bytes + at_hand) * RESERVE_FACTOR;
+	room = (room + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES * RESERVE_STEP_BYTES;
+	if (left >= at_hand && left < room) /* else more came than was announced */
+		room = left;
+	return (uint32_t)(room < LIMIT_EXTENT_BYTES ? room : LIMIT_EXTENT_BYTES);
 }
 
 static enum err append_extents(struct payload_writer *w, struct slice bytes)
 {
 	struct engine *e = store_engine(w->store);
 	while (bytes.len) {
-		if (!w->writer)
-			TRY(e->ops->extent_begin(e, extent_hint(w, bytes.len), &w->writer));
-		size_t room = LIMIT_EXTENT_BYTES - w->writer_bytes;
+		if (!w->writer) {
+			w->writer_room = extent_room(w, bytes.len);
+			TRY(e->ops->extent_begin(e, w->writer_room, &w->writer));
+		}
+		size_t room = w->writer_room - w->writer_bytes;
 		struct slice now = slice_first(bytes, room);
 		TRY(e->ops->extent_append(w->writer, now));
 		w->writer_bytes += (uint32_t)now.len;
 		bytes = slice_from(bytes, now.len);
-		if (w->writer_bytes == LIMIT_EXTENT_BYTES)
+		if (w->writer_bytes == w->writer_room)
 			TRY(seal(w));
 	}
 	return ERR_OK;
@@ -172,6 +184,8 @@ void payload_writer_free(struct payload_writer *w)
 		return;
 	store_engine(w->store)->ops->extent_writer_free(w->writer);
 	abandon(w->store, w->extents, w->extent_count);
+	if (w->writer && !w->extent_count)
+		store_reclaim_soon(w->store); /* what it reserved */
 	free(w->extents);
 	buf_fini(&w->memory);
 	free(w);

@@ -13,6 +13,12 @@ enum mutant {
 	MUTANT_STALE_OVERLAY = 4,      /* applies do not see the write set accepted just before theirs */
 	MUTANT_STALE_CACHE = 5,	       /* committed keys stay in the cache of hot records */
 	MUTANT_ENDLESS_LEASES = 6,     /* leases never expire, broken ones never end (base/mutant.h) */
+	/* Several front ends (test/proof/sim/fronts.c). */
+	MUTANT_SHARED_TIME = 7,	   /* the time of one partition is the floor of all others */
+	MUTANT_RETRY_ALONE = 8,	   /* jobs of a refused group run again one by one */
+	MUTANT_UNIQUE_BY_TIME = 9, /* txn_unique is the second */
+	MUTANT_SETTLE_LIVE = 10,   /* a start gives up the creations of those that run */
+	MUTANT_PUBLISH_BLIND = 11, /* a creation ends without looking whether it was given up */
 	MUTANT_COUNT
 };
 

@@ -10,16 +10,9 @@
 
 enum { STAMP_MAX_BYTES = 9 + 16 * STAMP_INSTANCES };
 
-enum err stamp_read(struct engine_group *g, const struct engine_ops *ops, struct slice partition, struct arena *arena,
-		    struct stamp *ret)
+enum err stamp_decode(struct slice partition, struct slice record, struct stamp *ret)
 {
-	struct slice record, payload;
-	enum err err = ops->group_get(g, partition, KEY_STAMP, arena, &record);
-	if (err == ERR_NOT_FOUND) {
-		*ret = (struct stamp){ 0 };
-		return ERR_OK;
-	}
-	TRY(err);
+	struct slice payload;
 	TRY(record_unwrap(partition, KEY_STAMP, record, &payload));
 	struct stamp s = { 0 };
 	struct cursor c = cursor_make(payload);
@@ -35,6 +28,19 @@ enum err stamp_read(struct engine_group *g, const struct engine_ops *ops, struct
 		return ERR_CORRUPT;
 	*ret = s;
 	return ERR_OK;
+}
+
+enum err stamp_read(struct engine_group *g, const struct engine_ops *ops, struct slice partition, struct arena *arena,
+		    struct stamp *ret)
+{
+	struct slice record;
+	enum err err = ops->group_get(g, partition, KEY_STAMP, arena, &record);
+	if (err == ERR_NOT_FOUND) {
+		*ret = (struct stamp){ 0 };
+		return ERR_OK;
+	}
+	TRY(err);
+	return stamp_decode(partition, record, ret);
 }
 
 void stamp_set(struct stamp *s, uint64_t instance, uint64_t counter, uint64_t now_ticks)

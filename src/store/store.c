@@ -15,11 +15,17 @@ enum {
 	READS_AT_A_TIME = 64,	/* told to the committer */
 };
 
-static uint64_t read_ticks(struct store *s)
+/* The time of a read: not before the last commit that it may see. */
+static enum err read_begin(struct txn *t)
 {
-	uint64_t now = clock_now(s->clock);
+	struct store *s = t->store;
 	uint64_t last = atomic_load_explicit(&s->last_ticks, memory_order_relaxed);
-	return now > last ? now : last;
+	if (store_is_shared(s))
+		TRY(txn_stamp_time(t, &last));
+	t->now_ticks = clock_now(s->clock);
+	if (t->now_ticks < last)
+		t->now_ticks = last;
+	return ERR_OK;
 }
 
 /* ---- reclaim ---- */
@@ -146,6 +152,7 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	}
 	if (err == ERR_OK)
 		err = committer_prepare(s);
+	s->session = store_is_shared(s) ? s->instance : options->manual ? 1 : rng_u64(&rng) | 1;
 	if (err == ERR_OK)
 		err = start_threads(s);
 	if (err != ERR_OK) {
@@ -161,7 +168,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	committer_close(s);
-	while (s->manual && (committer_step(s) || s->pending_first)) /* a group that runs again answers nobody */
+	while (s->manual &&
+	       (committer_step(s) || pending_next(&s->pending))) /* a group that runs again answers nobody */
 		;
 	if (s->reclaimer_runs) {
 		pthread_mutex_lock(&s->reclaim_lock);
@@ -172,6 +180,16 @@ void store_close(struct store *s)
 		pthread_join(s->reclaimer, NULL);
 	}
 	store_free(s);
+}
+
+uint64_t store_session(const struct store *s)
+{
+	return s->session;
+}
+
+bool store_is_shared(const struct store *s)
+{
+	return s->engine->ops->may_be_unknown;
 }
 
 struct engine *store_engine(struct store *s)
@@ -227,14 +245,18 @@ static void count_read(struct store *s)
 		atomic_fetch_add_explicit(&s->reads, READS_AT_A_TIME, memory_order_relaxed);
 }
 
+/* deadline_ns: 0 = none (store_read_until). */
 static enum err read_in(struct store *s, enum txn_mode mode, struct slice partition, apply_fn *apply, void *call,
-			struct arena *arena)
+			struct arena *arena, uint64_t deadline_ns)
 {
 	count_read(s);
 	for (unsigned attempt = 0; attempt < LIMIT_APPLY_RETRIES; attempt++) {
 		struct txn t;
-		txn_init(&t, s, mode, partition, arena, read_ticks(s));
-		enum err err = apply(&t, call);
+		txn_init(&t, s, mode, partition, arena, 0);
+		t.deadline_ns = deadline_ns;
+		enum err err = read_begin(&t);
+		if (err == ERR_OK)
+			err = apply(&t, call);
 		txn_fini(&t);
 		if (!t.stale)
 			return err;
@@ -244,17 +266,23 @@ static enum err read_in(struct store *s, enum txn_mode mode, struct slice partit
 
 enum err store_read(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena);
+	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena, 0);
+}
+
+enum err store_read_until(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena,
+			  uint64_t deadline_ns)
+{
+	return read_in(s, TXN_SNAPSHOT, partition, apply, call, arena, deadline_ns);
 }
 
 enum err store_look(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_NEWEST, partition, apply, call, arena);
+	return read_in(s, TXN_NEWEST, partition, apply, call, arena, 0);
 }
 
 enum err store_read_points(struct store *s, struct slice partition, apply_fn *apply, void *call, struct arena *arena)
 {
-	return read_in(s, TXN_POINTS, partition, apply, call, arena);
+	return read_in(s, TXN_POINTS, partition, apply, call, arena, 0);
 }
 
 enum err store_get(struct store *s, struct slice partition, struct slice key, struct arena *arena, struct slice *ret)

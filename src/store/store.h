@@ -38,7 +38,14 @@ enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;
 /* The store's time for this run, in ticks: never runs backwards, not across restarts either. In store_write every run
  * gets a tick of its own (later than every committed one), so an ETag made of it is never given twice. */
 uint64_t txn_now(const struct txn *);
+/* A number that no other transaction has that commits to this partition, of whatever front end; the same at each call
+ * of one run. It grows from commit to commit of one front end. */
+uint64_t txn_unique(const struct txn *);
+/* Which opening of a store runs this: see store_session. */
+uint64_t txn_session(const struct txn *);
 struct arena *txn_arena(const struct txn *);
+/* Proofs only: which promise to break (store/mutant.h). */
+unsigned txn_mutant(const struct txn *);
 /* True in store_read: nothing will be committed. */
 bool txn_is_dry(const struct txn *);
 
@@ -58,10 +65,19 @@ enum err store_open(struct engine *, const struct store_options *, struct store 
 /* Finishes what is queued, then stops; done of everything queued was called. Accepts NULL. */
 void store_close(struct store *);
 struct engine *store_engine(struct store *);
+/* A number of this opening; every other opening, before or beside it, has another. */
+uint64_t store_session(const struct store *);
+/* Others may write to the same data: what is remembered outside of a transaction may be old. If not, no other session is
+ * alive while this store is open. */
+bool store_is_shared(const struct store *);
 struct clock *store_clock(struct store *);
 
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
+/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns): for threads that others
+ * wait for. Apply may have run in part. */
+enum err store_read_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
+			  uint64_t deadline_ns) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
  * scan sees the newest state for itself. It takes no snapshot: an engine may have to keep every old version while one
  * is there, and one each second would cost more than the work. */
@@ -83,7 +99,7 @@ struct store_job {
 	void *owner; /* for done */
 	/* private to the store */
 	struct store_job *next;
-	unsigned attempts;
+	unsigned attempts, line;
 };
 void store_write(struct store *, struct store_job *);
 /* For threads that may block: queues, and waits for the answer. */

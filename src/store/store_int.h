@@ -9,6 +9,7 @@
 #include "store/duty.h"
 #include "store/key.h"
 #include "store/mutant.h"
+#include "store/pending.h"
 #include "store/record.h"
 #include "store/store.h"
 #include "store/volatile.h"
@@ -29,10 +30,13 @@ struct txn {
 	struct slice partition;
 	struct arena *arena;
 	uint64_t now_ticks;
+	uint64_t unique; /* see txn_unique; 0: the time serves */
 	enum txn_mode mode;
 	struct engine_snapshot *snapshot;
 	struct engine_group *group;
-	enum err failed; /* a put that did not fit: the transaction cannot commit, whatever apply returns */
+	uint64_t deadline_ns; /* monotonic; reads fail with ERR_BUDGET past it; 0 = none */
+	unsigned reads;	      /* since the deadline was looked at */
+	enum err failed;      /* a put that did not fit: the transaction cannot commit, whatever apply returns */
 	struct write *writes;
 	size_t count, cap;
 	size_t extent_count; /* of count: published and retired */
@@ -85,7 +89,10 @@ struct run {
 	bool alone;		    /* holds one job: the group it was in did not happen */
 	struct member members[LIMIT_GROUP_TXNS];
 	size_t member_count, bytes;
-	uint64_t *written;		  /* WRITTEN_SLOTS hashes, 0 = free */
+	uint64_t spent;	    /* what its applies cost: time, or their number where steps must be the same each time */
+	unsigned spender;   /* the line of the job with which that became much */
+	bool others_served; /* a job of another line was taken since */
+	uint64_t *written;  /* WRITTEN_SLOTS hashes, 0 = free */
 	uint16_t written_at[WRITTEN_MAX]; /* the slots that are not */
 	size_t written_count;
 	char clock_record[8 + RECORD_OVERHEAD_BYTES];
@@ -93,6 +100,7 @@ struct run {
 	struct arena scratch;
 	struct stamp stamp;
 	uint64_t counter;
+	uint64_t last_ticks; /* the newest time of the partition: the stamp's, then that of the last apply */
 };
 
 struct store {
@@ -116,11 +124,12 @@ struct store {
 	bool reclaimer_runs;
 
 	/* the committer's own */
-	struct store_job *pending_first, *pending_last; /* taken, in order, not yet in a group */
-	size_t alone_count; /* so many pending jobs run in groups of one: their group did not happen */
+	struct pending pending; /* taken, not yet in a group */
+	size_t alone_count;	/* so many of those that run again do so in groups of one */
 	struct run run[2];
 	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
+	uint64_t unique_counter;	   /* with the instance: txn_unique */
 	uint64_t pace_looked_ms, pace_reads;
 
 	/* between committer and writer */
@@ -129,7 +138,9 @@ struct store {
 	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
 	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
 
-	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write */
+	uint64_t session;
+	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write; where others write, of no partition in
+					  * particular and not used */
 	atomic_bool stopped, failure_told;
 	void (*_Atomic failed)(void *);
 	void *failed_arg;
@@ -161,6 +172,8 @@ static inline uint64_t store_hash(const struct store *s, struct slice partition,
 
 /* txn.c */
 void txn_init(struct txn *, struct store *, enum txn_mode, struct slice partition, struct arena *, uint64_t now_ticks);
+/* Where others write: the time of the last commit to the partition, as this transaction sees it; 0: none. */
+enum err txn_stamp_time(struct txn *, uint64_t *ret) MUST_CHECK;
 void txn_fini(struct txn *); /* drops the snapshot; the write set lives in the arena */
 
 /* txn_volatile.c: keys that begin with KEY_TAG_VOLATILE. */
@@ -175,7 +188,8 @@ size_t committer_step(struct store *);
 bool committer_may_use_cache(const struct store *, uint64_t hash);
 
 /* commit.c */
-uint64_t store_next_ticks(struct store *, uint64_t ticks);
+uint64_t commit_next_ticks(struct store *, struct run *, uint64_t ticks);
+uint64_t commit_next_unique(struct store *);
 void store_answer(struct store *, struct store_job *, enum err result);
 enum err commit_begin(struct store *, struct run *) MUST_CHECK;
 void commit_close(struct store *, struct run *); /* nothing more is added */
@@ -196,6 +210,7 @@ void store_stop(struct store *); /* nothing is acknowledged any more; any thread
 enum stamp_answer { STAMP_SAW, STAMP_SAW_NOT, STAMP_CANNOT_SAY };
 enum err stamp_read(struct engine_group *, const struct engine_ops *, struct slice partition, struct arena *,
 		    struct stamp *ret) MUST_CHECK; /* no row: an empty stamp */
+enum err stamp_decode(struct slice partition, struct slice record, struct stamp *ret) MUST_CHECK;
 void stamp_set(struct stamp *, uint64_t instance, uint64_t counter, uint64_t now_ticks);
 enum stamp_answer stamp_ask(const struct stamp *, uint64_t instance, uint64_t counter);
 /* The write that stores it; its bytes lie in the arena. */

@@ -5,9 +5,12 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
+
 enum {
 	TXN_FIRST_WRITES = 8,
 	TXN_LINEAR_WRITES = 8,
+	READS_PER_LOOK = 64, /* gets between two looks at the time of a read with a deadline; a scan is as many */
 	TXN_CACHE_VALUE_BYTES = 4096, /* of what only writers read, no more than this is worth a copy */
 };
 
@@ -31,9 +34,29 @@ uint64_t txn_now(const struct txn *t)
 	return t->now_ticks;
 }
 
+/* Alone, no two transactions have one time, in whatever partition. Where others write, their commits to this partition
+ * have another time too: each reads the stamp and conflicts. But that is the stamp's promise and not the time's, so a
+ * number of this store is used there. */
+uint64_t txn_unique(const struct txn *t)
+{
+	if (store_mutant(t->store) == MUTANT_UNIQUE_BY_TIME)
+		return t->now_ticks / TICKS_PER_SECOND;
+	return t->unique ? t->unique : t->now_ticks;
+}
+
+uint64_t txn_session(const struct txn *t)
+{
+	return t->store->session;
+}
+
 struct arena *txn_arena(const struct txn *t)
 {
 	return t->arena;
+}
+
+unsigned txn_mutant(const struct txn *t)
+{
+	return store_mutant(t->store);
 }
 
 bool txn_is_dry(const struct txn *t)
@@ -209,6 +232,26 @@ static enum err ensure_snapshot(struct txn *t)
 	return e->ops->snapshot_take(e, &t->snapshot);
 }
 
+enum err txn_stamp_time(struct txn *t, uint64_t *ret)
+{
+	struct slice record;
+	struct stamp stamp;
+	struct engine *e = t->store->engine;
+	struct arena_mark memory = arena_mark(t->arena);
+	if (t->mode == TXN_SNAPSHOT)
+		TRY(ensure_snapshot(t));
+	enum err err = e->ops->get(e, t->snapshot, t->partition, KEY_STAMP, t->arena, &record);
+	if (err == ERR_NOT_FOUND) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	TRY(err);
+	TRY(stamp_decode(t->partition, record, &stamp));
+	arena_rewind(t->arena, memory);
+	*ret = stamp.now_ticks;
+	return ERR_OK;
+}
+
 static enum err group_get_engine(struct txn *t, struct slice key, struct slice *ret)
 {
 	struct store *s = t->store;
@@ -241,8 +284,19 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 	return ERR_OK;
 }
 
+/* Time is looked at now and then: a get costs little more than that. */
+static bool past_deadline(struct txn *t, unsigned cost)
+{
+	if (!t->deadline_ns || (t->reads += cost) < READS_PER_LOOK)
+		return false;
+	t->reads = 0;
+	return base_monotonic_ns() > t->deadline_ns;
+}
+
 enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
 {
+	if (past_deadline(t, 1))
+		return ERR_BUDGET;
 	if (txn_is_volatile_key(key))
 		return txn_get_volatile(t, key, ret_value);
 	if (t->count) {
@@ -388,6 +442,8 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 
 enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_rows)
 {
+	if (past_deadline(t, READS_PER_LOOK))
+		return ERR_BUDGET;
 	if (txn_is_volatile_key(spec->from))
 		return txn_scan_volatile(t, spec, ret_rows);
 	bool hides_stamp = t->store->engine->ops->may_be_unknown && in_range(KEY_STAMP, spec);

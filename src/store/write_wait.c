@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A write that waits for its answer, for threads that may block. */
-#include "store/store.h"
+ * A write that waits for its answer, for threads that may block. A manual store has no thread to wait for: it is stepped
+ * here. */
+#include "store/store_int.h"
 
 #include <pthread.h>
 
@@ -31,6 +32,8 @@ enum err store_write_wait(struct store *store, struct slice partition, apply_fn 
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_cond_init(&w.ready, NULL);
 	store_write(store, &w.job);
+	while (store->manual && !w.done)
+		store_step(store);
 	pthread_mutex_lock(&w.lock);
 	while (!w.done)
 		pthread_cond_wait(&w.ready, &w.lock);

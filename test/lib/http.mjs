@@ -115,7 +115,7 @@ function wrap(status, headers, body, rawHeaders) {
 			return headers.etag;
 		},
 		get code() {
-			return headers['x-ms-error-code'] ?? /<Code>([^<]*)<\/Code>/.exec(this.text)?.[1] ?? /"code":"([^"]*)"/.exec(this.text)?.[1];
+			return headers['x-ms-error-code'] ?? /<(?:m:c|C)ode>([^<]*)</.exec(this.text)?.[1] ?? /"code":"([^"]*)"/.exec(this.text)?.[1];
 		},
 	};
 }

@@ -17,7 +17,7 @@ function build(source, flags, suffix) {
 	return out;
 }
 
-export const buildProgram = (source) => build(source, [], '');
+export const buildProgram = (source, flags = []) => build(source, flags, '');
 export const buildPreload = (source) => build(source, ['-shared', '-fPIC', '-ldl', '-pthread'], '.so');
 // A sanitizer's runtime wants to be the first library and replaces the same functions: no preloading there.
 export const canPreload = scale === 1;

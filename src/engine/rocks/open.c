@@ -39,7 +39,7 @@ enum {
 enum err opening_refuse_errno(struct opening *o, const char *what)
 {
 	int error = errno;
-	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, strerror(error));
+	buf_printf(o->message, "cannot %s in '%s': %s", what, o->name, strerror(error));
 	switch (error) {
 	case EACCES:
 	case EPERM:
@@ -72,14 +72,14 @@ enum err opening_refuse_err(struct opening *o, const char *what, enum err err)
 	if (err == ERR_NO_MEMORY) {
 		buf_printf(o->message,
 			   "cannot %s in '%s': no memory or thread; raise the limits of this process (ulimit -v, -u)",
-			   what, o->options->dir);
+			   what, o->name);
 		return err;
 	}
 	if (!told[0]) {
 		opening_refuse_errno(o, what);
 		return err;
 	}
-	buf_printf(o->message, "cannot %s in '%s': %s", what, o->options->dir, told);
+	buf_printf(o->message, "cannot %s in '%s': %s", what, o->name, told);
 	if (err == ERR_NO_SPACE)
 		BUF_PUT(o->message, "; free some space and start again");
 	else if (err == ERR_CORRUPT)
@@ -118,7 +118,7 @@ static enum err take_lock(struct opening *o)
 		ssize_t n = pread(r->lock_fd, owner, sizeof owner - 1, 0);
 		owner[n > 0 ? n : 0] = 0;
 		buf_printf(o->message, "'%s' is in use by another server%s%s; stop it or choose another directory",
-			   o->options->dir, owner[0] ? ", process " : "", owner);
+			   o->name, owner[0] ? ", process " : "", owner);
 		return ERR_BUSY;
 	}
 	int len = snprintf(owner, sizeof owner, "%d", (int)getpid());
@@ -162,11 +162,11 @@ static enum err check_format(struct opening *o)
 		if (has_parts(o->r->dir_fd)) {
 			buf_printf(o->message,
 				   "'%s' holds a store but its FORMAT file is missing; restore it from a backup",
-				   o->options->dir);
+				   o->name);
 			return ERR_CORRUPT;
 		}
 		if (!o->options->create) {
-			buf_printf(o->message, "there is no store in '%s'", o->options->dir);
+			buf_printf(o->message, "there is no store in '%s'", o->name);
 			return ERR_NOT_FOUND;
 		}
 		o->fresh = true;
@@ -184,13 +184,13 @@ static enum err check_format(struct opening *o)
 		slice_trim(slice_make(text, n > 0 ? slice_find_byte(slice_make(text, (size_t)n), '\n') : 0));
 	uint64_t version;
 	if (!slice_eq(slice_cut(&rest, ' '), SLICE("zaffre")) || !slice_to_u64(slice_cut(&rest, ' '), &version)) {
-		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->options->dir);
+		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->name);
 		return ERR_CORRUPT;
 	}
 	if (version > FORMAT_VERSION) {
 		buf_printf(o->message,
 			   "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
-			   o->options->dir, (unsigned long long)version, FORMAT_VERSION);
+			   o->name, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
 	o->upgrade = version == FORMAT_WITHOUT_FLUSHED;
@@ -199,7 +199,7 @@ static enum err check_format(struct opening *o)
 			o->message,
 			"'%s' has data format %llu, which only the program that wrote it can read (this one has format "
 			"%d); copy the data over with both running, or choose another directory",
-			o->options->dir, (unsigned long long)version, FORMAT_VERSION);
+			o->name, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
 	o->fresh = slice_is_set(rest) && slice_eq(rest, SLICE("new"));
@@ -252,7 +252,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	bool damaged = err == ERR_OK && layout_number_decode(LAYOUT_OPENS_KEY, value, &opens) != ERR_OK;
 	arena_fini(&arena);
 	if (damaged) {
-		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->options->dir);
+		buf_printf(o->message, "the database in '%s' is damaged; restore it from a backup", o->name);
 		return ERR_CORRUPT;
 	}
 	if (err != ERR_OK && err != ERR_NOT_FOUND)
@@ -265,7 +265,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
 		atomic_store(&r->failed, true); /* see rocks_close */
-		buf_printf(o->message, "cannot write to the journal in '%s'; %s", o->options->dir,
+		buf_printf(o->message, "cannot write to the journal in '%s'; %s", o->name,
 			   err == ERR_NO_SPACE ? "free some space and start again" : "check the disk");
 		return err;
 	}
@@ -309,7 +309,7 @@ static enum err restore_bitmaps(struct opening *o)
 		buf_printf(o->message,
 			   "segment files in '%s' are missing or shorter than they were; restore the directory from a "
 			   "backup",
-			   o->options->dir);
+			   o->name);
 	return err;
 }
 
@@ -346,7 +346,7 @@ static enum err check_tail(struct opening *o, uint64_t last)
 		o->message,
 		"the journal in '%s' is damaged: its last %llu commits were acknowledged and cannot be read; restore "
 		"the directory from a backup, or remove the file TAIL there to go on without them",
-		o->options->dir, (unsigned long long)(remembered - last));
+		o->name, (unsigned long long)(remembered - last));
 	return ERR_CORRUPT;
 }
 
@@ -359,7 +359,7 @@ static enum err check_database_age(struct opening *o)
 	buf_printf(o->message,
 		   "the database in '%s' is damaged: it has lost tables with the commits %llu to %llu, which the "
 		   "journal says it had; restore the directory from a backup",
-		   o->options->dir, (unsigned long long)o->in_tables + 1, (unsigned long long)flushed);
+		   o->name, (unsigned long long)o->in_tables + 1, (unsigned long long)flushed);
 	return ERR_CORRUPT;
 }
 
@@ -379,7 +379,7 @@ static enum err open_journal(struct opening *o)
 		buf_printf(o->message,
 			   "the journal in '%s' is damaged: commits in the middle of it cannot be read; restore the "
 			   "directory from a backup",
-			   o->options->dir);
+			   o->name);
 	else if (err != ERR_OK)
 		return opening_refuse_err(o, "read the journal", err);
 	TRY(err);
@@ -396,8 +396,12 @@ static enum err replay_journal(struct opening *o)
 	if (err == ERR_OK)
 		err = journal_start(r->journal);
 	if (err == ERR_NO_SPACE)
-		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again",
-			   o->options->dir);
+		buf_printf(o->message, "no space in '%s' for the journal; free some space and start again", o->name);
+	else if (err == ERR_CORRUPT)
+		buf_printf(o->message,
+			   "the journal in '%s' holds a record that no server wrote, or the database is damaged; "
+			   "restore the directory from a backup",
+			   o->name);
 	else if (err != ERR_OK)
 		opening_refuse_err(o, "bring the journal into the database", err);
 	return err;
@@ -415,6 +419,8 @@ static enum err upgrade(struct opening *o)
 static enum err open_locator(struct opening *o)
 {
 	struct rocks *r = o->r;
+	if (o->options->locator_off)
+		return ERR_OK;
 	r->locator = locator_new(
 		&(struct locator_options){ .db = r->db,
 					   .family = r->family,
@@ -424,7 +430,7 @@ static enum err open_locator(struct opening *o)
 		return ERR_OK;
 	buf_printf(o->message,
 		   "no memory or thread for the store in '%s'; raise the limits of this process (ulimit -v, -u)",
-		   o->options->dir);
+		   o->name);
 	return ERR_NO_MEMORY;
 }
 
@@ -450,7 +456,7 @@ static enum err check_kinds(struct opening *o, const char *name)
 			buf_printf(o->message,
 				   "'%s/%s/%s' is a link, a pipe or a device and no file of the store; remove it or "
 				   "restore the directory from a backup",
-				   o->options->dir, name, e->d_name);
+				   o->name, name, e->d_name);
 	}
 	closedir(dir);
 	return wrong ? ERR_CORRUPT : ERR_OK;
@@ -495,6 +501,7 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	r->pins = malloc(PINS_FIRST * sizeof *r->pins);
 	r->pin_cap = PINS_FIRST;
 	struct opening o = { .options = options, .r = r, .message = ret_message };
+	o.name = options->name ? options->name : options->dir;
 	enum err err = r->pins ? open_all(&o) : ERR_NO_MEMORY;
 	if (err != ERR_OK) {
 		rocks_close(&r->engine);

@@ -9,6 +9,7 @@ struct opening {
 	const struct rocks_options *options;
 	struct rocks *r;
 	struct buf *message;
+	const char *name; /* of the directory, for the message */
 	bool fresh, upgrade;
 	uint64_t in_tables; /* as the database says: every commit up to this one is in its tables; 0: nothing is said */
 	uint64_t journal_file_bytes;

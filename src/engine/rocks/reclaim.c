@@ -251,7 +251,8 @@ static bool compact_deleted(struct rocks *r)
 	if (r->compact_family < FAMILIES)
 		return true;
 	r->compacting = false;
-	locator_look(r->locator); /* it keeps tables open that are gone, and with them their space */
+	if (r->locator)
+		locator_look(r->locator); /* it keeps tables open that are gone, and with them their space */
 	atomic_fetch_sub(&r->deletes_when_short, r->compact_deletes);
 	r->compacted_ns = base_monotonic_ns();
 	atomic_store(&r->compaction_looked_ns, 0);

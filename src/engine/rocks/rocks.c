@@ -484,6 +484,8 @@ static void op_stats(struct engine *e, struct engine_stats *ret)
 				      .syncs = r->syncs,
 				      .bytes_written = r->bytes_written };
 	segment_stats(r->segments, ret);
+	if (r->locator)
+		locator_stats(r->locator, ret);
 }
 
 const struct engine_ops rocks_ops = {

@@ -15,8 +15,10 @@
 
 struct rocks_options {
 	const char *dir;
+	const char *name;	/* of the directory in messages; NULL: dir */
 	bool create;		/* make the directory and an empty store if there is none */
 	uint64_t reserve_bytes; /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
+	bool locator_off;	/* every read goes through RocksDB (locator/) */
 	bool buffered;		/* extents through the page cache, not O_DIRECT (measurements) */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a batch gets into the store: into the journal, then into RocksDB's memory. */
+#include "engine/rocks/batch.h"
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/rocks_int.h"
 
@@ -72,6 +73,8 @@ static enum err apply_again(void *arg, struct slice bytes)
 {
 	struct rocks *r = arg;
 	char *error = NULL;
+	if (!batch_is_ours(bytes))
+		return ERR_CORRUPT;
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create_from(bytes.ptr, bytes.len);
 	rocksdb_write(r->db, r->write_memory, batch, &error);
 	rocksdb_writebatch_destroy(batch);

@@ -165,7 +165,8 @@ static void give_up_job(void *job)
 static enum err prepare_job(struct request *r, const struct copy_call *c)
 {
 	bool append = c->copy.put.type == BLOB_APPEND;
-	struct copy_job_spec spec = { .partition = c->partition,
+	struct copy_job_spec spec = { .owner = r->account_index,
+				      .partition = c->partition,
 				      .name = r->object,
 				      .id = c->copy.copy.id,
 				      .type = c->copy.put.type,

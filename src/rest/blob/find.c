@@ -160,7 +160,7 @@ static enum err parse_account(struct request *r)
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
 	request_step_read(r, account, apply_containers);
-	request_step_call(r, find_all);
+	request_step_work(r, find_all);
 	return ERR_OK;
 }
 
@@ -178,7 +178,7 @@ static enum err parse_container(struct request *r)
 					   "@container is not allowed here.");
 	TRY(blob_find_container(r, c->containers.resource, &partition));
 	c->containers.count = 1;
-	request_step_call(r, find_all);
+	request_step_work(r, find_all);
 	return ERR_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "wire/hash.h"
 #include "wire/range.h"
 
-enum { RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024 };
+enum { RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024, RANGE_HASH_LOOP_BYTES = 64 * 1024 };
 
 struct get_call {
 	struct blob_get_call get; /* first: the apply gets this */
@@ -88,16 +88,27 @@ static enum err parse_common(struct request *r, struct get_call **ret)
 	return ERR_OK;
 }
 
+/* Behind it the answer is made by a worker: it reads and hashes up to 4 MiB. */
+static enum err go_to_worker(struct request *r)
+{
+	(void)r;
+	return ERR_OK;
+}
+
 static enum err parse_get(struct request *r)
 {
 	struct get_call *c;
 	TRY(parse_common(r, &c));
 	if (r->head->method == HTTP_HEAD)
 		return ERR_OK;
-	TRY(body_refuse_structured(r));
+	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
 	request_pin(r);
-	return parse_range(r, c);
+	TRY(parse_range(r, c));
+	bool hashes = c->hash_md5 || c->hash_crc64;
+	if (hashes && c->get.range_last - c->get.range_first >= RANGE_HASH_LOOP_BYTES)
+		request_step_work(r, go_to_worker);
+	return ERR_OK;
 }
 
 /* ---- the answer ---- */

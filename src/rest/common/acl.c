@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Stored access policies as XML, in and out. */
 #include "rest/common/acl.h"
 
 #include "rest/common/fault_xml.h"

@@ -19,7 +19,7 @@ static struct acl_call *call_new(struct request *r, char kind)
 	c->set.kind = kind;
 	c->set.name = r->container;
 	c->letters = kind == RESOURCE_QUEUE ? ACL_LETTERS_QUEUE : ACL_LETTERS_TABLE;
-	c->set.missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
+	c->set.missing_error = kind == RESOURCE_QUEUE ? ERR_QUEUE_NOT_FOUND : ERR_RESOURCE_NOT_FOUND;
 	r->call = c;
 	return c;
 }

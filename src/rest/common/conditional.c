@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Conditional headers and lease headers: syntax, and which of them a version and a verb allow. */
 #include "rest/common/conditional.h"
 
 #include "wire/date.h"
@@ -31,7 +32,8 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 	if (value.len == 0) /* one without a value counts as absent, as the service has it */
 		return ERR_OK;
 	enum err e = etag_parse_list(value, r->arena, &list);
-	/* Of a list that cannot be read one could match. A value that is no list is one foreign ETag: it matches nothing. */
+	/* Of a list that cannot be read one could match. A value that is no list is one foreign ETag: it matches
+	 * nothing. */
 	if (e == ERR_LIMIT || (e == ERR_SYNTAX && slice_find_byte(value, ',') < value.len))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	if (e == ERR_SYNTAX)

@@ -8,8 +8,8 @@
 #include "rest/core/request.h"
 #include "svc/common/conditions.h"
 
-/* The value of a header that says whether something happens; absent is a value. Given twice it says two things: 400. Shared
- * Key refuses such a request before, other credentials do not look at headers. */
+/* The value of a header that says whether something happens; absent is a value. Given twice it says two things: 400.
+ * Shared Key refuses such a request before, other credentials do not look at headers. */
 enum err conditional_header(struct request *, const char *name, struct slice *ret) MUST_CHECK;
 enum err conditional_parse_read(struct request *, struct conditions *ret) MUST_CHECK;
 enum err conditional_parse_write(struct request *, struct conditions *ret) MUST_CHECK;

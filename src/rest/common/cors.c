@@ -15,6 +15,8 @@ static atomic_uint_least64_t *cors_word(struct request *r)
 {
 	const struct rest_server *s = r->server;
 	size_t service = service_facts(r->service)->properties;
+	if (store_is_shared(s->store))
+		return NULL; /* another front end may set rules: nothing is remembered */
 	for (size_t i = 0; i < s->account_count && i < REST_CORS_ACCOUNTS; i++)
 		if (s->accounts[i].name.ptr == r->account.ptr)
 			return &r->server->cors_state[i * SERVICE_COUNT + service];

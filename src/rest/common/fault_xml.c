@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Faults of documents: what the error body says about an XML body that does not fit. */
 #include "rest/common/fault_xml.h"
 
 static enum err fault_document(struct request *r, const struct xml_error *e)

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * x-ms-meta-* headers into metadata, and metadata into headers and XML. */
 #include "rest/common/metadata.h"
 
 #include "svc/account/names.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * prefix, marker and maxresults of lists; a marker is Base64 of a place and a number, opaque to clients. */
 #include "rest/common/paging.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
  * from the service, only when they are asked for. */
+#include "auth/limits.h"
 #include "auth/redact.h"
 #include "base/log.h"
 #include "rest/core/exchange_int.h"
@@ -30,6 +31,9 @@ static enum err check_anonymous(struct request *r)
 	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
 	if (op->anon == ANON_NEVER || !reads)
 		return refuse_anonymous(r);
+	const struct auth_account *account = rest_server_account(r->server, r->account);
+	if (account->limits && account->limits->no_public_access)
+		return ERR_PUBLIC_ACCESS_NOT_PERMITTED;
 	const struct rest_service *s = rest_service_of(r);
 	enum anon allowed = ANON_NEVER;
 	enum err e = s->find_public_access ? s->find_public_access(r, &allowed) : ERR_NOT_FOUND;
@@ -83,6 +87,7 @@ enum err access_check(struct request *r)
 	const struct op *op = r->op;
 	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
 	const struct auth_account *account = rest_server_account(r->server, r->account);
+	r->account_index = account ? (unsigned)(account - r->server->accounts) : 0;
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,
@@ -101,11 +106,12 @@ enum err access_check(struct request *r)
 		.bearer = r->server->config.bearer,
 		.account_for_delegation = account,
 	};
+	TRY(limits_check_address(account, r->client_ip));
 	if (op->anon == ANON_ALWAYS)
 		return ERR_OK; /* a preflight is never authenticated */
 	enum err e = ERR_OK;
-	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides. What it
-	 * may do is still asked. */
+	/* Who it is was proved, to this account only: addresses have more forms than one, so what was found decides.
+	 * What it may do is still asked. */
 	if (r->trusted && slice_eq(r->account, r->parent->account))
 		r->identity = *r->trusted;
 	else

@@ -32,11 +32,33 @@ static bool is_stream(const struct exchange *ex)
 	return ex->req.op->body == BODY_STREAM;
 }
 
+bool body_length(const struct exchange *ex, uint64_t *ret)
+{
+	const struct request *r = &ex->req;
+	*ret = r->structured ? r->structured_bytes : ex->head.content_length;
+	return r->structured || ex->head.has_content_length;
+}
+
 static bool came_with_head(const struct exchange *ex)
 {
 	uint64_t length = ex->head.content_length; /* 0 if it is not told */
-	return length > 0 && length <= PAYLOAD_INLINE_BYTES && length <= ex->in.len - ex->framing.in_pos &&
-	       !ex->req.payload_in_extents;
+	return !ex->req.structured && length > 0 && length <= PAYLOAD_INLINE_BYTES &&
+	       length <= ex->in.len - ex->framing.in_pos && !ex->req.payload_in_extents;
+}
+
+static atomic_uint *uploads_of(const struct exchange *ex)
+{
+	return &ex->req.server->uploads[ex->req.account_index % REST_UPLOAD_ACCOUNTS];
+}
+
+static enum err upload_begin(struct exchange *ex)
+{
+	if (atomic_fetch_add_explicit(uploads_of(ex), 1, memory_order_relaxed) >= LIMIT_ACCOUNT_UPLOADS) {
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+		return ERR_BUSY;
+	}
+	sink_of(ex)->counted = true;
+	return ERR_OK;
 }
 
 enum err body_begin(struct exchange *ex)
@@ -48,13 +70,14 @@ enum err body_begin(struct exchange *ex)
 	hash_md5_init(&k->md5);
 	if (!is_stream(ex))
 		return ERR_OK;
-	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && ex->head.has_content_length &&
-			 ex->head.content_length >= MD5_TURN_MIN_BYTES &&
-			 ex->head.content_length <= PAYLOAD_INLINE_BYTES;
+	uint64_t length;
+	bool known = body_length(ex, &length);
+	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && known && length >= MD5_TURN_MIN_BYTES &&
+			 length <= PAYLOAD_INLINE_BYTES;
 	if (came_with_head(ex))
 		return ERR_OK;
-	TRY(payload_writer_new(ex->req.server->store, ex->head.has_content_length ? ex->head.content_length : 0,
-			       &k->writer));
+	TRY(upload_begin(ex));
+	TRY(payload_writer_new(ex->req.server->store, known ? length : 0, &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
 	return ERR_OK;
@@ -187,7 +210,9 @@ static void submit(struct exchange *ex)
 	k->busy = k->fill;
 	k->fill = (struct body_buffer){ 0 };
 	k->last = k->ended;
-	k->write = (struct io_work){ .home = ex->rl->loop, .run = write_run, .done = write_done };
+	k->write = (struct io_work){
+		.home = ex->rl->loop, .run = write_run, .done = write_done, .owner = ex->req.account_index
+	};
 	enum err e = io_pool_submit(ex->req.server->workers, &k->write);
 	if (e != ERR_OK) {
 		k->error = e;
@@ -218,8 +243,8 @@ static bool fill_ensure(struct exchange *ex)
 	struct body_buffer *b = &sink_of(ex)->fill;
 	if (b->ptr)
 		return true;
-	uint64_t length = ex->head.content_length;
-	if (ex->head.has_content_length && length <= PAYLOAD_INLINE_BYTES && length > 0) {
+	uint64_t length;
+	if (body_length(ex, &length) && length <= PAYLOAD_INLINE_BYTES && length > 0) {
 		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length),
 					   .cap = length,
 					   .from = BUFFER_ARENA };
@@ -230,6 +255,7 @@ static bool fill_ensure(struct exchange *ex)
 					   .cap = BODY_BUFFER_SMALL_BYTES,
 					   .from = BUFFER_HEAP };
 	}
+	memory_count(ex);
 	return b->ptr != NULL;
 }
 
@@ -247,6 +273,19 @@ static enum err flush(struct exchange *ex)
 	return k->error;
 }
 
+/* A document may grow while there is memory for all. */
+static char *memory_grow(struct exchange *ex, size_t bytes)
+{
+	struct body_sink *k = sink_of(ex);
+	if (k->memory.len && k->memory.len + bytes > k->memory.cap && memory_is_short(ex->req.server)) {
+		k->error = ERR_BUSY;
+		return NULL;
+	}
+	char *p = buf_reserve(&k->memory, bytes);
+	memory_count(ex);
+	return p;
+}
+
 char *body_room(struct exchange *ex, size_t *ret_room)
 {
 	struct body_sink *k = sink_of(ex);
@@ -254,7 +293,7 @@ char *body_room(struct exchange *ex, size_t *ret_room)
 		uint64_t left = ex->framing.left_bytes;
 		size_t want = left < BODY_BUFFER_BYTES / 4 ? (size_t)left : BODY_BUFFER_BYTES / 4;
 		*ret_room = want;
-		return buf_reserve(&k->memory, want);
+		return memory_grow(ex, want);
 	}
 	if (k->working && k->fill.ptr && k->fill.len == k->fill.cap) {
 		*ret_room = 0;
@@ -284,9 +323,9 @@ static enum err take_memory(struct exchange *ex, struct slice bytes)
 	if (k->received_bytes == 0 && ex->head.has_content_length && bytes.len == ex->head.content_length) {
 		ex->req.body = bytes; /* all of it at once: used where it lies */
 	} else {
+		if (!memory_grow(ex, bytes.len))
+			return k->error != ERR_OK ? k->error : ERR_NO_MEMORY;
 		buf_put(&k->memory, bytes);
-		if (!buf_ok(&k->memory))
-			return ERR_NO_MEMORY;
 	}
 	k->received_bytes += bytes.len;
 	return ERR_OK;
@@ -408,6 +447,9 @@ void body_drop(struct exchange *ex)
 	if (!k->began)
 		return;
 	assert(!k->working);
+	if (k->counted)
+		atomic_fetch_sub_explicit(uploads_of(ex), 1, memory_order_relaxed);
+	k->counted = false;
 	payload_writer_free(k->writer);
 	k->writer = NULL;
 	buffer_release(ex, &k->fill);

@@ -1,8 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Content-MD5, x-ms-content-crc64 and x-ms-structured-body of a request. */
 #include "rest/core/body_checks.h"
 
+#include "rest/core/op.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
+#include "wire/structured.h"
 
 enum err body_refuse_structured(struct request *r)
 {
@@ -10,9 +13,45 @@ enum err body_refuse_structured(struct request *r)
 	return slice_is_set(v) ? fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-structured-body", v) : ERR_OK;
 }
 
+/* The header is there and known: *ret says so. Before its version it is as unknown as any other. */
+static enum err structured_parse(struct request *r, bool *ret)
+{
+	struct slice v = request_header(r, "x-ms-structured-body");
+	*ret = false;
+	if (!slice_is_set(v))
+		return ERR_OK;
+	if (r->version < service_facts(r->service)->structured_since)
+		return body_refuse_structured(r);
+	if (!structured_header_ok(v))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-structured-body", v);
+	*ret = true;
+	return ERR_OK;
+}
+
+enum err body_structured_answer_parse(struct request *r)
+{
+	return structured_parse(r, &r->structured_answer);
+}
+
+static enum err structured_body_parse(struct request *r)
+{
+	struct slice length = request_header(r, "x-ms-structured-content-length");
+	TRY(structured_parse(r, &r->structured));
+	if (!r->structured)
+		return ERR_OK;
+	if (!slice_is_set(length))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-structured-content-length", SLICE_NONE);
+	if (!slice_to_u64(length, &r->structured_bytes))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-structured-content-length", length);
+	return ERR_OK;
+}
+
 enum err body_checks_parse(struct request *r, struct body_checks *ret)
 {
-	TRY(body_refuse_structured(r));
+	if (r->op->body == BODY_STREAM)
+		TRY(structured_body_parse(r));
+	else
+		TRY(body_refuse_structured(r));
 	struct body_checks c = { .md5_text = request_header(r, "Content-MD5"),
 				 .crc64_text = request_header(r, "x-ms-content-crc64") };
 	c.has_md5 = slice_is_set(c.md5_text) && c.md5_text.len;
@@ -69,6 +108,8 @@ enum err body_check_memory(struct request *r)
 
 void body_checks_put_headers(struct request *r, bool md5, bool crc64)
 {
+	if (r->structured)
+		response_header(r, "x-ms-structured-body", SLICE(STRUCTURED_HEADER_VALUE));
 	if (md5)
 		response_header(r, "Content-MD5", md5_text(r));
 	if (crc64 && r->version >= VERSION(2019, 2, 2))

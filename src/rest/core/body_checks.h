@@ -13,8 +13,11 @@ struct body_checks {
 	struct slice md5_text, crc64_text;
 };
 enum err body_checks_parse(struct request *, struct body_checks *ret) MUST_CHECK;
-/* x-ms-structured-body frames a body and carries its checksums within: that is not built, and no frame is content. */
+/* x-ms-structured-body frames a body and carries its checksums within. Operations with a streamed body take it by
+ * body_checks_parse; documents do not, and no frame is content. */
 enum err body_refuse_structured(struct request *) MUST_CHECK;
+/* Of a read: the answer shall be framed so (r->structured_answer). */
+enum err body_structured_answer_parse(struct request *) MUST_CHECK;
 /* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
 enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
 /* A body in memory, of whatever operation: it is what its Content-MD5 says, if it has one. */

@@ -18,7 +18,9 @@
 
 #include "rest/core/conn_int.h"
 
-enum { IN_FIRST_BYTES = 16 * 1024 };
+enum { IN_FIRST_BYTES = 16 * 1024, EVICT_MOST = 64, EVICT_PART = 16 };
+/* Answers that are given up when memory is short: so large, and not read for so long. */
+enum { SHED_LEAST_BYTES = 256 * 1024, SHED_STALLED_MS = 500 };
 
 static void conn_pump(struct conn *c);
 
@@ -93,6 +95,7 @@ void conn_close(struct conn *c)
 	if (ex) {
 		ex->conn = NULL;
 		ex->advanced = orphan_advanced;
+		atomic_store_explicit(&ex->abandoned, true, memory_order_relaxed);
 		if (ex->pending == 0) {
 			if (in_request)
 				accesslog_write(ex, true);
@@ -103,6 +106,7 @@ void conn_close(struct conn *c)
 		c->next->prev = c->prev;
 	*c->prev = c->next;
 	atomic_fetch_sub_explicit(&rl->conn_count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&rl->server->address_count[c->address_bucket], 1, memory_order_relaxed);
 	conn_defer(c); /* events at hand may still name it */
 	if (rl->draining)
 		rest_loop_check_drained(rl);
@@ -129,8 +133,11 @@ void conn_enter_linger(struct conn *c)
 ssize_t conn_read(struct conn *c, void *dst, size_t size)
 {
 	ssize_t n = io_stream_read(&c->stream, dst, size);
+	c->turn_reads++;
 	if (n > 0)
 		c->turn_bytes += (size_t)n;
+	if (n == STREAM_YIELD)
+		conn_defer(c); /* still readable: no edge will tell */
 	if (n == STREAM_AGAIN)
 		c->readable = false;
 	else if (n > 0 && (size_t)n < size && !c->stream.ssl && !c->peer_ended)
@@ -161,12 +168,15 @@ static void conn_go_idle(struct conn *c)
 /* False: wait (or closed). True: more bytes are in ex->in. */
 static bool conn_read_head(struct conn *c)
 {
-	if (!c->readable) {
-		if (!c->ex || c->ex->in.len == 0) {
-			conn_go_idle(c);
-		} else if (c->state != CONN_HEAD) {
+	bool begun = c->ex && c->ex->in.len > 0;
+	if (c->readable && c->turn_reads >= LIMIT_READS_PER_TURN)
+		conn_defer(c);
+	if (!c->readable || c->task_queued) {
+		if (begun && c->state != CONN_HEAD) {
 			conn_enter(c, CONN_HEAD); /* from its first byte on, however slowly the others follow */
 			conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
+		} else if (!begun && !c->readable) {
+			conn_go_idle(c);
 		}
 		return false;
 	}
@@ -191,7 +201,7 @@ static bool conn_read_head(struct conn *c)
 	}
 	if (n == STREAM_END)
 		conn_close(c); /* between requests, or in the middle of a head: nobody to answer */
-	else if (n == STREAM_AGAIN)
+	else if (n == STREAM_AGAIN || n == STREAM_YIELD)
 		return conn_read_head(c);
 	return false;
 }
@@ -211,6 +221,13 @@ void conn_run_request(struct conn *c, enum driver_state state)
 	case DRIVER_BODY:
 		conn_enter(c, CONN_BODY);
 		enum err e = body_begin(ex);
+		if (e == ERR_OK && ex->req.structured) {
+			ex->framing.structured = ARENA_NEW(ex->req.arena, struct structured_decoder);
+			if (ex->framing.structured)
+				structured_decoder_init(ex->framing.structured);
+			else
+				e = ERR_NO_MEMORY;
+		}
 		if (e != ERR_OK) {
 			conn_run_request(c, driver_fail(ex, e));
 			return;
@@ -241,6 +258,7 @@ static void request_begin(struct conn *c)
 	c->idle_since_request = false;
 	request_init(ex);
 	ex->advanced = conn_advanced;
+	ex->peer_ended = c->peer_ended;
 	ex->req.server = c->rl->server;
 	ex->req.head = &ex->head;
 	ex->req.arena = &ex->arena;
@@ -320,6 +338,10 @@ static void conn_linger(struct conn *c)
 {
 	char waste[16 * 1024];
 	while (c->readable && c->state == CONN_LINGER) {
+		if (c->turn_reads >= LIMIT_READS_PER_TURN)
+			conn_defer(c);
+		if (c->task_queued)
+			return;
 		ssize_t n = conn_read(c, waste, sizeof waste);
 		if (n > 0)
 			c->lingered_bytes += (size_t)n;
@@ -330,16 +352,26 @@ static void conn_linger(struct conn *c)
 
 /* ---- the machine ---- */
 
+/* Pipelined requests: so many, or so long, before others get their turn. */
+static bool conn_turn_is_over(const struct conn *c)
+{
+	if (c->turn_requests >= LIMIT_REQUESTS_PER_TURN)
+		return true;
+	return c->turn_requests > 0 && c->ex && c->ex->in.len > 0 &&
+	       base_monotonic_ns() - c->turn_began_ns > LIMIT_TURN_NS;
+}
+
 static void conn_pump(struct conn *c)
 {
 	c->turn_requests = 0;
 	c->turn_bytes = 0;
+	c->turn_reads = 0;
 	for (;;) {
 		bool on = false;
 		switch (c->state) {
 		case CONN_IDLE:
 		case CONN_HEAD:
-			if (c->turn_requests >= LIMIT_REQUESTS_PER_TURN) {
+			if (conn_turn_is_over(c)) {
 				conn_defer(c);
 				return;
 			}
@@ -386,6 +418,11 @@ static void conn_ready(struct io_source *s, uint32_t events)
 	}
 	if (events & EPOLLRDHUP)
 		c->peer_ended = true;
+	/* Who ends its side while a worker is at it will not wait for the answer. */
+	if (c->peer_ended && c->state == CONN_BUSY && exchange_waits_in_vain(c->ex)) {
+		conn_close(c);
+		return;
+	}
 	if (events & (EPOLLIN | EPOLLRDHUP))
 		c->readable = true;
 	if (events & EPOLLOUT)
@@ -445,14 +482,50 @@ void conn_adopt(struct rest_loop *rl, struct conn *c)
 	if (rl->conns)
 		rl->conns->prev = &c->next;
 	rl->conns = c;
-	/* A handshake must not take longer than a head; who speaks TLS sends its first request with it. */
+	/* Who connects has something to say: the first head (behind a handshake) must not take longer than any other.
+	 * Only who was answered once may be silent for longer. */
 	c->idle_since_request = true;
-	if (c->stream.ssl)
-		conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
-	else
-		conn_deadline(c, timeout_or(conn_timeouts(c)->idle_ms, LIMIT_IDLE_MS));
+	conn_deadline(c, timeout_or(conn_timeouts(c)->head_ms, LIMIT_HEAD_MS));
 	if (io_loop_add(rl->loop, c->stream.fd, &c->source) != ERR_OK || rl->draining)
 		conn_close(c);
+}
+
+/* The deadline of an idle connection tells since when it is idle, and who never asked anything has the earliest. Those
+ * in the first part of all deadlines go, so that a flood of new connections does not look for each one by itself. */
+void conn_evict_task(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, evict_task);
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t left = EVICT_MOST;
+	struct conn *next;
+	atomic_store(&rl->evicting, false);
+	for (const struct conn *c = rl->conns; c; c = c->next) {
+		if (c->state != CONN_IDLE)
+			continue;
+		first = c->timer.deadline_ms < first ? c->timer.deadline_ms : first;
+		last = c->timer.deadline_ms > last ? c->timer.deadline_ms : last;
+	}
+	for (struct conn *c = rl->conns; c && left; c = next) {
+		next = c->next;
+		if (c->state != CONN_IDLE || c->timer.deadline_ms > first + (last - first) / EVICT_PART)
+			continue;
+		conn_close(c);
+		left--;
+	}
+}
+
+void conn_shed_task(struct io_task *t)
+{
+	struct rest_loop *rl = io_container_of(t, struct rest_loop, shed_task);
+	uint64_t now_ms = io_loop_now_ms(rl->loop);
+	struct conn *next;
+	atomic_store(&rl->shedding, false);
+	for (struct conn *c = rl->conns; c; c = next) {
+		next = c->next;
+		bool stalled = c->state == CONN_WRITE && !c->writable && c->stalled_ms + SHED_STALLED_MS <= now_ms;
+		if (stalled && c->ex->held_bytes >= SHED_LEAST_BYTES)
+			conn_close(c);
+	}
 }
 
 void conn_drain_all(struct rest_loop *rl, bool by_force)

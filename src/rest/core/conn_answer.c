@@ -53,6 +53,8 @@ void conn_answer(struct conn *c)
 		error_format(ex);
 		response_finish_head(ex);
 	}
+	memory_trim(ex);
+	memory_count(ex);
 	ex->out_pos = 0;
 	ex->run_index = 0;
 	ex->run_pos = 0;
@@ -61,7 +63,10 @@ void conn_answer(struct conn *c)
 	conn_enter(c, CONN_WRITE);
 }
 
-/* Next piece of the answer's runs into a buffer of the pool. Pieces end at multiples of their size within an extent, so
+/* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
+ * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
+ * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
+ * pieces of a turn. Pieces end at multiples of their size within an extent, so
  * that every checksummed chunk is read once. False: closed. */
 static bool conn_load_piece(struct conn *c)
 {
@@ -72,10 +77,16 @@ static bool conn_load_piece(struct conn *c)
 		return false;
 	}
 	ex->piece_pos = ex->piece_len = 0;
-	while (ex->run_index < p->run_count && ex->piece_len < STREAM_PIECE_BYTES) {
+	size_t most = STREAM_PIECE_BYTES, data_at = 0;
+	if (ex->encoder) {
+		uint64_t segment;
+		data_at = ex->piece_len = structured_before(ex->encoder, (unsigned char *)ex->piece, &segment);
+		most = data_at + (segment < STREAM_PIECE_BYTES ? (size_t)segment : STREAM_PIECE_BYTES);
+	}
+	while (ex->run_index < p->run_count && ex->piece_len < most) {
 		const struct body_run *run = &p->runs[ex->run_index];
 		uint64_t left = run->length - ex->run_pos;
-		size_t n = STREAM_PIECE_BYTES - ex->piece_len;
+		size_t n = most - ex->piece_len;
 		if (slice_is_set(run->bytes) || run->extent.length_bytes == 0) {
 			if (n > left)
 				n = (size_t)left;
@@ -103,6 +114,9 @@ static bool conn_load_piece(struct conn *c)
 			ex->run_pos = 0;
 		}
 	}
+	if (ex->encoder)
+		ex->piece_len += structured_after(ex->encoder, slice_make(ex->piece + data_at, ex->piece_len - data_at),
+						  (unsigned char *)ex->piece + ex->piece_len);
 	return true;
 }
 
@@ -153,9 +167,11 @@ static void conn_drop_piece(struct exchange *ex)
 
 static void conn_wait_writable(struct conn *c)
 {
-	if (c->ex->piece && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
+	/* What was framed cannot be read again: the checksums went on. */
+	if (c->ex->piece && !c->ex->encoder && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
 		conn_drop_piece(c->ex);
 	c->writable = false;
+	c->stalled_ms = io_loop_now_ms(c->rl->loop);
 	conn_deadline(c, timeout_or(conn_timeouts(c)->write_idle_ms, LIMIT_WRITE_IDLE_MS));
 }
 
@@ -163,7 +179,8 @@ static void conn_answered(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	accesslog_write(ex, false);
-	c->turn_requests++;
+	if (c->turn_requests++ == 0)
+		c->turn_began_ns = ex->req.arrival_ns;
 	if (ex->close_after) {
 		conn_enter_linger(c);
 		return;

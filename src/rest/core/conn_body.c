@@ -86,32 +86,71 @@ static bool conn_body_give(struct conn *c)
 	return f->data.len == 0;
 }
 
-/* One run of a chunked body out of buffer `b` from *pos on. */
-static bool conn_body_decode(struct conn *c, const struct buf *b, size_t *pos)
+/* Where the next request begins is not known any more. Always false. */
+static bool conn_body_broken(struct conn *c, enum err e)
+{
+	c->ex->framing.data.len = c->ex->framing.framed.len = 0;
+	c->ex->broken_framing = true;
+	return conn_body_fail(c, e);
+}
+
+/* One run out of buffer `b` from *pos on, as the transport has it: of a chunk, or of what is left. */
+static bool conn_body_unwrap(struct conn *c, const struct buf *b, size_t *pos)
 {
 	struct framing *f = &c->ex->framing;
-	struct slice input = slice_make(b->ptr + *pos, b->len - *pos);
-	enum http_parse p = http_chunked_next(&f->chunk, &input, &f->data);
-	*pos = b->len - input.len;
-	if (p == HTTP_PARSE_BAD || p == HTTP_PARSE_TOO_LARGE) {
-		f->data.len = 0;
-		c->ex->broken_framing = true;
-		return conn_body_fail(c, ERR_INVALID_INPUT);
+	struct slice input = slice_make(b->ptr + *pos, b->len - *pos), run;
+	if (f->chunked) {
+		enum http_parse p = http_chunked_next(&f->chunk, &input, &run);
+		*pos = b->len - input.len;
+		if (p == HTTP_PARSE_BAD || p == HTTP_PARSE_TOO_LARGE)
+			return conn_body_broken(c, ERR_INVALID_INPUT);
+		f->ended = p == HTTP_PARSE_DONE;
+	} else {
+		run = slice_first(input, f->left_bytes < input.len ? (size_t)f->left_bytes : input.len);
+		*pos += run.len;
+		f->left_bytes -= run.len;
+		f->ended = f->left_bytes == 0;
 	}
-	f->ended = p == HTTP_PARSE_DONE;
+	if (f->structured) {
+		f->framed = run;
+		return true;
+	}
+	f->data = run;
 	return f->data.len == 0 || conn_body_give(c);
 }
 
-static bool conn_body_chunked(struct conn *c)
+/* One run of data out of a structured message. */
+static bool conn_body_destructure(struct conn *c)
+{
+	struct framing *f = &c->ex->framing;
+	switch (structured_decode(f->structured, &f->framed, &f->data)) {
+	case STRUCTURED_DATA:
+		return conn_body_give(c);
+	case STRUCTURED_MORE:
+		return true;
+	case STRUCTURED_DONE: /* it is over, and so must the body be */
+		return (f->ended && f->framed.len == 0) || conn_body_broken(c, ERR_INVALID_INPUT);
+	case STRUCTURED_CRC:
+		return conn_body_broken(c, ERR_CRC64_MISMATCH);
+	case STRUCTURED_BAD:
+		break;
+	}
+	return conn_body_broken(c, ERR_INVALID_INPUT);
+}
+
+/* Bodies that must be decoded: in chunks, structured, or both. */
+static bool conn_body_coded(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	struct framing *f = &ex->framing;
 	if (f->data.len > 0)
 		return conn_body_give(c);
+	if (f->framed.len > 0)
+		return conn_body_destructure(c);
 	if (f->in_pos < ex->in.len)
-		return conn_body_decode(c, &ex->in, &f->in_pos);
+		return conn_body_unwrap(c, &ex->in, &f->in_pos);
 	if (f->raw_pos < ex->raw.len)
-		return conn_body_decode(c, &ex->raw, &f->raw_pos);
+		return conn_body_unwrap(c, &ex->raw, &f->raw_pos);
 	if (!c->readable)
 		return false;
 	buf_clear(&ex->raw);
@@ -119,13 +158,25 @@ static bool conn_body_chunked(struct conn *c)
 	char *dst = buf_reserve(&ex->raw, RAW_BYTES);
 	if (!dst)
 		return conn_body_fail(c, ERR_NO_MEMORY);
-	ssize_t n = conn_read(c, dst, RAW_BYTES);
+	size_t room = f->chunked || f->left_bytes > RAW_BYTES ? RAW_BYTES : (size_t)f->left_bytes;
+	ssize_t n = conn_read(c, dst, room);
 	if (n == STREAM_END)
 		conn_close(c);
 	if (n <= 0)
 		return false;
 	ex->raw.len = (size_t)n;
 	return true;
+}
+
+/* All bytes came. A structured message must be whole, and as long as was said. */
+static enum err conn_body_check_end(const struct exchange *ex)
+{
+	struct slice none = SLICE(""), data;
+	struct structured_decoder *d = ex->framing.structured;
+	if (!d)
+		return ERR_OK;
+	bool whole = structured_decode(d, &none, &data) == STRUCTURED_DONE;
+	return whole && d->data_bytes == ex->req.structured_bytes ? ERR_OK : ERR_INVALID_INPUT;
 }
 
 bool conn_body(struct conn *c)
@@ -138,18 +189,24 @@ bool conn_body(struct conn *c)
 			conn_body_over(c, ex->sink.error);
 			return true;
 		}
-		if (ex->framing.ended && ex->framing.data.len == 0) {
+		if (ex->framing.ended && ex->framing.data.len == 0 && ex->framing.framed.len == 0) {
+			enum err e = ex->sink.ended ? ERR_OK : conn_body_check_end(ex);
+			if (e != ERR_OK) {
+				conn_body_fail(c, e);
+				continue;
+			}
 			if (!body_finish(ex))
 				return false;
 			conn_body_over(c, ex->sink.error);
 			return true;
 		}
-		bool on = ex->framing.chunked ? conn_body_chunked(c) : conn_body_plain(c);
+		bool coded = ex->framing.chunked || ex->framing.structured;
+		bool on = coded ? conn_body_coded(c) : conn_body_plain(c);
 		if (c->state != CONN_BODY)
 			return true;
 		if (!on && ex->sink.error == ERR_OK)
 			return false;
-		if (c->turn_bytes >= LIMIT_STREAM_TURN_BYTES) {
+		if (c->turn_bytes >= LIMIT_STREAM_TURN_BYTES || c->turn_reads >= LIMIT_READS_PER_TURN) {
 			conn_defer(c); /* it may come as fast as it is read: others have their turn */
 			return false;
 		}
@@ -167,7 +224,9 @@ bool conn_drain(struct conn *c)
 	f->in_pos += here;
 	f->left_bytes -= here;
 	while (f->left_bytes > 0) {
-		if (!c->readable)
+		if (c->turn_reads >= LIMIT_READS_PER_TURN)
+			conn_defer(c);
+		if (!c->readable || c->task_queued)
 			return false;
 		ssize_t n = conn_read(c, waste, f->left_bytes < sizeof waste ? (size_t)f->left_bytes : sizeof waste);
 		if (n == STREAM_END)

@@ -29,13 +29,37 @@ struct conn {
 	bool task_queued;
 	bool idle_since_request; /* the deadline of idleness is set */
 	unsigned turn_requests;
-	size_t turn_bytes;     /* read */
-	uint64_t window_bytes; /* of the body, when its window began */
+	size_t turn_bytes; /* read */
+	unsigned turn_reads;
+	uint64_t turn_began_ns; /* arrival of the first request that was answered in it */
+	uint64_t window_bytes;	/* of the body, when its window began */
 	size_t lingered_bytes;
+	uint64_t stalled_ms; /* when the peer stopped reading its answer */
+	uint16_t address_bucket;
 	uint8_t address_len;
 	char address[IO_ADDRESS_TEXT_BYTES];
 };
 
+struct rest_listener_state {
+	struct io_source source;
+	struct io_timer pause;
+	struct rest_server *server;
+	int fd;
+	int reserve_fd;
+	bool paused;
+	uint16_t port;
+	enum service service;
+	struct io_tls *tls;
+};
+/* listener.c, on loop 0 but for the init. */
+void listener_init(struct rest_listener_state *, struct rest_server *, const struct rest_listener *);
+void listener_take(struct rest_listener_state *); /* what waits in the backlog */
+size_t rest_server_connections(const struct rest_server *);
+
+/* The task of a loop that closes the connections that were idle for longest. */
+void conn_evict_task(struct io_task *);
+/* The one that gives up large answers which nobody reads. */
+void conn_shed_task(struct io_task *);
 /* On the loop's thread. The connection's stream, service and address are set. */
 void conn_adopt(struct rest_loop *, struct conn *);
 /* Closes the idle ones, or all. */

@@ -79,8 +79,10 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
 	exchange_enter(ex, REQUEST_DONE);
-	if (e == ERR_OK && r->op)
+	if (e == ERR_OK && r->op && !ex->formatted)
 		e = r->handler->format(r);
+	if (e == ERR_OK && r->structured_answer)
+		e = response_structure(ex);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
 		e = ERR_NO_MEMORY;
 	ex->error = e;
@@ -165,29 +167,124 @@ static void step_write(struct exchange *ex, const struct step *s)
 	store_write(ex->req.server->store, &ex->job);
 }
 
+/* ---- on a worker ---- */
+
+static const struct exchange *exchange_root(const struct exchange *ex)
+{
+	while (ex->req.parent)
+		ex = (const struct exchange *)ex->req.parent;
+	return ex;
+}
+
+bool request_is_abandoned(const struct request *r)
+{
+	return atomic_load_explicit(&exchange_root((const struct exchange *)r)->abandoned, memory_order_relaxed);
+}
+
+/* Dropped before it began: nobody reads the answer, or it waited too long. What a request has written it finishes. */
+static enum err work_refuse(const struct exchange *ex)
+{
+	if (ex->write_done)
+		return ERR_OK;
+	if (request_is_abandoned(&ex->req))
+		return ERR_STOPPED;
+	bool late = base_monotonic_ns() - ex->work_submitted_ns > LIMIT_WORK_WAIT_MS * UINT64_C(1000000);
+	return late ? ERR_BUSY : ERR_OK;
+}
+
+static enum err work_step(struct request *r, const struct step *s)
+{
+	struct store *store = r->server->store;
+	if (s->kind == STEP_WORK)
+		return s->call(r);
+	return s->kind == STEP_READ ? store_read(store, s->partition, s->apply, r->call, r->arena)
+				    : store_read_points(store, s->partition, s->apply, r->call, r->arena);
+}
+
+/* The step it came for, the reads behind it, and the answer if that was all. Calls and writes are the loop's. */
 static void step_work_run(struct io_work *w)
 {
 	struct exchange *ex = io_container_of(w, struct exchange, work);
 	struct request *r = &ex->req;
 	struct panic_subject before = panic_subject_set(exchange_describe, ex);
-	ex->async_error = r->steps[r->step_next - 1].call(r);
+	MAGIC_CHECK(ex, EXCHANGE_MAGIC);
+	assert(ex->state == REQUEST_PARKED && r->step_next > 0);
+	enum err e = work_refuse(ex);
+	if (e == ERR_OK)
+		e = work_step(r, &r->steps[r->step_next - 1]);
+	while (e == ERR_OK && r->step_next < r->step_count && r->steps[r->step_next].kind <= STEP_READ_POINTS)
+		e = work_step(r, &r->steps[r->step_next++]);
+	if (e == ERR_OK && r->step_next == r->step_count) {
+		e = r->handler->format(r);
+		ex->formatted = e == ERR_OK;
+	}
+	ex->async_error = e;
 	panic_subject_restore(before);
 }
 
-static void step_work_done(struct io_work *w)
+static enum err driver_take_body(struct request *r);
+
+static void body_work_run(struct io_work *w)
+{
+	struct exchange *ex = io_container_of(w, struct exchange, work);
+	struct panic_subject before = panic_subject_set(exchange_describe, ex);
+	enum err e = work_refuse(ex);
+	ex->async_error = e == ERR_OK ? driver_take_body(&ex->req) : e;
+	panic_subject_restore(before);
+}
+
+static void work_done(struct io_work *w)
 {
 	struct exchange *ex = io_container_of(w, struct exchange, work);
 	ex->pending--;
+	ex->long_work = false;
+	ex->req.rng = &ex->rl->rng;
 	ex->advanced(ex, driver_go(ex, ex->async_error));
 }
 
-static enum err step_work(struct exchange *ex)
+bool exchange_waits_in_vain(const struct exchange *ex)
 {
-	ex->work =
-		(struct io_work){ .home = ex->rl->loop, .run = step_work_run, .done = step_work_done, .is_long = true };
-	TRY(io_pool_submit(ex->req.server->workers, &ex->work));
-	ex->pending++;
-	return ERR_OK;
+	return ex->long_work && !ex->write_done;
+}
+
+static enum err work_submit(struct exchange *ex, void (*run)(struct io_work *))
+{
+	struct request *r = &ex->req;
+	if (exchange_root(ex)->peer_ended && !ex->write_done)
+		return ERR_BUSY; /* most likely nobody is there to read it */
+	struct rng *own = ARENA_NEW(r->arena, struct rng);
+	if (!own)
+		return ERR_NO_MEMORY;
+	rng_init_system(own);
+	ex->work = (struct io_work){
+		.home = ex->rl->loop, .run = run, .done = work_done, .is_long = true, .owner = r->account_index
+	};
+	ex->work_submitted_ns = base_monotonic_ns();
+	exchange_enter(ex, REQUEST_PARKED);
+	r->rng = own; /* the loop's is in use while the worker runs */
+	ex->long_work = true;
+	enum err e = io_pool_submit(r->server->workers, &ex->work);
+	if (e == ERR_OK) {
+		ex->pending++;
+		return ERR_OK;
+	}
+	r->rng = &ex->rl->rng;
+	ex->long_work = false;
+	return e;
+}
+
+/* ---- steps ---- */
+
+/* On the loop for a while; ERR_BUDGET: it is to begin again on a worker. */
+static enum err step_read(struct exchange *ex, const struct step *s)
+{
+	struct request *r = &ex->req;
+	struct arena_mark mark = arena_mark(r->arena);
+	enum err e = store_read_until(r->server->store, s->partition, s->apply, r->call, r->arena,
+				      base_monotonic_ns() + LIMIT_LOOP_READ_NS);
+	if (e == ERR_BUDGET)
+		arena_rewind(r->arena, mark);
+	return e;
 }
 
 static enum driver_state driver_steps(struct exchange *ex)
@@ -200,7 +297,12 @@ static enum driver_state driver_steps(struct exchange *ex)
 		enum err e = ERR_OK;
 		switch (s->kind) {
 		case STEP_READ:
-			e = store_read(store, s->partition, s->apply, r->call, r->arena);
+			e = step_read(ex, s);
+			if (e != ERR_BUDGET)
+				break;
+			e = work_submit(ex, step_work_run);
+			if (e == ERR_OK)
+				return DRIVER_PARKED;
 			break;
 		case STEP_READ_POINTS:
 			e = store_read_points(store, s->partition, s->apply, r->call, r->arena);
@@ -224,8 +326,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 			}
 			break;
 		case STEP_WORK:
-			exchange_enter(ex, REQUEST_PARKED);
-			e = step_work(ex);
+			e = work_submit(ex, step_work_run);
 			if (e == ERR_OK)
 				return DRIVER_PARKED;
 			break;
@@ -255,7 +356,7 @@ static enum err check_length(struct request *r)
 {
 	if (!r->head->chunked && !r->head->has_content_length)
 		return ERR_MISSING_CONTENT_LENGTH_HEADER;
-	if (r->head->content_length > r->body_limit_bytes)
+	if (r->structured ? r->structured_bytes > r->body_limit_bytes : r->head->content_length > r->body_limit_bytes)
 		return body_too_large(r);
 	return ERR_OK;
 }
@@ -265,7 +366,8 @@ static enum err check_secondary(struct request *r)
 {
 	if (!r->secondary)
 		return ERR_OK;
-	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS;
+	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS &&
+		      !r->may_be_read;
 	for (unsigned i = 0; i < r->step_count; i++)
 		writes |= r->steps[i].kind == STEP_WRITE;
 	if (!writes)
@@ -317,6 +419,8 @@ static enum err driver_prepare(struct exchange *ex)
 {
 	struct request *r = &ex->req;
 	TRY(address_find(r));
+	if (!r->parent && memory_is_short(r->server))
+		return ERR_BUSY;
 	r->op = op_find(r);
 	if (!r->op)
 		return route_error(r);
@@ -332,6 +436,7 @@ static enum err driver_prepare(struct exchange *ex)
 	r->body_limit_bytes = r->op->body_limit_bytes;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */
+	ex->parsed = arena_mark(r->arena);
 	TRY(r->handler->parse(r));
 	TRY(check_secondary(r)); /* by its steps */
 	if (r->op->body == BODY_NONE)
@@ -396,9 +501,16 @@ enum driver_state driver_body_end(struct exchange *ex, enum err e)
 {
 	struct panic_subject before = panic_subject_set(exchange_describe, ex);
 	assert(ex->state == REQUEST_BODY);
-	if (e == ERR_OK)
+	bool is_long = e == ERR_OK && ex->req.handler->parse_body && ex->req.body.len > LIMIT_LOOP_PARSE_BYTES;
+	enum driver_state state = DRIVER_PARKED;
+	if (is_long)
+		e = work_submit(ex, body_work_run);
+	else if (e == ERR_OK)
 		e = driver_take_body(&ex->req);
-	enum driver_state state = e == ERR_OK ? driver_go(ex, ERR_OK) : driver_finish(ex, e);
+	if (e != ERR_OK)
+		state = driver_finish(ex, e);
+	else if (!is_long)
+		state = driver_go(ex, ERR_OK);
 	panic_subject_restore(before);
 	return state;
 }

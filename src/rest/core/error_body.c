@@ -7,7 +7,8 @@
 #include "wire/date.h"
 #include "wire/xml.h"
 
-#define AUTHORITY "https://login.microsoftonline.com/common/oauth2/authorize"
+#define RETRY_AFTER_S "1"
+#define AUTHORITY     "https://login.microsoftonline.com/common/oauth2/authorize"
 
 void error_put_message(struct buf *b, const struct request *r, enum err e, const char *line_break,
 		       void (*put)(struct buf *, struct slice))
@@ -78,6 +79,7 @@ void error_format(struct exchange *ex)
 	struct request *r = &ex->req;
 	const struct err_info *info = err_info(ex->error);
 	const struct error_form *form = form_of(r, ex->error);
+	ex->encoder = NULL;
 	if (info->http_status == 304) {
 		buf_clear(&r->response.body);
 		r->response.body_slice = SLICE_NONE;
@@ -92,6 +94,8 @@ void error_format(struct exchange *ex)
 	put_challenge(r, ex->error);
 	for (size_t i = 0; i < r->fault.header_count; i++)
 		response_header(r, r->fault.header[i].name, r->fault.header[i].value);
+	if (info->http_status == 503)
+		response_header(r, "Retry-After", SLICE(RETRY_AFTER_S));
 	if (r->fault.has_length)
 		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
 			   (unsigned long long)r->fault.length_bytes);

@@ -18,7 +18,8 @@ void exchange_enter(struct exchange *ex, enum request_state to)
 		[REQUEST_NONE] = STATE_BIT(REQUEST_PREPARE),
 		[REQUEST_PREPARE] = STATE_BIT(REQUEST_BODY) | STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE),
 		/* A connection that ends in the middle of a body takes the request with it. */
-		[REQUEST_BODY] = STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE) | STATE_BIT(REQUEST_NONE),
+		[REQUEST_BODY] = STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_PARKED) | STATE_BIT(REQUEST_DONE) |
+				 STATE_BIT(REQUEST_NONE),
 		[REQUEST_STEPS] = STATE_BIT(REQUEST_PARKED) | STATE_BIT(REQUEST_DONE),
 		[REQUEST_PARKED] = STATE_BIT(REQUEST_STEPS) | STATE_BIT(REQUEST_DONE),
 		[REQUEST_DONE] = STATE_BIT(REQUEST_NONE),
@@ -125,12 +126,14 @@ static void exchange_end(struct exchange *ex)
 	if (ex->piece)
 		buffer_put(ex->rl, ex->piece);
 	ex->piece = NULL;
+	ex->encoder = NULL;
 	r->response.pin = 0;
 	response_reset(&r->response);
 	buf_recycle(&r->response.headers);
 	buf_recycle(&r->response.body);
 	buf_recycle(&ex->out);
 	arena_reset(&ex->arena);
+	memory_release(ex);
 }
 
 void exchange_reset(struct exchange *ex)
@@ -139,6 +142,8 @@ void exchange_reset(struct exchange *ex)
 	ex->next_child = NULL;
 	ex->error = ERR_OK;
 	ex->write_done = ex->write_uncertain = false;
+	ex->formatted = ex->long_work = ex->peer_ended = false;
+	atomic_store_explicit(&ex->abandoned, false, memory_order_relaxed);
 	ex->close_after = ex->skip_body = ex->continued = ex->broken_framing = false;
 	ex->scanned_bytes = 0;
 	ex->bytes_in = ex->bytes_out = 0;

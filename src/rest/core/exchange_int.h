@@ -20,6 +20,7 @@
 #include "rest/core/request.h"
 #include "rest/core/server.h"
 #include "wire/hash.h"
+#include "wire/structured.h"
 
 struct conn;
 
@@ -55,6 +56,7 @@ struct body_buffer {
 struct body_sink {
 	bool began;
 	struct payload_writer *writer;
+	bool counted; /* among the account's uploads */
 	struct hash_md5 md5;
 	uint64_t crc64;
 	uint64_t received_bytes;
@@ -78,9 +80,11 @@ struct framing {
 	bool chunked, ended;
 	uint64_t left_bytes; /* of a Content-Length */
 	struct http_chunked chunk;
-	struct slice data; /* decoded bytes of a chunk that the sink had no room for yet */
-	size_t in_pos;	   /* next byte of `in` */
-	size_t raw_pos;	   /* next byte of `raw` */
+	struct slice data;		       /* decoded bytes of a chunk that the sink had no room for yet */
+	struct structured_decoder *structured; /* NULL: the bytes are the body's */
+	struct slice framed;		       /* of a structured message, not decoded yet */
+	size_t in_pos;			       /* next byte of `in` */
+	size_t raw_pos;			       /* next byte of `raw` */
 };
 
 struct exchange {
@@ -99,7 +103,12 @@ struct exchange {
 	bool write_done;      /* a commit did */
 	struct io_task wake;
 	enum err async_error; /* result of what was pending */
-	struct io_work work;  /* STEP_WORK */
+	struct io_work work;  /* STEP_WORK, and what else moved to a worker */
+	uint64_t work_submitted_ns;
+	bool long_work;	       /* it waits for a worker, or has one */
+	bool formatted;	       /* by the worker */
+	bool peer_ended;       /* the peer had ended its side when the request began */
+	atomic_bool abandoned; /* the connection is gone; also read by workers */
 	struct body_sink sink;
 	struct exchange *children, *next_child;
 	bool (*child_allowed)(const struct op *);
@@ -118,10 +127,13 @@ struct exchange {
 	struct slice body_rest; /* of the answer, from memory */
 	size_t run_index;	/* next byte of the answer's runs */
 	uint64_t run_pos;
-	char *piece; /* bytes of runs on their way out, from the loop's pool */
+	struct structured_encoder *encoder; /* the runs go out as a structured message; NULL: as they are */
+	char *piece;			    /* bytes of runs on their way out, from the loop's pool */
 	size_t piece_pos, piece_len;
 	uint64_t bytes_in, bytes_out;	     /* bodies, for the log */
 	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
+	size_t held_bytes;		     /* as counted in the budget (memory.c) */
+	struct arena_mark parsed;	     /* everything behind it is the handler's */
 	struct exchange *next_free;
 };
 
@@ -158,6 +170,10 @@ struct rest_loop {
 	atomic_size_t conn_count;
 	bool draining;
 	struct io_task drain_task;
+	int64_t held_untold; /* bytes the budget does not know of yet */
+	struct io_task evict_task, shed_task;
+	atomic_bool shedding; /* shed_task is posted */
+	atomic_bool evicting; /* evict_task is posted */
 	struct io_timer drain_timer;
 	/* Written by the loop alone, read by any thread. */
 	atomic_uint_least64_t requests;
@@ -190,10 +206,14 @@ enum driver_state driver_fail(struct exchange *, enum err);
 /* The parts of a batch are done: on with the steps. */
 enum driver_state driver_continue(struct exchange *);
 enum err body_too_large(struct request *);
+/* The peer is gone, or ended its side: ends the connection of long work. */
+bool exchange_waits_in_vain(const struct exchange *);
 /* An answer to what is no request at all (a head that does not parse). */
 void driver_refuse(struct exchange *, enum err);
 
 /* body.c: the sink. */
+/* The length of the data, if it was announced: of a structured message that is not the Content-Length. */
+bool body_length(const struct exchange *, uint64_t *ret);
 enum err body_begin(struct exchange *);
 /* Where the next bytes should be read to; *ret_room may be 0: wait, conn_resume follows. NULL: out of memory. */
 char *body_room(struct exchange *, size_t *ret_room);
@@ -217,7 +237,19 @@ enum err address_find(struct request *);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
 
+/* memory.c */
+void memory_init(struct rest_server *);
+void memory_count(struct exchange *);	/* what it holds now */
+void memory_release(struct exchange *); /* it holds nothing any more */
+/* The budget is spent: answer ServerBusy. Also has slow readers of large answers closed. */
+bool memory_is_short(struct rest_server *);
+/* The answer is ready: frees what was only needed to make it. */
+void memory_trim(struct exchange *);
+
 /* response.c */
+uint64_t response_body_bytes(const struct response *); /* its Content-Length */
+/* Makes the answer a structured message. */
+enum err response_structure(struct exchange *) MUST_CHECK;
 void response_finish_head(struct exchange *); /* writes ex->out */
 void response_reset(struct response *);
 struct slice response_body(const struct response *);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Threads that hash large bodies: windows of several bodies side by side, as many as the lanes of one hash take. */
 #include "rest/core/hasher.h"
 
 #include <pthread.h>

@@ -5,7 +5,8 @@
  *   1. head parsed; account, resource names, version, request id and client id found (rest/core/address.c)
  *   2. row of ops.def found (rest/core/route.c)
  *   3. authenticated and authorised (rest/core/access.c over src/auth)
- *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps queued
+ *   4. handler->parse: headers and query into a call struct of the handler's own (in the arena, req->call), steps
+ * queued
  *   5. if there is a body: the first STEP_READ/WRITE step runs dry on a snapshot (req->precheck); an error is answered
  *      before "100 Continue" and before the body is read
  *   6. the body: BODY_MEMORY collects it into req->body and calls handler->parse_body; BODY_STREAM runs it through
@@ -15,6 +16,10 @@
  *      what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag,
  *      Last-Modified)
  *   9. one access-log line; the arena is reset
+ * A read (STEP_READ) that takes longer than LIMIT_LOOP_READ_NS begins again on a worker, where the reads behind it and
+ * format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a worker. So apply, parse_body and format
+ * touch nothing but the request. Long work whose client is gone is dropped, unless a write of the request was done: a
+ * peer that ends its side counts as gone there, while everything short is still answered.
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
  * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
  * can also run without a connection of its own (a part of a batch): see request_run_child in rest/core/driver.h. */
@@ -115,6 +120,7 @@ struct request {
 	struct slice version_text;	/* as echoed */
 
 	struct slice account;		/* name */
+	unsigned account_index;		/* its number among the server's: who takes turns with others */
 	bool path_style;		/* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
@@ -122,15 +128,15 @@ struct request {
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
 				none */
 	bool secondary;	     /* the account was named with "-secondary" */
+	bool may_be_read;    /* set by check_request: a POST that can be a read; its handler refuses writes there */
 	unsigned level;	     /* enum level of rest/core/op.h */
 	struct query query;
 
 	struct auth_identity identity;
 
-	void *call;	  /* the handler's own */
-	void *wait;	  /* the service's own: what a request that waits for others needs */
-	bool suspended;	  /* request_suspend */
-	void *outer_call; /* of a batch: its handler's own, also while its only part has the request */
+	void *call;	/* the handler's own */
+	void *wait;	/* the service's own: what a request that waits for others needs */
+	bool suspended; /* request_suspend */
 	struct step steps[REQUEST_STEPS_MAX];
 	unsigned step_count, step_next;
 	bool precheck; /* set by parse: run the first step dry before the body */
@@ -144,6 +150,10 @@ struct request {
 	bool want_md5, want_crc64; /* set by parse: hash the streamed body; results below */
 	unsigned char body_md5[16];
 	uint64_t body_crc64;
+
+	bool structured;	   /* set by body_checks_parse: the body is a structured message */
+	uint64_t structured_bytes; /* of its data, as the client says */
+	bool structured_answer;	   /* set by parse: so shall the answer be */
 
 	struct response response;
 	struct fault fault;
@@ -161,8 +171,8 @@ struct handler {
 	enum err (*parse)(struct request *);
 	enum err (*parse_body)(struct request *); /* after the body arrived, before the steps; may be NULL */
 	enum err (*format)(struct request *);
-	/* A step failed; may be NULL. On the loop, with nothing pending. Returns the error to answer; or ERR_OK after it
-	 * queued other steps behind request_steps_clear, and the request goes on with those. */
+	/* A step failed; may be NULL. On the loop, with nothing pending. Returns the error to answer; or ERR_OK after
+	 * it queued other steps behind request_steps_clear, and the request goes on with those. */
 	enum err (*refused)(struct request *, enum err);
 };
 
@@ -184,6 +194,8 @@ struct io_loop *request_loop(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);
+/* The client is gone: nobody reads the answer. Long work looks now and then and stops. Any thread. */
+bool request_is_abandoned(const struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */
 
 /* Shorthands for handlers. */

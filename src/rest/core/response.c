@@ -85,6 +85,35 @@ struct slice response_body(const struct response *p)
 	return slice_is_set(p->body_slice) ? p->body_slice : buf_slice(&p->body);
 }
 
+uint64_t response_body_bytes(const struct response *p)
+{
+	return p->set_length ? p->content_length : response_body(p).len;
+}
+
+/* In memory it is framed at once; runs are framed as they go out (conn_answer.c). */
+enum err response_structure(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	struct response *p = &r->response;
+	struct slice body = response_body(p);
+	response_header(r, "x-ms-structured-body", SLICE(STRUCTURED_HEADER_VALUE));
+	response_header_u64(r, "x-ms-structured-content-length", response_body_bytes(p));
+	if (p->runs) {
+		ex->encoder = ARENA_NEW(r->arena, struct structured_encoder);
+		if (!ex->encoder)
+			return ERR_NO_MEMORY;
+		structured_encoder_init(ex->encoder, p->content_length);
+		return ERR_OK;
+	}
+	assert(slice_is_set(p->body_slice) || p->body.len == 0);
+	if (!slice_is_set(p->body_slice))
+		body = SLICE("");
+	structured_encode(&p->body, body);
+	p->body_slice = SLICE_NONE;
+	p->set_length = false;
+	return ERR_OK;
+}
+
 void response_reset(struct response *p)
 {
 	struct buf headers = p->headers, body = p->body;
@@ -113,7 +142,8 @@ static void put_length(struct pen *p, const struct exchange *ex)
 	if (ex->req.head->method == HTTP_HEAD && !answer->set_length && ex->error != ERR_OK)
 		return; /* a HEAD's error has no length to speak of */
 	PEN(p, "Content-Length: ");
-	pen_u64(p, answer->set_length ? answer->content_length : response_body(answer).len);
+	uint64_t length = response_body_bytes(answer);
+	pen_u64(p, ex->encoder ? structured_framed_bytes(length) : length);
 	PEN(p, "\r\n");
 }
 

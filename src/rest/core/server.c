@@ -20,120 +20,13 @@
 #include "rest/core/service.h"
 #include "wire/xml.h"
 
-enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100, LOG_BUF_LIMIT = 1024 * 1024 };
-
-struct rest_listener_state {
-	struct io_source source;
-	struct io_timer pause;
-	struct rest_server *server;
-	int fd;
-	int reserve_fd;
-	bool paused;
-	uint16_t port;
-	enum service service;
-	struct io_tls *tls;
-};
+enum { LOG_BUF_LIMIT = 1024 * 1024 };
 
 struct stop_listening {
 	struct io_task task;
 	struct rest_server *server;
 	sem_t done;
 };
-
-/* ---- accepting, on loop 0 ---- */
-
-static struct rest_loop *least_busy(struct rest_server *s)
-{
-	struct rest_loop *best = s->loops[0];
-	for (size_t i = 1; i < s->loop_count; i++)
-		if (atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed) <
-		    atomic_load_explicit(&best->conn_count, memory_order_relaxed))
-			best = s->loops[i];
-	return best;
-}
-
-static void adopt_task(struct io_task *t)
-{
-	struct conn *c = io_container_of(t, struct conn, task);
-	conn_adopt(c->rl, c);
-}
-
-static void hand_over(struct rest_listener_state *l, int fd, const char *address)
-{
-	struct rest_loop *rl = least_busy(l->server);
-	struct conn *c = calloc(1, sizeof *c);
-	if (!c) {
-		close(fd);
-		return;
-	}
-	if (io_stream_init(&c->stream, fd, l->tls) != ERR_OK) {
-		free(c);
-		return;
-	}
-	c->rl = rl;
-	c->service = l->service;
-	c->address_len = (uint8_t)strlen(address);
-	memcpy(c->address, address, c->address_len);
-	atomic_fetch_add_explicit(&rl->conn_count, 1, memory_order_relaxed);
-	if (io_loop_is_current(rl->loop)) {
-		conn_adopt(rl, c);
-	} else {
-		c->task.run = adopt_task;
-		io_loop_post(rl->loop, &c->task);
-	}
-}
-
-static size_t connections(const struct rest_server *s)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < s->loop_count; i++)
-		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
-	return n;
-}
-
-static void listener_pause(struct rest_listener_state *l)
-{
-	struct io_loop *loop = l->server->loops[0]->loop;
-	io_loop_remove(loop, l->fd);
-	l->paused = true;
-	io_timer_set(loop, &l->pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
-}
-
-static void listener_unpause(struct io_timer *t)
-{
-	struct rest_listener_state *l = io_container_of(t, struct rest_listener_state, pause);
-	if (io_loop_add_listener(l->server->loops[0]->loop, l->fd, &l->source) == ERR_OK)
-		l->paused = false;
-	else
-		listener_pause(l);
-}
-
-static void listener_ready(struct io_source *s, uint32_t events)
-{
-	struct rest_listener_state *l = io_container_of(s, struct rest_listener_state, source);
-	if (l->fd < 0)
-		return;
-	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int fd;
-		char address[IO_ADDRESS_TEXT_BYTES];
-		size_t taken = connections(l->server);
-		if (taken >= LIMIT_CONNECTIONS) {
-			listener_pause(l);
-			return;
-		}
-		switch (io_accept(l->fd, taken, &l->reserve_fd, &fd, address)) {
-		case IO_ACCEPTED:
-			hand_over(l, fd, address);
-			break;
-		case IO_ACCEPT_EXHAUSTED:
-			/* One was taken and closed; the others wait in the backlog until descriptors are free again. */
-			listener_pause(l);
-			return;
-		case IO_ACCEPT_NONE:
-			return;
-		}
-	}
-}
 
 static void listeners_stop(struct io_task *t)
 {
@@ -143,7 +36,7 @@ static void listeners_stop(struct io_task *t)
 		struct rest_listener_state *l = &s->listeners[i];
 		/* Who is connected already was never told no: a last turn for the backlog. */
 		if (!l->paused)
-			listener_ready(&l->source, 0);
+			listener_take(l);
 		io_timer_clear(s->loops[0]->loop, &l->pause);
 		close(l->fd);
 		if (l->reserve_fd >= 0)
@@ -216,6 +109,8 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 	rng_init_seed(&rl->id_rng, rng_u64(&rl->rng));
 	buf_init(&rl->log, LOG_BUF_LIMIT);
 	rl->drain_task.run = drain_begin;
+	rl->evict_task.run = conn_evict_task;
+	rl->shed_task.run = conn_shed_task;
 	*ret = rl;
 	return ERR_OK;
 }
@@ -255,11 +150,7 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 	for (size_t i = 0; i < s->config.listener_count; i++) {
 		const struct rest_listener *c = &s->config.listeners[i];
 		struct rest_listener_state *l = &s->listeners[i];
-		l->server = s;
-		l->service = c->service;
-		l->tls = c->tls;
-		l->source.ready = listener_ready;
-		io_timer_init(&l->pause, listener_unpause);
+		listener_init(l, s, c);
 		TRY(io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message));
 		l->reserve_fd = io_reserve_fd();
 		s->listener_count++;
@@ -345,6 +236,10 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->account_count = config->account_count;
 	for (size_t i = 0; i < s->account_count; i++)
 		auth_account_prepare(&s->accounts[i]);
+	struct rng rng;
+	rng_init_system(&rng);
+	s->address_seed = rng_u64(&rng);
+	memory_init(s);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	enum err e = open_log(s, ret_message);
@@ -407,7 +302,7 @@ const struct auth_account *rest_server_account(const struct rest_server *s, stru
 
 void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)
 {
-	struct rest_stats t = { .connections = connections(s) };
+	struct rest_stats t = { .connections = rest_server_connections(s) };
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);

@@ -12,11 +12,11 @@
 #include "auth/auth.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "io/pool.h"
 #include "rest/core/request.h"
 #include "store/store.h"
 
 struct io_tls; /* io/tls.h: io_tls_new(certificate file, key file) */
-struct io_pool;
 struct wait_list;
 struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
@@ -50,6 +50,9 @@ struct rest_config {
 	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
+	uint64_t memory_bytes;			 /* of requests and answers at once; 0 = a quarter of the machine */
+	size_t connections_max;			 /* at once; 0 = LIMIT_CONNECTIONS */
+	size_t connections_per_address;		 /* 0 = half of them */
 	unsigned loops;				 /* 0 = one per core */
 	unsigned workers;			 /* 0 = as many as cores, at least 2 */
 	const char *access_log;			 /* NULL = none, "-" = stdout, else a file that is appended to */
@@ -63,7 +66,16 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
-enum { REST_CORS_ACCOUNTS = 64 };
+enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
+
+/* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */
+struct memory_budget {
+	int64_t limit_bytes;
+	atomic_int_least64_t held_bytes;
+	atomic_int_least64_t peak_bytes; /* since freed memory last went back to the system */
+	atomic_bool trimming;
+	struct io_work trim;
+};
 
 struct rest_server {
 	struct rest_config config;
@@ -79,7 +91,11 @@ struct rest_server {
 	size_t loop_count;
 	struct rest_listener_state *listeners;
 	size_t listener_count;
-	struct log_writer *access_log; /* NULL: none */
+	struct log_writer *access_log;		   /* NULL: none */
+	atomic_uint uploads[REST_UPLOAD_ACCOUNTS]; /* streamed bodies under way, by account_index */
+	uint64_t address_seed;
+	struct memory_budget memory;
+	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entity group transactions: POST /$batch. Either one change set, all of whose operations become one transaction
- * (svc/table/entity.h), or a single GET.
+ * (svc/table/entity.h), or a single GET, which runs as a request of its own (rest/core/driver.h).
  *
  * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be
  * it its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and
- * a message that begins with its index. */
-#include "rest/core/op.h"
+ * a message that begins with its index if there are several. */
+#include "rest/core/driver.h"
 #include "rest/core/server.h"
 #include "rest/table/entity_ops.h"
+#include "rest/table/error.h"
+#include "rest/table/ops.h"
 #include "wire/date.h"
 #include "wire/multipart.h"
 
@@ -27,8 +29,9 @@ struct batch_call {
 	struct batch_op *op;
 	struct http_head *head; /* of the part being read */
 	struct slice partition;
-	enum err refused; /* an operation was refused before the store was asked: */
-	size_t failed;	  /* this one */
+	enum err refused;    /* an operation was refused before the store was asked: */
+	size_t failed;	     /* this one */
+	struct request *get; /* the only part, a GET that ran; else NULL */
 };
 
 /* ---- Addresses of parts ---- */
@@ -56,7 +59,9 @@ static enum err parse_target(struct request *req, const struct http_head *head, 
 		if (keys.len)
 			op->keys = keys;
 	}
-	return op->table.len && slice_find_byte(op->table, '/') == op->table.len ? ERR_OK : ERR_INVALID_URI;
+	if (!op->table.len || slice_find_byte(op->table, '/') < op->table.len)
+		return ERR_INVALID_URI;
+	return name_check_table(op->table);
 }
 
 static enum err open_part(struct request *req, const struct multipart_request *part, struct batch_op *op)
@@ -87,14 +92,14 @@ static enum err parse_change(struct request *req, size_t i)
 		.body = op->part->body,
 	};
 	op->prefer = table_prefer_of(http_header(c->head, SLICE("prefer")));
-	TRY(table_level(req->version, &op->query, c->head, &op->level));
+	TRY(table_format_of(req->version, &op->query, c->head, &op->level));
 	TRY(table_method(c->head, &change.method));
 	if ((change.method == HTTP_POST) == slice_is_set(op->keys))
 		return ERR_INVALID_INPUT;
 	if (slice_is_set(op->keys))
 		TRY(table_keys_parse(req, op->keys, &change.partition_key, &change.row_key));
 	TRY(entity_change_parse(req, &change, w));
-	TRY(entity_change_allowed(req, w));
+	TRY(entity_change_allowed(req, op->table, w));
 	if (!slice_eq_nocase(op->table, c->op[0].table) || !slice_eq(w->partition_key, c->batch.write[0].partition_key))
 		return ERR_COMMANDS_IN_BATCH_ACT_ON_DIFFERENT_PARTITIONS;
 	for (size_t j = 0; j < i; j++)
@@ -124,10 +129,12 @@ static enum err parse_changeset(struct request *req)
 	c->batch.write = ARENA_NEW_ARRAY(req->arena, struct entity_write, count);
 	if (!c->op || !c->batch.write)
 		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		c->op[i].level = c->writer.level;
 	if (count > BATCH_OPS_MAX) {
 		table_fault(req, ERR_INVALID_INPUT,
 			    SLICE("The batch request operation exceeds the maximum 100 changes per change set."));
-		return refuse(c, BATCH_OPS_MAX, ERR_INVALID_INPUT);
+		return refuse(c, BATCH_OPS_MAX - 1, ERR_INVALID_INPUT); /* the last that fits is the one named */
 	}
 	for (size_t i = 0; i < count && !c->refused; i++) {
 		enum err e = parse_change(req, i);
@@ -152,35 +159,25 @@ static enum err parse_changeset(struct request *req)
 
 /* ---- A single GET ---- */
 
-static const struct handler *get_handler(const struct request *req)
+static bool is_read(const struct op *op)
 {
-	return req->level == LEVEL_ENTITY ? &handler_entity_get : &handler_entity_query;
+	return op->id == OP_ENTITY_GET || op->id == OP_ENTITY_QUERY;
 }
 
-/* The request becomes the one in the part: from here on its handler runs it, and only the format is ours again. */
-static enum err parse_get(struct request *req)
+/* It is made as whoever sent the batch; what that identity may read is asked of the part like of any request. */
+static enum err run_get(struct request *req)
 {
 	struct batch_call *c = req->call;
-	const struct http_head *outer_head = req->head;
-	c->op = ARENA_NEW(req->arena, struct batch_op);
-	if (!c->op)
-		return ERR_NO_MEMORY;
-	enum err e = open_part(req, &c->parts.requests[0], c->op);
-	if (!e && c->head->method != HTTP_GET)
-		e = ERR_INVALID_INPUT;
-	if (!e && !auth_allows(&req->identity, 'r'))
-		e = auth_refusal(&req->identity, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
-	if (e)
-		return refuse(c, 0, e);
-	c->head->host = outer_head->host;
-	req->head = c->head;
-	req->query = c->op->query;
-	req->container = c->op->table;
-	req->object = slice_is_set(c->op->keys) ? c->op->keys : SLICE("");
-	req->level = slice_is_set(c->op->keys) ? LEVEL_ENTITY : LEVEL_TABLE;
-	e = get_handler(req)->parse(req);
-	req->head = outer_head;
-	return e ? refuse(c, 0, e) : ERR_OK;
+	const struct multipart_request *q = &c->parts.requests[0];
+	struct child_part part = { .method = q->method,
+				   .target = q->url,
+				   .headers = q->headers,
+				   .header_count = q->header_count,
+				   .trusted = &req->identity,
+				   .account_implied = true,
+				   .allowed = is_read };
+	c->get = request_run_child(req, &part);
+	return c->get ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static enum err batch_parse_body(struct request *req)
@@ -194,8 +191,13 @@ static enum err batch_parse_body(struct request *req)
 		return e == ERR_NO_MEMORY ? e : ERR_INVALID_INPUT;
 	if (c->parts.count == 0)
 		return ERR_INVALID_INPUT;
-	if (c->parts.count == 1 && !c->parts.requests[0].in_changeset)
-		return parse_get(req);
+	if (c->parts.count == 1 && !c->parts.requests[0].in_changeset) {
+		request_step_call(req, run_get);
+		return ERR_OK;
+	}
+	if (req->secondary)
+		return table_fault(req, ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS,
+				   SLICE("Write operations are not allowed."));
 	for (size_t i = 0; i < c->parts.count; i++)
 		if (!c->parts.requests[i].in_changeset)
 			return ERR_INVALID_INPUT;
@@ -239,27 +241,39 @@ static void put_preference(struct buf *b, enum table_prefer prefer)
 			   prefer == PREFER_NO_CONTENT ? SLICE("return-no-content") : SLICE("return-content"));
 }
 
-static void put_error(struct request *req, struct buf *b, size_t index, enum err e, struct slice content_id,
-		      enum table_prefer prefer)
+/* "3:text": the index stands there if there is more than one operation it could be. */
+static struct slice error_message(struct request *req, size_t index, enum err e)
 {
-	const struct err_info *info = err_info(e);
-	char id[UUID_TEXT_BYTES];
+	const struct batch_call *c = req->call;
+	struct slice text = slice_is_set(req->fault.message) ? req->fault.message : slice_str(err_info(e)->text);
+	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES], prefix[24] = "";
 	uuid_format(&req->request_id, id);
-	struct slice text = slice_is_set(req->fault.message) ? req->fault.message : slice_str(info->text);
-	char time[DATE_ISO_BYTES];
 	date_format_iso(req->arrival_ticks, time);
-	struct slice message = arena_printf(req->arena, "%zu:%.*s\nRequestId:%.*s\nTime:%.*s", index, SLICE_FMT(text),
-					    (int)sizeof id, id, (int)sizeof time, time);
-	multipart_put_status(b, info->http_status);
-	put_content_id(b, content_id);
-	put_preference(b, prefer);
-	BUF_PUT(b, NO_BODY_HEADERS
-		"Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\r\n\r\n"
-		"{\"odata.error\":{\"code\":\"");
-	buf_put(b, slice_str(info->code));
-	BUF_PUT(b, "\",\"message\":{\"lang\":\"en-US\",\"value\":");
-	json_text_write(b, slice_is_set(message) ? message : text);
-	BUF_PUT(b, "}}}");
+	if (c->parts.count > 1)
+		snprintf(prefix, sizeof prefix, "%zu:", index);
+	struct slice all = arena_printf(req->arena, "%s%.*s\nRequestId:%.*s\nTime:%.*s", prefix, SLICE_FMT(text),
+					(int)sizeof id, id, (int)sizeof time, time);
+	return slice_is_set(all) ? all : text;
+}
+
+static void put_error(struct request *req, struct buf *b, size_t index, enum err e)
+{
+	const struct batch_call *c = req->call;
+	const struct batch_op *op = &c->op[index];
+	bool atom = op->level == ODATA_ATOM;
+	struct slice code = slice_str(err_info(e)->code), message = error_message(req, index, e);
+	multipart_put_status(b, err_info(e)->http_status);
+	put_content_id(b, c->parts.requests[index].content_id);
+	put_preference(b, op->prefer);
+	BUF_PUT(b, NO_BODY_HEADERS);
+	put_header(b, "Content-Type",
+		   atom ? SLICE("application/xml;charset=utf-8")
+			: table_content_type(req->version, ODATA_MINIMAL, false));
+	BUF_PUT(b, "\r\n");
+	if (atom)
+		table_error_put_xml(b, code, message);
+	else
+		table_error_put_json(b, code, message);
 }
 
 static void put_insert_answer(struct request *req, struct buf *b, const struct batch_op *op,
@@ -274,10 +288,7 @@ static void put_insert_answer(struct request *req, struct buf *b, const struct b
 		put_header(b, "DataServiceId", slice_is_set(url) ? url : SLICE(""));
 		return;
 	}
-	static const char *const types[] = {
-		[ODATA_NONE] = "nometadata", [ODATA_MINIMAL] = "minimalmetadata", [ODATA_FULL] = "fullmetadata"
-	};
-	buf_printf(b, "Content-Type: application/json;odata=%s;streaming=true;charset=utf-8\r\n", types[op->level]);
+	put_header(b, "Content-Type", table_content_type(req->version, op->level, false));
 }
 
 static void put_answer(struct request *req, struct buf *b, size_t i)
@@ -300,7 +311,7 @@ static void put_answer(struct request *req, struct buf *b, size_t i)
 	if (content) {
 		struct entity e = { w->partition_key, w->row_key, w->ticks, w->properties };
 		c->writer.level = op->level;
-		entity_json_write(b, &c->writer, &e, true);
+		entity_write(b, &c->writer, &e, true);
 	}
 }
 
@@ -314,9 +325,8 @@ static void put_changeset(struct request *req, struct buf *b, struct slice outer
 	multipart_put_part(b, outer, slice_is_set(type) ? type : SLICE(""));
 	if (refused) {
 		size_t failed = c->batch.refused ? c->batch.failed : c->failed;
-		struct slice id = failed < c->parts.count ? c->parts.requests[failed].content_id : SLICE_NONE;
 		multipart_put_part(b, inner, slice_str(part_headers));
-		put_error(req, b, failed, refused, id, c->batch.refused ? c->op[failed].prefer : PREFER_NOTHING);
+		put_error(req, b, failed, refused);
 		multipart_put_part_end(b);
 	}
 	for (size_t i = 0; i < c->batch.count && !refused; i++) {
@@ -327,27 +337,34 @@ static void put_changeset(struct request *req, struct buf *b, struct slice outer
 	multipart_put_close(b, inner);
 }
 
-/* The answer its own handler wrote becomes a part. */
-static enum err put_get(struct request *req, struct buf *b, struct slice outer)
+static bool has_data_service_version(struct slice headers)
 {
-	const struct batch_call *c = req->outer_call;
-	struct response *r = &req->response;
-	struct slice id = c->parts.requests[0].content_id;
-	enum err e = c->refused ? c->refused : get_handler(req)->format(req);
-	if (e && !is_operations_own(e))
-		return e;
+	while (slice_is_set(headers))
+		if (slice_has_prefix_nocase(slice_cut(&headers, '\n'), SLICE("DataServiceVersion:")))
+			return true;
+	return false;
+}
+
+/* The answer of the GET becomes a part, without what belongs to the connection. */
+static void put_get(struct request *req, struct buf *b, struct slice outer)
+{
+	const struct batch_call *c = req->call;
+	const struct response *answer = &c->get->response;
 	multipart_put_part(b, outer, slice_str(part_headers));
-	if (e) {
-		put_error(req, b, 0, e, id, PREFER_NOTHING);
-	} else {
-		multipart_put_status(b, r->status);
-		put_content_id(b, id);
-		buf_put(b, buf_slice(&r->headers));
-		BUF_PUT(b, "\r\n");
-		buf_put(b, buf_slice(&r->body));
-	}
+	multipart_put_status(b, answer->status);
+	put_content_id(b, c->parts.requests[0].content_id);
+	buf_put(b, buf_slice(&answer->headers));
+	if (!has_data_service_version(buf_slice(&answer->headers)))
+		BUF_PUT(b, "DataServiceVersion: 3.0;\r\n");
+	BUF_PUT(b, "\r\n");
+	buf_put(b, buf_slice(&answer->body));
 	multipart_put_part_end(b);
-	return ERR_OK;
+}
+
+/* A failing machine is told of the whole, all else inside. */
+static enum err whole_error(enum err e)
+{
+	return e && !is_operations_own(e) ? e : ERR_OK;
 }
 
 static enum err batch_format(struct request *req)
@@ -358,10 +375,10 @@ static enum err batch_format(struct request *req)
 		return ERR_NO_MEMORY;
 	struct buf b;
 	buf_init(&b, req->response.body.limit_bytes);
-	enum err e = ERR_OK;
-	const struct batch_call *c = req->outer_call;
-	if (!c->parts.requests[0].in_changeset)
-		e = put_get(req, &b, outer);
+	const struct batch_call *c = req->call;
+	enum err e = c->get ? whole_error(request_child_error(c->get)) : ERR_OK;
+	if (c->get)
+		put_get(req, &b, outer);
 	else
 		put_changeset(req, &b, outer, inner);
 	multipart_put_close(&b, outer);
@@ -382,9 +399,11 @@ static enum err batch_parse(struct request *req)
 	struct batch_call *c = ARENA_NEW(req->arena, struct batch_call);
 	if (!c)
 		return ERR_NO_MEMORY;
-	req->call = req->outer_call = c;
+	req->call = c;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	TRY(table_writer_init(req, &c->writer));
+	TRY(table_writer_set_time(req, &c->writer));
+	c->writer.level = table_errors_are_xml(req) ? ODATA_ATOM : ODATA_MINIMAL;
 	return multipart_boundary(request_header(req, "content-type"), &c->boundary) == ERR_OK ? ERR_OK
 											       : ERR_INVALID_INPUT;
 }

@@ -3,8 +3,10 @@
 #include "rest/table/common.h"
 
 #include "rest/core/server.h"
+#include "rest/table/entity_atom.h"
 #include "svc/table/filter.h"
 #include "wire/base64.h"
+#include "wire/date.h"
 
 enum err table_fault(struct request *req, enum err err, struct slice message)
 {
@@ -18,33 +20,6 @@ static bool has_token(struct slice text, struct slice token)
 		if (slice_eq_nocase(slice_make(text.ptr + i, token.len), token))
 			return true;
 	return false;
-}
-
-enum err table_level(uint32_t version, const struct query *query, const struct http_head *head, enum odata_level *ret)
-{
-	struct slice wanted = query_get(query, SLICE("$format"));
-	if (!slice_is_set(wanted))
-		wanted = http_header(head, SLICE("accept"));
-	*ret = ODATA_MINIMAL;
-	if (version < VERSION(2013, 8, 15)) /* these spoke Atom only */
-		return has_token(wanted, SLICE("json")) ? ERR_JSON_FORMAT_NOT_SUPPORTED : ERR_ATOM_FORMAT_NOT_SUPPORTED;
-	if (!slice_is_set(wanted))
-		return ERR_OK;
-	if (has_token(wanted, SLICE("odata=nometadata")))
-		*ret = ODATA_NONE;
-	else if (has_token(wanted, SLICE("odata=fullmetadata")))
-		*ret = ODATA_FULL;
-	else if (has_token(wanted, SLICE("atom")) && !has_token(wanted, SLICE("json")) &&
-		 !has_token(wanted, SLICE("*/*")))
-		return ERR_ATOM_FORMAT_NOT_SUPPORTED;
-	return ERR_OK;
-}
-
-enum err table_check_content_type(struct request *req)
-{
-	struct slice type = request_header(req, "content-type");
-	return has_token(type, SLICE("atom")) || has_token(type, SLICE("/xml")) ? ERR_ATOM_FORMAT_NOT_SUPPORTED
-										: ERR_OK;
 }
 
 struct slice table_service_root(struct request *req)
@@ -65,10 +40,21 @@ enum err table_writer_init(struct request *req, struct entity_writer *w)
 	return slice_is_set(w->root) ? ERR_OK : ERR_NO_MEMORY;
 }
 
+enum err table_writer_set_time(struct request *req, struct entity_writer *w)
+{
+	char *text = arena_alloc(req->arena, DATE_ISO_BYTES);
+	if (!text)
+		return ERR_NO_MEMORY;
+	date_format_iso(req->arrival_ticks, text);
+	w->updated = slice_make(text, DATE_ISO_BYTES);
+	return ERR_OK;
+}
+
 enum err table_writer_init_level(struct request *req, struct entity_writer *w)
 {
 	TRY(table_writer_init(req, w));
-	return table_level(req->version, &req->query, req->head, &w->level);
+	TRY(table_format_of(req->version, &req->query, req->head, &w->level));
+	return w->level == ODATA_ATOM ? table_writer_set_time(req, w) : ERR_OK;
 }
 
 enum err table_method(const struct http_head *head, enum http_method *ret)
@@ -102,21 +88,28 @@ enum table_prefer table_prefer_of(struct slice header)
 	return has_token(header, SLICE("return-content")) ? PREFER_CONTENT : PREFER_NOTHING;
 }
 
-void table_json_headers(struct request *req, enum odata_level level)
+void table_headers(struct request *req, enum odata_level level, bool list)
 {
-	static const char *const types[] = {
-		[ODATA_NONE] = "application/json; odata=nometadata; streaming=true; charset=utf-8",
-		[ODATA_MINIMAL] = "application/json; odata=minimalmetadata; streaming=true; charset=utf-8",
-		[ODATA_FULL] = "application/json; odata=fullmetadata; streaming=true; charset=utf-8",
-	};
-	response_header(req, "Content-Type", slice_str(types[level]));
+	response_header(req, "Content-Type", table_content_type(req->version, level, list));
 	table_empty_headers(req);
 }
 
 void table_empty_headers(struct request *req)
 {
-	BUF_PUT(&req->response.headers,
-		"Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\nDataServiceVersion: 3.0;\r\n");
+	BUF_PUT(&req->response.headers, "Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n");
+	/* Versions of the time of Atom said it; from 2015-12-11 on only parts of a batch do. */
+	if (req->version < VERSION(2013, 8, 15))
+		BUF_PUT(&req->response.headers, "DataServiceVersion: 1.0;\r\n");
+	else if (req->version < VERSION(2015, 12, 11))
+		BUF_PUT(&req->response.headers, "DataServiceVersion: 3.0;\r\n");
+}
+
+void entity_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool document)
+{
+	if (w->level == ODATA_ATOM)
+		entity_atom_write(b, w, e, document);
+	else
+		entity_json_write(b, w, e, document);
 }
 
 struct slice table_token_make(struct arena *arena, struct slice text)

@@ -8,16 +8,13 @@
 #include "svc/account/resource.h"
 #include "svc/table/tables.h"
 
-/* $format, else Accept, of a request of this version; ERR_ATOM_FORMAT_NOT_SUPPORTED if Atom is all that is accepted. */
-enum err table_level(uint32_t version, const struct query *, const struct http_head *,
-		     enum odata_level *ret) MUST_CHECK;
-/* A request body must be JSON. */
-enum err table_check_content_type(struct request *) MUST_CHECK;
 /* "http://host[/account]/", in the arena. */
 struct slice table_service_root(struct request *);
 /* root, account, table as addressed, everything selected, the usual level; and with the level asked for. */
 enum err table_writer_init(struct request *, struct entity_writer *) MUST_CHECK;
 enum err table_writer_init_level(struct request *, struct entity_writer *) MUST_CHECK;
+/* Atom says when it was written. */
+enum err table_writer_set_time(struct request *, struct entity_writer *) MUST_CHECK;
 
 /* The verb, or what X-HTTP-Method of a POST says in its place (for proxies that would not let it through). Any other
  * use of that header is refused: the verb alone would do something else than was asked for. */
@@ -26,9 +23,11 @@ enum err table_method(const struct http_head *, enum http_method *ret) MUST_CHEC
 enum table_prefer { PREFER_NOTHING, PREFER_CONTENT, PREFER_NO_CONTENT };
 enum table_prefer table_prefer_of(struct slice header);
 
-/* Headers of an answer that has a JSON body, and of one that has none. */
-void table_json_headers(struct request *, enum odata_level);
+/* Headers of an answer that has a body, and of one that has none. */
+void table_headers(struct request *, enum odata_level, bool list);
 void table_empty_headers(struct request *);
+/* One entity in the writer's format; `document`: not within a list. */
+void entity_write(struct buf *, struct entity_writer *, const struct entity *, bool document);
 
 /* Continuation tokens: 1!<length>!<base64 with other signs for = + />. */
 struct slice table_token_make(struct arena *, struct slice text); /* absent: no memory */

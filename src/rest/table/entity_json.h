@@ -6,23 +6,18 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "svc/table/entity.h"
+#include "rest/table/entity_value.h"
+#include "rest/table/format.h"
 
-struct entity_body {
-	struct slice partition_key, row_key; /* absent if the object has none, or null */
-	bool key_typed;			     /* one of them is said to be no string */
-	struct slice properties;	     /* the run */
-};
 /* Reads, types and checks an entity; keys and total size are not judged here. */
 enum err entity_body_parse(struct slice text, struct arena *, struct entity_body *ret) MUST_CHECK;
-
-enum odata_level { ODATA_NONE, ODATA_MINIMAL, ODATA_FULL };
 
 /* What writing entities of one table needs to know. */
 struct entity_writer {
 	enum odata_level level;
 	struct slice root; /* service URL with a '/' at its end, fit to stand in JSON */
 	struct slice account, table;
+	struct slice updated; /* Atom: the time of the answer */
 	bool select_all;
 	size_t select_count; /* names of $select, if not all; SELECT_MAX at most */
 	struct slice *select;

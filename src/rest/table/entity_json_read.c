@@ -3,11 +3,7 @@
  * the value they speak of. */
 #include "rest/table/entity_json.h"
 
-#include "base/rng.h"
-#include "wire/base64.h"
 #include "wire/json.h"
-
-#include <math.h>
 
 /* ---- Types ---- */
 
@@ -59,25 +55,6 @@ static const struct json_member *find_type(const struct members *o, size_t i)
 	return at < 0 ? NULL : &o->member[at];
 }
 
-static bool parse_double(struct slice text, double *ret)
-{
-	if (slice_eq(text, SLICE("NaN")))
-		*ret = (double)NAN;
-	else if (slice_eq(text, SLICE("Infinity")) || slice_eq(text, SLICE("INF")))
-		*ret = (double)INFINITY;
-	else if (slice_eq(text, SLICE("-Infinity")) || slice_eq(text, SLICE("-INF")))
-		*ret = -(double)INFINITY;
-	else
-		return text.len && (text.ptr[0] == '-' || (unsigned char)(text.ptr[0] - '0') < 10) &&
-		       json_number_to_double(text, ret);
-	return true;
-}
-
-static bool parse_integer(struct slice text, int64_t low, int64_t high, int64_t *ret)
-{
-	return slice_to_i64(text, ret) && *ret >= low && *ret <= high;
-}
-
 /* Without a type: true, false and strings are what they look like, numbers with a point or an exponent Double, others
  * Int32. */
 static enum edm_type natural_type(const struct json_member *m)
@@ -89,55 +66,14 @@ static enum edm_type natural_type(const struct json_member *m)
 	return json_number_is_integer(m->text) ? EDM_INT32 : EDM_DOUBLE;
 }
 
-static enum err value_boolean(const struct json_member *m, struct edm_value *v)
-{
-	bool text = m->kind == JSON_BOOL || m->kind == JSON_STRING;
-	bool is_true = text && slice_eq_nocase(m->text, SLICE("true"));
-	bool is_false = text && slice_eq_nocase(m->text, SLICE("false"));
-	v->boolean = is_true;
-	return is_true || is_false ? ERR_OK : ERR_INVALID_VALUE_TYPE;
-}
-
 /* Typed values written as text: az and some SDKs send every typed value in quotes, so quotes are no error anywhere. */
-static enum err value_of(const struct json_member *m, enum edm_type type, struct arena *arena, struct edm_value *v)
+static bool kind_fits(enum json_kind kind, enum edm_type type)
 {
-	bool text = m->kind == JSON_STRING || (m->kind == JSON_NUMBER && type != EDM_STRING && type != EDM_BINARY);
-	enum err e;
-	v->type = type;
-	if (type == EDM_BOOLEAN)
-		return value_boolean(m, v);
-	if (!text)
-		return ERR_INVALID_VALUE_TYPE;
-	switch (type) {
-	case EDM_STRING:
-		v->bytes = m->text;
-		return m->text.len > ENTITY_VALUE_BYTES_MAX / 2 && edm_value_size(v) > ENTITY_VALUE_BYTES_MAX
-			       ? ERR_ENTITY_TOO_LARGE
-			       : ERR_OK;
-	case EDM_BINARY:
-		e = base64_decode(m->text, arena, &v->bytes);
-		if (e)
-			return e == ERR_SYNTAX ? ERR_INVALID_VALUE_TYPE : e;
-		return v->bytes.len > ENTITY_VALUE_BYTES_MAX ? ERR_ENTITY_TOO_LARGE : ERR_OK;
-	case EDM_INT32:
-		return parse_integer(m->text, INT32_MIN, INT32_MAX, &v->integer) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
-	case EDM_INT64:
-		return parse_integer(m->text, INT64_MIN, INT64_MAX, &v->integer) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
-	case EDM_DOUBLE:
-		return parse_double(m->text, &v->number) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
-	case EDM_DATETIME:
-		return edm_datetime_parse(m->text, &v->ticks) && v->ticks >= EDM_DATETIME_MIN ? ERR_OK
-											      : ERR_INVALID_VALUE_TYPE;
-	case EDM_GUID: {
-		struct uuid *u = ARENA_NEW(arena, struct uuid);
-		if (!u)
-			return ERR_NO_MEMORY;
-		v->bytes = slice_make(u->bytes, sizeof u->bytes);
-		return uuid_parse(m->text, u) ? ERR_OK : ERR_INVALID_VALUE_TYPE;
-	}
-	default:
-		return ERR_INVALID_INPUT;
-	}
+	if (kind == JSON_STRING)
+		return true;
+	if (kind == JSON_BOOL)
+		return type == EDM_BOOLEAN;
+	return kind == JSON_NUMBER && type != EDM_STRING && type != EDM_BINARY && type != EDM_BOOLEAN;
 }
 
 /* ---- The entity ---- */
@@ -175,11 +111,9 @@ static enum err read_property(const struct members *o, size_t i, struct arena *a
 	if (m->kind == JSON_NULL)
 		return ERR_OK;
 	struct edm_value v;
-	enum err e = value_of(m, type, arena, &v);
-	/* A number said to be of a type it does not fit: here the service's reader gives up, before the service looks. */
-	if (e == ERR_INVALID_VALUE_TYPE && t && (type == EDM_INT32 || type == EDM_INT64))
-		return ERR_UNREADABLE_INPUT;
-	TRY(e);
+	if (!kind_fits(m->kind, type))
+		return t && (type == EDM_INT32 || type == EDM_INT64) ? ERR_UNREADABLE_INPUT : ERR_INVALID_VALUE_TYPE;
+	TRY(t ? entity_value_parse_typed(m->text, type, arena, &v) : entity_value_parse(m->text, type, arena, &v));
 	property_encode(run, m->name, &v);
 	return ERR_OK;
 }

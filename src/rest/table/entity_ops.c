@@ -4,6 +4,7 @@
 
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_atom.h"
 
 struct entity_call {
 	union { /* first: the applies get the call */
@@ -41,7 +42,9 @@ static enum err check_keys(struct request *req, const struct entity_write *w)
 static enum err parse_properties(struct request *req, const struct entity_change *c, struct entity_write *w)
 {
 	struct entity_body body;
-	TRY(entity_body_parse(c->body, req->arena, &body));
+	bool atom;
+	TRY(table_body_is_atom(req->version, c->head, c->body, &atom));
+	TRY(atom ? entity_atom_parse(c->body, req->arena, &body) : entity_body_parse(c->body, req->arena, &body));
 	if (w->action == ENTITY_INSERT) {
 		if (!slice_is_set(body.partition_key) || !slice_is_set(body.row_key))
 			return ERR_PROPERTIES_NEED_VALUE;
@@ -97,7 +100,7 @@ enum err entity_change_parse(struct request *req, const struct entity_change *c,
 	return slice_is_set(w->key) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err entity_change_allowed(const struct request *req, const struct entity_write *w)
+enum err entity_change_allowed(const struct request *req, struct slice table, const struct entity_write *w)
 {
 	const struct auth_identity *id = &req->identity;
 	static const char *const letters[] = {
@@ -109,7 +112,7 @@ enum err entity_change_allowed(const struct request *req, const struct entity_wr
 		[ENTITY_DELETE] = "d",
 	};
 	for (const char *letter = letters[w->action]; *letter; letter++)
-		if (!auth_allows(id, *letter))
+		if (!auth_allows_in(id, table, *letter))
 			return auth_refusal(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
 	return table_range_check(req, w->partition_key, w->row_key);
 }
@@ -159,7 +162,6 @@ static enum err insert_parse(struct request *req)
 {
 	struct entity_call *c;
 	TRY(call_new(req, &c));
-	TRY(table_check_content_type(req));
 	if (c->method != HTTP_POST)
 		return ERR_METHOD_NOT_ALLOWED;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
@@ -176,7 +178,6 @@ static enum err change_parse(struct request *req)
 {
 	struct entity_call *c;
 	TRY(call_new(req, &c));
-	TRY(table_check_content_type(req));
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
 	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
 	bool matched = slice_is_set(request_header(req, "if-match"));
@@ -188,7 +189,7 @@ static enum err post_method_parse_body(struct request *req)
 {
 	TRY(queue_change(req, req->body));
 	struct entity_call *c = req->call;
-	return entity_change_allowed(req, &c->write);
+	return entity_change_allowed(req, req->container, &c->write);
 }
 
 static enum err delete_parse(struct request *req)
@@ -223,8 +224,8 @@ static enum err insert_format(struct request *req)
 		table_empty_headers(req);
 	} else {
 		struct entity e = { c->write.partition_key, c->write.row_key, c->write.ticks, c->write.properties };
-		table_json_headers(req, c->writer.level);
-		entity_json_write(&req->response.body, &c->writer, &e, true);
+		table_headers(req, c->writer.level, false);
+		entity_write(&req->response.body, &c->writer, &e, true);
 	}
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -320,8 +321,8 @@ static enum err get_format(struct request *req)
 	struct entity e = { c->partition_key, c->row_key, c->get.ticks, c->get.properties };
 	req->response.status = 200;
 	etag_header(req, e.ticks);
-	table_json_headers(req, c->writer.level);
-	entity_json_write(&req->response.body, &c->writer, &e, true);
+	table_headers(req, c->writer.level, false);
+	entity_write(&req->response.body, &c->writer, &e, true);
 	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 

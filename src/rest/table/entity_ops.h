@@ -17,7 +17,7 @@ struct entity_change {
 enum err entity_change_parse(struct request *, const struct entity_change *, struct entity_write *ret) MUST_CHECK;
 /* Permission letters and key range of a SAS, for a part of a batch (a request of its own was asked by its row of
  * ops.def). */
-enum err entity_change_allowed(const struct request *, const struct entity_write *) MUST_CHECK;
+enum err entity_change_allowed(const struct request *, struct slice table, const struct entity_write *) MUST_CHECK;
 /* http://host/account/table(PartitionKey='..',RowKey='..'), in the arena; absent: no memory. */
 struct slice entity_url(struct request *, const struct entity_writer *, const struct entity_write *);
 /* $select into the writer. */

@@ -7,6 +7,7 @@
  * beginning on a worker, up to LIMIT_TABLE_QUERY_MS, and what it found by then is the page. */
 #include "rest/core/op.h"
 #include "rest/core/server.h"
+#include "rest/table/entity_atom.h"
 #include "rest/table/entity_ops.h"
 #include "svc/table/query.h"
 
@@ -19,6 +20,7 @@ struct query_call {
 	struct entity_writer writer;
 	struct slice partition;
 	struct buf *body;
+	const struct request *req;
 	uint64_t deadline_ns;
 	bool cut; /* the deadline ended it */
 };
@@ -39,7 +41,7 @@ static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 		reserve_page(c);
 	if (c->body->ptr[c->body->len - 1] == '}')
 		buf_put_byte(c->body, ',');
-	entity_json_write(c->body, &c->writer, e, false);
+	entity_write(c->body, &c->writer, e, false);
 	*ret_full = c->body->len >= LIMIT_TABLE_PAGE_BYTES;
 	return buf_ok(c->body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -47,8 +49,28 @@ static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 static bool expired(void *arg)
 {
 	struct query_call *c = arg;
-	c->cut = base_monotonic_ns() >= c->deadline_ns;
+	c->cut = base_monotonic_ns() >= c->deadline_ns || request_is_abandoned(c->req);
 	return c->cut;
+}
+
+static void open_list(struct buf *b, const struct entity_writer *w)
+{
+	if (w->level == ODATA_ATOM) {
+		atom_feed_open(b, w, w->table);
+		return;
+	}
+	buf_put_byte(b, '{');
+	if (w->level != ODATA_NONE)
+		entity_metadata_write(b, w, false);
+	BUF_PUT(b, "\"value\":[");
+}
+
+static void close_list(struct buf *b, const struct entity_writer *w)
+{
+	if (w->level == ODATA_ATOM)
+		atom_feed_close(b);
+	else
+		BUF_PUT(b, "]}");
 }
 
 static enum err run(struct request *req, uint64_t budget_ms)
@@ -59,10 +81,7 @@ static enum err run(struct request *req, uint64_t budget_ms)
 	c->cut = false;
 	c->deadline_ns = base_monotonic_ns() + budget_ms * 1000000;
 	buf_clear(b);
-	buf_put_byte(b, '{');
-	if (c->writer.level != ODATA_NONE)
-		entity_metadata_write(b, &c->writer, false);
-	BUF_PUT(b, "\"value\":[");
+	open_list(b, &c->writer);
 	if (!buf_ok(b))
 		return ERR_NO_MEMORY;
 	/* One entity is one get, and the cache of hot records may have it. If it is of several rows that changed
@@ -77,7 +96,7 @@ static enum err run(struct request *req, uint64_t budget_ms)
 	}
 	if (e)
 		return e;
-	BUF_PUT(b, "]}");
+	close_list(b, &c->writer);
 	return buf_ok(b) ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -132,6 +151,7 @@ static enum err query_parse(struct request *req)
 		return ERR_NO_MEMORY;
 	/* Not all of it: the buffer for the next key and the plan's ranges are large and filled when needed. */
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
+	c->req = req;
 	req->call = c;
 	TRY(table_writer_init_level(req, &c->writer));
 	enum http_method method;
@@ -159,7 +179,7 @@ static enum err query_format(struct request *req)
 	req->response.status = 200;
 	req->log_note = arena_printf(req->arena, "plan=%s ranges=%zu scanned=%llu matched=%zu", c->plan.name,
 				     c->plan.count, (unsigned long long)c->query.scanned, c->query.matched);
-	table_json_headers(req, c->writer.level);
+	table_headers(req, c->writer.level, true);
 	if (c->query.more) {
 		struct slice pk = table_token_make(req->arena, c->query.next_partition_key);
 		struct slice rk = table_token_make(req->arena, c->query.next_row_key);

@@ -7,4 +7,8 @@
 
 const struct error_form *table_error_form(const struct request *, enum err);
 
+/* The bodies, also for parts of a batch. */
+void table_error_put_json(struct buf *, struct slice code, struct slice message);
+void table_error_put_xml(struct buf *, struct slice code, struct slice message);
+
 #endif

@@ -4,6 +4,7 @@
 #include "rest/core/op.h"
 #include "rest/core/server.h"
 #include "rest/table/common.h"
+#include "rest/table/entity_atom.h"
 #include "svc/account/names.h"
 #include "svc/table/filter.h"
 #include "wire/json.h"
@@ -20,6 +21,10 @@ struct tables_call {
 
 static void write_table(struct buf *b, const struct entity_writer *w, struct slice name, bool metadata_url)
 {
+	if (w->level == ODATA_ATOM) {
+		table_atom_write(b, w, name, metadata_url);
+		return;
+	}
 	buf_put_byte(b, '{');
 	if (metadata_url && w->level != ODATA_NONE) {
 		BUF_PUT(b, "\"odata.metadata\":\"");
@@ -63,17 +68,28 @@ static enum err create_parse(struct request *req)
 	struct tables_call *c;
 	TRY(call_new(req, &c));
 	c->prefer = table_prefer_of(request_header(req, "prefer"));
-	return table_check_content_type(req);
+	return ERR_OK;
+}
+
+static enum err parse_name(struct request *req, struct slice *ret)
+{
+	struct json_node *body;
+	bool atom;
+	TRY(table_body_is_atom(req->version, req->head, req->body, &atom));
+	if (atom)
+		return table_atom_parse(req->body, req->arena, ret);
+	enum err e = json_parse(req->body, req->arena, 1, &body);
+	if (e)
+		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
+	*ret = json_member_string(body, "TableName");
+	return ERR_OK;
 }
 
 static enum err create_parse_body(struct request *req)
 {
 	struct tables_call *c = req->call;
-	struct json_node *body;
-	enum err e = json_parse(req->body, req->arena, 1, &body);
-	if (e)
-		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
-	struct slice name = json_member_string(body, "TableName");
+	struct slice name;
+	TRY(parse_name(req, &name));
 	if (!slice_is_set(name))
 		return ERR_PROPERTIES_NEED_VALUE;
 	TRY(name_check_table(name));
@@ -109,7 +125,7 @@ static enum err create_format(struct request *req)
 		response_header(req, "DataServiceId", url);
 		table_empty_headers(req);
 	} else {
-		table_json_headers(req, c->writer.level);
+		table_headers(req, c->writer.level, false);
 		write_table(&req->response.body, &c->writer, name, true);
 	}
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
@@ -166,7 +182,7 @@ static enum err get_format(struct request *req)
 {
 	struct tables_call *c = req->call;
 	req->response.status = 200;
-	table_json_headers(req, c->writer.level);
+	table_headers(req, c->writer.level, false);
 	write_table(&req->response.body, &c->writer, c->create.resource.name, true);
 	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -204,28 +220,41 @@ static enum err query_parse(struct request *req)
 	return ERR_OK;
 }
 
-static void write_tables(struct buf *b, const struct tables_call *c)
+static void open_list(struct buf *b, const struct entity_writer *w)
 {
+	if (w->level == ODATA_ATOM) {
+		atom_feed_open(b, w, SLICE("Tables"));
+		return;
+	}
 	buf_put_byte(b, '{');
-	if (c->writer.level != ODATA_NONE) {
+	if (w->level != ODATA_NONE) {
 		BUF_PUT(b, "\"odata.metadata\":\"");
-		buf_put(b, c->writer.root);
+		buf_put(b, w->root);
 		BUF_PUT(b, "$metadata#Tables\",");
 	}
 	BUF_PUT(b, "\"value\":[");
+}
+
+static void write_tables(struct buf *b, const struct tables_call *c)
+{
+	bool atom = c->writer.level == ODATA_ATOM;
+	open_list(b, &c->writer);
 	for (size_t i = 0; i < c->list.count; i++) {
-		if (i)
+		if (i && !atom)
 			buf_put_byte(b, ',');
 		write_table(b, &c->writer, c->list.name[i], false);
 	}
-	BUF_PUT(b, "]}");
+	if (atom)
+		atom_feed_close(b);
+	else
+		BUF_PUT(b, "]}");
 }
 
 static enum err query_format(struct request *req)
 {
 	struct tables_call *c = req->call;
 	req->response.status = 200;
-	table_json_headers(req, c->writer.level);
+	table_headers(req, c->writer.level, true);
 	write_tables(&req->response.body, c);
 	if (slice_is_set(c->list.next_name)) {
 		struct slice token = table_token_make(req->arena, c->list.next_name);

@@ -5,7 +5,9 @@
 #include "rest/common/policy.h"
 #include "rest/core/server.h"
 #include "rest/table/error.h"
+#include "rest/table/format.h"
 #include "rest/table/ops.h"
+#include "svc/account/names.h"
 
 #define OP OP_HANDLER
 #include "rest/table/ops.def"
@@ -35,6 +37,24 @@ static bool unquote(struct request *r, struct slice quoted, struct slice *ret)
 	return true;
 }
 
+/* "/table/Tables" and "/table/Tables('t')", which clients make of an address that has the table in it already: each verb
+ * has its own answer. Any other path below a table is no address. */
+static enum err nested_path_error(const struct request *r, struct slice name)
+{
+	struct slice rest = name;
+	slice_cut(&rest, '/');
+	if (!slice_eq_nocase(rest, SLICE("Tables")))
+		return ERR_INVALID_URI;
+	switch (r->head->method) {
+	case HTTP_GET:
+		return ERR_TABLE_NOT_FOUND;
+	case HTTP_POST:
+		return ERR_PROPERTIES_NEED_VALUE;
+	default:
+		return ERR_NOT_IMPLEMENTED;
+	}
+}
+
 /* /Tables, /Tables('t'), /t, /t(), /t(PartitionKey='p',RowKey='r'), /$batch */
 static enum err split_path(struct request *r, struct slice path)
 {
@@ -58,7 +78,7 @@ static enum err split_path(struct request *r, struct slice path)
 		return !inner.len || unquote(r, inner, &r->container) ? ERR_OK : ERR_INVALID_URI;
 	}
 	if (slice_find_byte(name, '/') < name.len)
-		return ERR_INVALID_URI;
+		return nested_path_error(r, name);
 	r->container = name;
 	r->level = inner.len ? LEVEL_ENTITY : LEVEL_TABLE;
 	if (inner.len)
@@ -72,10 +92,21 @@ static enum err find_policy(struct request *r, struct slice id, struct auth_poli
 	return policy_find_in(r, r->container.len ? r->container : request_param(r, "tn"), id, ret);
 }
 
+/* Names of tables are judged before anything is looked up; creating one has its name in the body. */
+static enum err check_request(struct request *r)
+{
+	r->may_be_read = r->op->id == OP_TABLE_BATCH;
+	if (r->op->level == LEVEL_SERVICE || r->head->method == HTTP_OPTIONS)
+		return ERR_OK;
+	TRY(table_check_data_service_version(r->version, r->head));
+	return r->level == LEVEL_TABLE || r->level == LEVEL_ENTITY ? name_check_table(r->container) : ERR_OK;
+}
+
 const struct rest_service rest_service_table = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
 	.split_path = split_path,
+	.check_request = check_request,
 	.find_policy = find_policy,
 	.decorate = cors_decorate,
 	.error_form = table_error_form,

@@ -2,8 +2,8 @@
  * The reaper: finishes what a crash or a delete left as intents in an account partition.
  *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop
  *       the intent.
- *   'C' a creation that did not finish. While serving, its request may still be running: it is passed over. At start it
- *       becomes a 'D', unless a record names the generation.
+ *   'C' a creation that did not finish. While its session is alive, its request may still be running: it is passed over.
+ *       Of a session that is over, or too old for any request, it becomes a 'D', unless a record names the generation.
  * Every step may be repeated: a crash in the middle costs nothing but doing it again. What is changed at once is
  * bounded, what is looked at is not: nothing may hide behind rows that stay. */
 #include "svc/account/resource_int.h"
@@ -71,26 +71,10 @@ static enum err change_all(struct store *store, struct slice account, char tag, 
 
 /* ---- intents ---- */
 
-struct intent {
-	char what, kind;
-	uint64_t generation;
-};
-
-static enum err intent_decode(const struct row *row, struct intent *ret)
-{
-	struct slice rest = row->key;
-	struct intent i;
-	if (!key_take_tag(&rest, 'i') || !key_take_u64(&rest, &i.generation) || row->value.len < 2)
-		return ERR_CORRUPT;
-	i.what = row->value.ptr[0];
-	i.kind = row->value.ptr[1];
-	*ret = i;
-	return ERR_OK;
-}
-
 /* Creations without an end, one page of intents. */
 struct settle {
 	struct change change;
+	bool shared;
 	size_t count;
 	struct {
 		struct intent intent;
@@ -135,7 +119,7 @@ static enum err apply_settle(struct txn *txn, void *call)
 		s->creation[s->count].intent = intent;
 		s->creation[s->count].key = rows.row[i].key;
 		s->creation[s->count].named = false;
-		s->count += intent.what == 'C';
+		s->count += intent.what == INTENT_CREATE && intent_is_over(&intent, txn, s->shared);
 	}
 	s->change.found = s->count != 0;
 	if (!s->count || txn_is_dry(txn))
@@ -145,14 +129,14 @@ static enum err apply_settle(struct txn *txn, void *call)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct intent *c = &s->creation[i].intent;
 		TRY(s->creation[i].named ? txn_del(txn, s->creation[i].key)
-					 : intent_put(txn, 'D', c->kind, c->generation));
+					 : intent_put(txn, INTENT_DROP, c->kind, c->generation));
 	}
 	return ERR_OK;
 }
 
 enum err resource_settle(struct store *store, struct slice account)
 {
-	struct settle s = { .count = 0 };
+	struct settle s = { .shared = store_is_shared(store) };
 	return change_all(store, account, 'i', apply_settle, &s.change);
 }
 
@@ -176,7 +160,7 @@ static enum err apply_expire(struct txn *txn, void *call)
 		if (!deleted_is_over(&d, txn_now(txn)))
 			continue;
 		c->found = true;
-		TRY(intent_put(txn, 'D', d.resource.kind, d.resource.generation));
+		TRY(intent_put(txn, INTENT_DROP, d.resource.kind, d.resource.generation));
 		TRY(txn_del(txn, rows.row[i].key));
 	}
 	return ERR_OK;
@@ -249,7 +233,7 @@ static enum err reap_rows(struct reaper *r, const struct rows *rows, size_t *lef
 		struct intent intent;
 		struct arena_mark memory = arena_mark(r->arena);
 		enum err e = intent_decode(&rows->row[i], &intent);
-		if (e == ERR_OK && intent.what == 'D') {
+		if (e == ERR_OK && intent.what == INTENT_DROP) {
 			e = reap_one(r, &intent, rows->row[i].key);
 			*left -= e == ERR_OK;
 		}
@@ -287,4 +271,77 @@ enum err resource_reap(struct store *store, struct slice account, resource_empty
 		*ret_more = r.more || !left;
 	arena_fini(&arena);
 	return result;
+}
+
+/* ---- what there is to tend ---- */
+
+struct places {
+	struct key *from;
+	size_t limit;
+	struct resource_place *ret;
+	size_t count;
+	bool more;
+};
+
+/* The letters of the rows that lead to a partition with work in it, in key order. */
+#define PLACE_TAGS "cqrs"
+
+static enum err place_decode(const struct row *row, struct arena *arena, struct resource_place *ret)
+{
+	struct deleted_resource d;
+	if (row->key.ptr[0] == 'r')
+		TRY(deleted_decode(row->value, arena, &d));
+	else
+		TRY(resource_decode(row->value, arena, &d.resource));
+	*ret = (struct resource_place){ d.resource.kind, d.resource.generation };
+	return ERR_OK;
+}
+
+static enum err apply_places(struct txn *txn, void *call)
+{
+	struct places *p = call;
+	const char *tag = p->from->len ? strchr(PLACE_TAGS, p->from->bytes[0]) : PLACE_TAGS;
+	p->count = 0;
+	if (!p->from->len)
+		key_tag(p->from, *tag);
+	while (tag && *tag && p->count < p->limit) {
+		struct key until;
+		struct rows rows;
+		key_init(&until);
+		key_tag(&until, *tag);
+		key_prefix_end(&until);
+		struct scan_spec spec = { .from = key_slice(p->from),
+					  .until = key_slice(&until),
+					  .limit_rows = p->limit - p->count };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++)
+			TRY(place_decode(&rows.row[i], txn_arena(txn), &p->ret[p->count++]));
+		if (rows.more) {
+			key_after(p->from, rows.row[rows.count - 1].key);
+			continue;
+		}
+		key_init(p->from);
+		if (*++tag)
+			key_tag(p->from, *tag);
+	}
+	p->more = p->from->len > 0;
+	return ERR_OK;
+}
+
+enum err resource_places(struct store *store, struct slice account, struct key *from, size_t limit,
+			 struct resource_place *ret, size_t *ret_count, bool *ret_more)
+{
+	struct arena arena;
+	struct places p = { .from = from, .limit = limit, .ret = ret };
+	arena_init(&arena, REAP_ARENA_BYTES);
+	struct slice partition = resource_account_partition(&arena, account);
+	enum err e = slice_is_set(partition) ? store_look(store, partition, apply_places, &p, &arena) : ERR_NO_MEMORY;
+	arena_fini(&arena);
+	if (e != ERR_OK) {
+		key_init(from);
+		return e;
+	}
+	*ret_count = p.count;
+	*ret_more = p.more;
+	return ERR_OK;
 }

@@ -3,6 +3,9 @@
  * start, expiry, permission}, u8 public access, lease, u8 flags, extra. */
 #include "svc/account/resource_int.h"
 
+#include "base/bytes.h"
+#include "store/mutant.h"
+
 #include <assert.h>
 
 #include "svc/common/conditions.h"
@@ -29,12 +32,47 @@ static void intent_key(struct key *k, uint64_t generation)
 	key_u64(k, generation);
 }
 
-enum err intent_put(struct txn *txn, char what, char kind, uint64_t generation)
+enum { INTENT_OLD_BYTES = 2, INTENT_VERSION = 1, INTENT_BYTES = 3 + 8 + 8 };
+
+enum err intent_put(struct txn *txn, enum intent_what what, char kind, uint64_t generation)
 {
 	struct key k;
-	char value[2] = { what, kind };
+	char value[INTENT_BYTES] = { (char)what, kind, INTENT_VERSION };
 	intent_key(&k, generation);
+	bytes_store(value + 3, txn_session(txn), 8);
+	bytes_store(value + 11, txn_now(txn), 8);
 	return txn_put(txn, key_slice(&k), slice_make(value, sizeof value));
+}
+
+enum err intent_decode(const struct row *row, struct intent *ret)
+{
+	struct slice rest = row->key;
+	struct intent i = { .what = 0 };
+	struct cursor c = cursor_make(row->value);
+	if (!key_take_tag(&rest, 'i') || !key_take_u64(&rest, &i.generation))
+		return ERR_CORRUPT;
+	i.what = (char)cursor_u8(&c);
+	i.kind = (char)cursor_u8(&c);
+	if (row->value.len != INTENT_OLD_BYTES) {
+		bool known = cursor_u8(&c) == INTENT_VERSION;
+		i.session = cursor_u64(&c);
+		i.ticks = cursor_u64(&c);
+		if (!known)
+			return ERR_CORRUPT;
+	}
+	if (!cursor_done(&c))
+		return ERR_CORRUPT;
+	*ret = i;
+	return ERR_OK;
+}
+
+bool intent_is_over(const struct intent *i, const struct txn *txn, bool shared)
+{
+	if (txn_mutant(txn) == MUTANT_SETTLE_LIVE)
+		return true;
+	if (!shared && i->session != txn_session(txn))
+		return true;
+	return txn_now(txn) >= i->ticks + INTENT_LIFE_SECONDS * TICKS_PER_SECOND;
 }
 
 void resource_encode(struct buf *b, const struct resource *r)
@@ -231,7 +269,26 @@ enum err resource_create_reserve(struct txn *txn, void *call)
 	if (taken)
 		return ERR_OK;
 	c->reserved = true;
-	return intent_put(txn, 'C', c->resource.kind, c->resource.generation);
+	return intent_put(txn, INTENT_CREATE, c->resource.kind, c->resource.generation);
+}
+
+/* Is the intent of this creation still there? It may have been given up meanwhile, by a front end that took it for one
+ * of a session that is over: then the generation is being dropped. */
+static enum err intent_is_ours(struct txn *txn, uint64_t generation, bool *ret)
+{
+	struct key k;
+	struct intent intent;
+	struct row row;
+	intent_key(&k, generation);
+	row.key = key_slice(&k);
+	*ret = false;
+	enum err e = txn_get(txn, row.key, &row.value);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	TRY(intent_decode(&row, &intent));
+	*ret = intent.what == INTENT_CREATE && intent.session == txn_session(txn);
+	return ERR_OK;
 }
 
 enum err resource_create_open(struct txn *txn, void *call)
@@ -244,19 +301,25 @@ enum err resource_create_publish(struct txn *txn, void *call)
 {
 	struct resource_create *c = call;
 	struct key k;
-	bool taken;
+	bool taken, ours;
 	if (!c->reserved)
 		return ERR_OK;
 	c->existed = false;
 	c->refused = ERR_OK;
-	/* The intent goes with the record that replaces it. If another creator came first, what was made for this one
-	 * goes the way of a deleted resource; that must be committed, so the refusal waits for format. */
+	/* The intent goes with the record that replaces it. If another creator came first, or this one was given up, what
+	 * was made for it goes the way of a deleted resource, again if it was emptied before its meta was put; that must
+	 * be committed, so the refusal waits for format. */
 	enum err e = name_taken(txn, c, &taken);
 	if (taken) {
 		c->refused = e;
-		return intent_put(txn, 'D', c->resource.kind, c->resource.generation);
+		return intent_put(txn, INTENT_DROP, c->resource.kind, c->resource.generation);
 	}
 	TRY(e);
+	TRY(intent_is_ours(txn, c->resource.generation, &ours));
+	if (!ours && txn_mutant(txn) != MUTANT_PUBLISH_BLIND) {
+		c->refused = ERR_SERVER_BUSY;
+		return intent_put(txn, INTENT_DROP, c->resource.kind, c->resource.generation);
+	}
 	intent_key(&k, c->resource.generation);
 	TRY(txn_del(txn, key_slice(&k)));
 	c->resource.etag = c->resource.modified_ticks = c->resource.created_ticks = txn_now(txn);
@@ -315,7 +378,7 @@ enum err resource_delete_remove(struct txn *txn, void *call)
 	TRY(txn_del(txn, key_slice(&k)));
 	if (d->retention_days)
 		return deleted_put(txn, &r, d->retention_days);
-	return intent_put(txn, 'D', d->kind, d->generation);
+	return intent_put(txn, INTENT_DROP, d->kind, d->generation);
 }
 
 enum err resource_delete_close(struct txn *txn, void *call)

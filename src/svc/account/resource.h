@@ -8,8 +8,9 @@
  *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop intent
  *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
  *            or, to be restored: 1 account: allowed? drop record, keep it as a deleted one
- * A creator that finds the name taken at step 3 turns its intent into one that drops its generation. A crash or an
- * error between leaves an intent; resource_settle and resource_reap finish it. The reaper also empties dropped
+ * A creator that finds the name taken at step 3, or its own intent gone, turns its intent into one that drops its
+ * generation. A crash or an error between leaves an intent, with the session that made it and the time; resource_settle
+ * and resource_reap finish it. The reaper also empties dropped
  * generations.
  * A write below carries no cache in its correctness: it asks for the generation's meta in its own transaction.
  *
@@ -146,7 +147,17 @@ struct resource_set_policies {
 };
 enum err resource_apply_set_policies(struct txn *, void *resource_set_policies) MUST_CHECK;
 
-/* At start, before anybody is served: creations that did not finish become dropped generations. Blocks. */
+/* Background: where the containers, queues and shares of an account are, those that can be restored included; one page
+ * of records, at most `limit`, from *from on (empty: the beginning), which is moved behind them. *ret_more: there are
+ * others behind. By records and not by what the engine has: not every engine can list its partitions. */
+struct resource_place {
+	char kind;
+	uint64_t generation;
+};
+enum err resource_places(struct store *, struct slice account, struct key *from, size_t limit,
+			 struct resource_place *ret, size_t *ret_count, bool *ret_more) MUST_CHECK;
+/* At start, and now and then: creations that did not finish and whose request cannot be running become dropped
+ * generations. Blocks. */
 enum err resource_settle(struct store *, struct slice account) MUST_CHECK;
 /* Background: deleted resources whose days are over become dropped generations. Blocks. */
 enum err resource_expire(struct store *, struct slice account) MUST_CHECK;

@@ -371,10 +371,9 @@ enum err blob_content_from_payload(struct txn *txn, const struct payload *p, uin
 		c.kind = p->length_bytes <= CONTENT_IN_RECORD_BYTES ? CONTENT_INLINE : CONTENT_ROW;
 		c.inline_bytes = p->inline_bytes;
 		if (c.kind == CONTENT_ROW) {
-			/* The time of a transaction is its own in the partition. Ids that grow put new rows behind the
-			 * old ones, where a compaction does not meet them again; random ones had it rewrite all
-			 * contents each time. */
-			c.id = txn_now(txn);
+			/* Ids that grow put new rows behind the old ones, where a compaction does not meet them again;
+			 * random ones had it rewrite all contents each time. */
+			c.id = txn_unique(txn);
 			blob_content_row_key(&k, c.id);
 			TRY(txn_put(txn, key_slice(&k), p->inline_bytes));
 		}

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -90,10 +91,10 @@ off_t lseek(int fd, off_t at, int whence)
 	REAL(lseek);
 	return fails_fd("lseek", fd) ? -1 : real(fd, at, whence);
 }
-int faccessat(int dir, const char *path, int mode, int flags)
+int fstatat(int dir, const char *path, struct stat *st, int flags)
 {
-	REAL(faccessat);
-	return fails("faccessat", path) ? -1 : real(dir, path, mode, flags);
+	REAL(fstatat);
+	return fails("fstatat", path) ? -1 : real(dir, path, st, flags);
 }
 int open(const char *path, int flags, ...)
 {

@@ -63,8 +63,8 @@ describe('one call fails', { skip: !library && 'a sanitizer wants to be the firs
 		['opendir', dir, /cannot read the data directory .*: Input\/output error/],
 		['readdir', dir, /cannot read the data directory .*: Input\/output error/],
 		['read', '/FORMAT', /cannot read FORMAT in .*: Input\/output error/],
-		['faccessat', '0', /cannot read the journal in .*: Input\/output error/],
-		['faccessat', '1', /cannot read the journal in .*: Input\/output error/],
+		['fstatat', '0', /cannot read the journal in .*: Input\/output error/],
+		['fstatat', '1', /cannot read the journal in .*: Input\/output error/],
 		['lseek', '/TAIL', /cannot write TAIL in .*: Input\/output error/],
 	])
 		test(`${call} of ${text === dir ? 'the directory' : text}`, async () => {

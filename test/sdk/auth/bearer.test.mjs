@@ -109,8 +109,9 @@ describe('full: the signature by a configured key set', () => {
 		made = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const jwk = { ...made.publicKey.export({ format: 'jwk' }), kid: 'k1', use: 'sig', alg: 'RS256' };
 		writeFileSync(`${dir}/jwks.json`, JSON.stringify({ keys: [jwk] }));
+		writeFileSync(`${dir}/roles`, 'oid:o * Storage Blob Data Owner\noid:o * Storage Queue Data Contributor\n');
 		proved = await startServer({
-			flags: ['--cert', `${dir}/cert.pem`, '--key', `${dir}/key.pem`, '--oauth', 'full', '--oauthKeys', `${dir}/jwks.json`, '--oauthIssuer', issuer, '--oauthAudience', audience],
+			flags: ['--oauthRoles', `${dir}/roles`, '--cert', `${dir}/cert.pem`, '--key', `${dir}/key.pem`, '--oauth', 'full', '--oauthKeys', `${dir}/jwks.json`, '--oauthIssuer', issuer, '--oauthAudience', audience],
 		});
 		blob = new Client(proved, { service: 'blob' });
 	});

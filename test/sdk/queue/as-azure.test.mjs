@@ -63,3 +63,10 @@ test('service answers carry Cache-Control: no-cache', async () => {
 		assert.equal(s.headers['cache-control'], 'no-cache', comp);
 	}
 });
+
+test('an empty AccessPolicy is left out', async () => {
+	const body = '<SignedIdentifiers><SignedIdentifier><Id>empty</Id><AccessPolicy /></SignedIdentifier><SignedIdentifier><Id>r</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>';
+	expectStatus(await queue.put(`/${name}`, { query: { comp: 'acl' }, body }), 204);
+	const r = expectStatus(await queue.get(`/${name}`, { query: { comp: 'acl' } }), 200);
+	assert.match(r.text, /<SignedIdentifier><Id>empty<\/Id><\/SignedIdentifier><SignedIdentifier><Id>r<\/Id><AccessPolicy><Permission>r<\/Permission><\/AccessPolicy><\/SignedIdentifier>/);
+});

@@ -17,6 +17,7 @@ static struct auth_bearer_config *config(const struct bearer_options *o)
 
 static const struct bearer_options basic = { .mode = BEARER_BASIC };
 static const struct bearer_options full = { .mode = BEARER_FULL,
+					    .storage_audience = true,
 					    .issuer = { GOLDEN_ISSUER, sizeof GOLDEN_ISSUER - 1 },
 					    .jwks = { GOLDEN_JWKS, sizeof GOLDEN_JWKS - 1 } };
 
@@ -139,6 +140,24 @@ static void transport_and_version(void **state)
 	bearer_config_free(c);
 }
 
+/* A token whose signature is proved is not taken for the audience that every account has, unless that is asked for. */
+static void audience_names_the_account(void **state)
+{
+	struct bearer_options o = full;
+	struct fixture f;
+	o.storage_audience = false;
+	struct auth_bearer_config *c = config(&o);
+	assert_int_equal(ask(&f, c, slice_str(token_of("audience of the account"))), ERR_OK);
+	fixture_fini(&f);
+	static const char *const others[] = { "RS256", "audience with slash", "audience by id",
+					      "audience of another account" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		assert_int_equal(ask(&f, c, slice_str(token_of(others[i]))), ERR_INVALID_BEARER_TOKEN);
+		fixture_fini(&f);
+	}
+	bearer_config_free(c);
+}
+
 static void own_audience(void **state)
 {
 	struct bearer_options o = basic;
@@ -242,13 +261,10 @@ static void user_bound_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),
-		cmocka_unit_test(changed_tokens),
-		cmocka_unit_test(one_public_key),
-		cmocka_unit_test(transport_and_version),
-		cmocka_unit_test(own_audience),
-		cmocka_unit_test(bad_options),
-		cmocka_unit_test(user_bound_signature),
+		cmocka_unit_test(tokens),	  cmocka_unit_test(changed_tokens),
+		cmocka_unit_test(one_public_key), cmocka_unit_test(transport_and_version),
+		cmocka_unit_test(own_audience),	  cmocka_unit_test(audience_names_the_account),
+		cmocka_unit_test(bad_options),	  cmocka_unit_test(user_bound_signature),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

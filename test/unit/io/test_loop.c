@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Timers, posting between threads, deferring, the worker pool. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/rng.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -268,6 +270,84 @@ static void a_pool_ends_when_all_work_is_done(void **state)
 	io_loop_free(loop);
 }
 
+/* One thread, many pieces of owner 1 and behind them some of owners 2 and 3: they take turns. */
+static sem_t turns_begin;
+static unsigned turns[64], turn_count;
+static atomic_bool turn_began;
+static void turn_run(struct io_work *w)
+{
+	if (turn_count == 0) {
+		atomic_store(&turn_began, true);
+		sem_wait(&turns_begin); /* until all are queued */
+	}
+	turns[turn_count++] = w->owner;
+}
+
+static void owners_take_turns(void **state)
+{
+	static const unsigned wanted[] = { 1, 1, 2, 3, 1, 2, 3, 1, 2, 1, 1 };
+	struct io_pool *pool;
+	struct io_work work[40];
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_pool_new(1, &pool), ERR_OK);
+	sem_init(&turns_begin, 0, 0);
+	for (unsigned i = 0; i < 35; i++) {
+		unsigned owner = i < 30 ? 1 : i < 33 ? 2 : 3;
+		work[i] = (struct io_work){
+			.home = loop, .run = turn_run, .done = nothing_done, .is_long = true, .owner = owner
+		};
+		assert_int_equal(io_pool_submit(pool, &work[i]), ERR_OK);
+		while (!atomic_load(&turn_began))
+			usleep(1000);
+	}
+	sem_post(&turns_begin);
+	io_pool_free(pool);
+	assert_int_equal(turn_count, 35);
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		assert_int_equal(turns[i], wanted[i]);
+	sem_destroy(&turns_begin);
+	io_loop_free(loop);
+}
+
+static void gate_run(struct io_work *w)
+{
+	sem_wait(&turns_begin);
+}
+static void counted_quick(struct io_work *w)
+{
+	atomic_fetch_add(&work_ended, 1);
+}
+
+static void one_owner_does_not_fill_the_queue(void **state)
+{
+	struct io_pool *pool;
+	struct io_work *work = calloc(LIMIT_WORK_QUEUE_OWNER + 3, sizeof *work);
+	size_t taken = 0;
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_pool_new(1, &pool), ERR_OK);
+	sem_init(&turns_begin, 0, 0);
+	turn_count = 0;
+	work[0] = (struct io_work){ .home = loop, .run = gate_run, .done = nothing_done, .is_long = true, .owner = 1 };
+	assert_int_equal(io_pool_submit(pool, &work[0]), ERR_OK);
+	for (size_t i = 1; i < LIMIT_WORK_QUEUE_OWNER + 2; i++) {
+		work[i] = (struct io_work){
+			.home = loop, .run = counted_quick, .done = nothing_done, .is_long = true, .owner = 1
+		};
+		taken += io_pool_submit(pool, &work[i]) == ERR_OK;
+	}
+	assert_true(taken <= LIMIT_WORK_QUEUE_OWNER && taken >= LIMIT_WORK_QUEUE_OWNER - 1);
+	struct io_work *other = &work[LIMIT_WORK_QUEUE_OWNER + 2];
+	*other = (struct io_work){
+		.home = loop, .run = counted_quick, .done = nothing_done, .is_long = true, .owner = 2
+	};
+	assert_int_equal(io_pool_submit(pool, other), ERR_OK);
+	sem_post(&turns_begin);
+	io_pool_free(pool);
+	sem_destroy(&turns_begin);
+	io_loop_free(loop);
+	free(work);
+}
+
 static void late_fired(struct io_timer *t)
 {
 	io_loop_stop(loop);
@@ -296,6 +376,8 @@ int main(void)
 		cmocka_unit_test(work_goes_to_a_worker_and_comes_back_every_time),
 		cmocka_unit_test(short_work_does_not_wait_for_the_end_of_long_work),
 		cmocka_unit_test(a_pool_ends_when_all_work_is_done),
+		cmocka_unit_test(owners_take_turns),
+		cmocka_unit_test(one_owner_does_not_fill_the_queue),
 		cmocka_unit_test(loop_sleeps_until_its_timer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,7 +194,8 @@ static enum err look(struct journal *j)
 	for (size_t i = 0; i < JOURNAL_FILES_MAX; i++) {
 		journal_file_name(name, i);
 		j->file[i] = (struct journal_file){ .state = JOURNAL_FREE, .fd = -1 };
-		if (faccessat(j->dir_fd, name, F_OK, 0) == 0) {
+		struct stat st;
+		if (fstatat(j->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			TRY(file_look(j, i));
 			j->file_count = i + 1; /* one that is missing hides none behind it */
 		} else if (errno != ENOENT) {

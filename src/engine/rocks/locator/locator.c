@@ -450,17 +450,30 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 		return LOCATED_UNKNOWN;
 	struct arena_mark before = arena_mark(arena);
 	enum looked looked = look(l, family, &f, &wanted);
+	enum located located = looked == NOT_KNOWN		? LOCATED_UNKNOWN
+			       : looked == NOT_MET || f.deleted ? LOCATED_NOTHING
+								: LOCATED_ROW;
+	atomic_fetch_add_explicit(&gate->count[located], 1, memory_order_relaxed);
 	gate_leave(gate);
 	if (wanted)
 		locator_look(l);
-	if (looked != MET || f.deleted)
+	if (located == LOCATED_ROW)
+		*ret = f.value;
+	else
 		arena_rewind(arena, before); /* of blocks that were looked into */
-	if (looked == NOT_KNOWN)
-		return LOCATED_UNKNOWN;
-	if (looked == NOT_MET || f.deleted)
-		return LOCATED_NOTHING;
-	*ret = f.value;
-	return LOCATED_ROW;
+	return located;
+}
+
+void locator_stats(struct locator *l, struct engine_stats *ret)
+{
+	for (int i = 0; i < GATES; i++) {
+		ret->index_rows += atomic_load(&l->gate[i].count[LOCATED_ROW]);
+		ret->index_absent += atomic_load(&l->gate[i].count[LOCATED_NOTHING]);
+		ret->index_unknown += atomic_load(&l->gate[i].count[LOCATED_UNKNOWN]);
+	}
+	ret->index_tables = atomic_load(&l->index_count);
+	ret->index_refused = atomic_load(&l->refused_count);
+	ret->index_bytes = atomic_load(&l->index_bytes);
 }
 
 /* ---- begin and end ---- */

@@ -50,6 +50,9 @@ void locator_flushed(struct locator *, uint64_t page);
 /* Tables may have gone without a flush. */
 void locator_look(struct locator *);
 
+/* The index_* fields; the others are left alone. */
+void locator_stats(struct locator *, struct engine_stats *);
+
 /* Brings the set up to date. False: some tables are left to be indexed. */
 bool locator_refresh(struct locator *);
 

@@ -3,6 +3,7 @@
 #include "engine/rocks/locator/locator_int.h"
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ void locator_index_free(struct locator *l, struct table_index *t)
 {
 	index_empty(l, t);
 	l->index_count--;
+	l->refused_count -= t->refused;
 	free(t);
 }
 
@@ -94,6 +96,17 @@ static enum err index_read(struct locator *l, struct table_index *t)
 	return err;
 }
 
+/* Once: a RocksDB that writes tables in another way has all of them refused. */
+static void tell_refusal(struct locator *l, uint64_t number, enum err err)
+{
+	if (!l->refusal_told)
+		log_warn("the index of rows cannot read the table %06llu.sst (%s); RocksDB reads it and those like it, "
+			 "more slowly. A damaged table is found by `zaffre scrub`.",
+			 (unsigned long long)number,
+			 err == ERR_LIMIT ? "it is too large" : "damaged, or of another form");
+	l->refusal_told = true;
+}
+
 enum err locator_index_make(struct locator *l, uint64_t number, struct table_index **ret)
 {
 	char name[48];
@@ -120,8 +133,11 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 	}
 	/* Damaged, or written in another way: RocksDB shall read it, and say what there is to say. */
 	t->refused = err != ERR_OK;
-	if (t->refused)
+	if (t->refused) {
 		index_empty(l, t);
+		atomic_fetch_add(&l->refused_count, 1);
+		tell_refusal(l, number, err);
+	}
 	*ret = t;
 	return ERR_OK;
 }

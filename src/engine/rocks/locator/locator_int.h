@@ -79,6 +79,7 @@ struct disposed {
 /* Around each read. */
 struct gate {
 	_Alignas(64) pthread_rwlock_t lock;
+	atomic_uint_fast64_t count[LOCATED_UNKNOWN + 1]; /* answers, by enum located; of the threads of this gate */
 };
 
 struct locator {
@@ -108,7 +109,8 @@ struct locator {
 	/* Under the lock. */
 	bool look;
 	uint64_t first_own; /* tables from this number on were written by this process */
-	size_t index_bytes, index_count;
+	atomic_size_t index_bytes, index_count, refused_count;
+	bool refusal_told;
 	uint64_t listing_ns; /* what the last list of tables took */
 };
 

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/limits.h"
+#include "engine/rocks/journal/journal_int.h"
 #include "engine/rocks/rocks.h"
 
 #include <fcntl.h>
@@ -305,6 +307,52 @@ static void a_rotten_journal_is_noticed(void **state)
 	e->ops->close(e);
 }
 
+/* Appends a record to the journal of a killed store, whole and with a right checksum. */
+static void append_record(struct slice batch)
+{
+	static char block[4 * JOURNAL_BLOCK_BYTES];
+	char path[256];
+	uint64_t at = JOURNAL_BLOCK_BYTES;
+	snprintf(path, sizeof path, "%s/journal/0", dir);
+	int fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, block, 64, 0), 64);
+	uint64_t epoch = bytes_load(block + 20, 8), number = bytes_load(block + 28, 8);
+	while (pread(fd, block, JOURNAL_RECORD_HEAD_BYTES, (off_t)at) == JOURNAL_RECORD_HEAD_BYTES &&
+	       bytes_load(block + 8, 8) == number && bytes_load(block + 16, 8) == epoch) {
+		at += journal_record_bytes(bytes_load(block + 4, 4));
+		number++;
+	}
+	memset(block, 0, sizeof block);
+	memcpy(block + JOURNAL_RECORD_HEAD_BYTES, batch.ptr, batch.len);
+	journal_record_encode(block, number, epoch, slice_make(block + JOURNAL_RECORD_HEAD_BYTES, batch.len));
+	size_t bytes = journal_record_bytes(batch.len);
+	assert_int_equal(pwrite(fd, block, bytes, (off_t)at), (ssize_t)bytes);
+	close(fd);
+}
+
+static void a_record_that_no_server_wrote_is_refused(void **state)
+{
+	static const struct slice bad[] = {
+		SLICE(""),
+		SLICE("no batch at all, but some bytes"),
+		SLICE("\0\0\0\0\0\0\0\0\1\0\0\0"),			  /* an entry is missing */
+		SLICE("\0\0\0\0\0\0\0\0\1\0\0\0\1\xff\xff\xff\xff\x0fk"), /* a key beyond the end */
+		SLICE("\0\0\0\0\0\0\0\0\1\0\0\0\2\3p\0k\1v"),		  /* a merge, which nobody can do */
+		SLICE("\0\0\0\0\0\0\0\0\1\0\0\0\5\7\3p\0k\1v"),		  /* a family there is not */
+		SLICE("\0\0\0\0\0\0\0\0\1\0\0\0\x0f\1z\1a"),		  /* a range that ends before it begins */
+	};
+	struct engine *e;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		run_killed();
+		append_record(bad[i]);
+		assert_int_equal(open_it(false, &e), ERR_CORRUPT);
+		expect_message("no server wrote");
+		assert_int_equal(teardown(NULL), 0);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "--killed") == 0)
@@ -322,6 +370,7 @@ int main(int argc, char **argv)
 		T(extent_ids_are_new_after_a_restart),
 		T(a_killed_server_starts_again),
 		T(a_rotten_journal_is_noticed),
+		T(a_record_that_no_server_wrote_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,11 @@ static void test_a_start_settles_all(void **state)
 		for (uint64_t i = 1; i <= MANY; i++)
 			create_half(&b, i);
 		assert_int_equal(partitions(&b), before + MANY);
+		/* Their requests may still run: others start beside them and leave them alone. */
+		assert_int_equal(resource_settle(b.store, ACCOUNT), ERR_OK);
+		reap(&b);
+		assert_int_equal(rows_with(&b, 'i'), MANY);
+		clock_fake_advance(&b.clock, UINT64_C(16) * 60 * TICKS_PER_SECOND);
 		assert_int_equal(resource_settle(b.store, ACCOUNT), ERR_OK);
 		reap(&b);
 		assert_int_equal(rows_with(&b, 'i'), 0);
@@ -352,6 +357,39 @@ static void test_one_failure_keeps_nobody(void **state)
 	close_bench(&b);
 }
 
+/* Page by page, each one once: live ones of every kind that has work, and deleted ones. */
+static void test_places(void **state)
+{
+	struct bench b = open_bench(4);
+	char name[16];
+	bool seen[MANY + 1] = { false };
+	struct resource_place place[7];
+	size_t count, total = 0;
+	bool more = true;
+	struct key from;
+	open_store(&b);
+	for (uint64_t i = 1; i <= 40; i++) {
+		snprintf(name, sizeof name, "name%03llu", (unsigned long long)i);
+		create(&b, slice_str(name), i);
+		create_half(&b, MANY + i); /* intents lie between */
+	}
+	key_init(&from);
+	while (more) {
+		assert_int_equal(resource_places(b.store, ACCOUNT, &from, 7, place, &count, &more), ERR_OK);
+		assert_true(count <= 7 && (count || !more));
+		for (size_t i = 0; i < count; i++) {
+			assert_true(place[i].generation >= 1 && place[i].generation <= 40);
+			assert_false(seen[place[i].generation]);
+			seen[place[i].generation] = true;
+			assert_int_equal(place[i].kind, RESOURCE_CONTAINER);
+		}
+		total += count;
+	}
+	assert_int_equal(total, 40);
+	assert_int_equal(from.len, 0);
+	close_bench(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_a_start_settles_all),
 		cmocka_unit_test(test_expiry_looks_at_all),
 		cmocka_unit_test(test_one_failure_keeps_nobody),
+		cmocka_unit_test(test_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading the limits of accounts. See limits.h. */
+#include "auth/limits.h"
+
+#include "base/clock.h"
+
+enum { SAS_HOURS_MAX = 24 * 366 * 100 };
+
+static struct slice take_word(struct slice *line)
+{
+	size_t n = 0;
+	*line = slice_trim(*line);
+	while (n < line->len && line->ptr[n] != ' ' && line->ptr[n] != '\t')
+		n++;
+	struct slice word = slice_first(*line, n);
+	*line = slice_trim(slice_from(*line, n));
+	return word;
+}
+
+static const char *parse_switch(struct slice value, bool *ret_off)
+{
+	*ret_off = slice_eq(value, SLICE("off"));
+	return *ret_off || slice_eq(value, SLICE("on")) ? NULL : "the value is on or off";
+}
+
+static const char *parse_addresses(struct slice list, struct auth_limits *l)
+{
+	l->range_count = 0;
+	while (slice_is_set(list)) {
+		struct slice one = slice_trim(slice_cut(&list, ','));
+		if (l->range_count == LIMITS_RANGES_MAX)
+			return "there are too many addresses";
+		if (!address_range_parse(one, &l->range[l->range_count++]))
+			return "addresses are like 10.0.0.5, 10.0.0.5-10.0.0.9 or 10.0.0.0/8, joined by ','";
+	}
+	return NULL;
+}
+
+static const char *parse_hours(struct slice value, uint64_t *ret_ticks)
+{
+	uint64_t hours;
+	if (!slice_to_u64(value, &hours) || hours == 0 || hours > SAS_HOURS_MAX)
+		return "the value is a number of hours, at least 1";
+	*ret_ticks = hours * 3600 * TICKS_PER_SECOND;
+	return NULL;
+}
+
+/* NULL: fine. */
+static const char *set_limit(struct auth_limits *l, struct slice name, struct slice value)
+{
+	if (slice_eq(name, SLICE("shared-key")))
+		return parse_switch(value, &l->no_shared_key);
+	if (slice_eq(name, SLICE("public-access")))
+		return parse_switch(value, &l->no_public_access);
+	if (slice_eq(name, SLICE("addresses")))
+		return parse_addresses(value, l);
+	if (slice_eq(name, SLICE("sas-max-hours")))
+		return parse_hours(value, &l->sas_max_ticks);
+	return "a limit is shared-key, public-access, addresses or sas-max-hours";
+}
+
+struct limits_target {
+	struct auth_limits *limits; /* one for each account */
+	const struct auth_account *account;
+	size_t count;
+};
+
+/* One line; `common`: those about every account, else those about one. */
+static const char *apply_line(const struct limits_target *t, struct slice line, bool common)
+{
+	struct slice account = take_word(&line), name = take_word(&line);
+	bool all = slice_eq(account, SLICE("*")), found = all;
+	const char *problem = line.len ? NULL : "a line has three parts: account, limit, value";
+	for (size_t i = 0; i < t->count && !problem; i++) {
+		if (!all && !slice_eq(account, t->account[i].name))
+			continue;
+		found = true;
+		if (all == common)
+			problem = set_limit(&t->limits[i], name, line);
+	}
+	return problem || found ? problem : "there is no such account";
+}
+
+static const char *apply_lines(const struct limits_target *t, struct slice text, bool common, unsigned *ret_line)
+{
+	*ret_line = 0;
+	while (slice_is_set(text)) {
+		struct slice line = slice_trim(slice_cut(&text, '\n'));
+		++*ret_line;
+		const char *problem = line.len == 0 || line.ptr[0] == '#' ? NULL : apply_line(t, line, common);
+		if (problem)
+			return problem;
+	}
+	return NULL;
+}
+
+enum err limits_apply(struct slice text, struct auth_account *account, size_t count, struct arena *arena,
+		      struct buf *message)
+{
+	struct limits_target t = { ARENA_NEW_ARRAY(arena, struct auth_limits, count), account, count };
+	unsigned line = 0;
+	if (!t.limits)
+		return ERR_NO_MEMORY;
+	const char *problem = apply_lines(&t, text, true, &line);
+	if (!problem)
+		problem = apply_lines(&t, text, false, &line);
+	if (problem) {
+		buf_printf(message, "line %u: %s", line, problem);
+		return ERR_SYNTAX;
+	}
+	for (size_t i = 0; i < count; i++)
+		account[i].limits = &t.limits[i];
+	return ERR_OK;
+}
+
+enum err limits_check_address(const struct auth_account *a, struct slice client_ip)
+{
+	const struct auth_limits *l = a->limits;
+	unsigned char address[ADDRESS_BYTES];
+	if (!l || l->range_count == 0)
+		return ERR_OK;
+	if (!address_parse(client_ip, address))
+		return ERR_AUTHORIZATION_FAILURE;
+	for (size_t i = 0; i < l->range_count; i++)
+		if (address_range_holds(&l->range[i], address))
+			return ERR_OK;
+	return ERR_AUTHORIZATION_FAILURE;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peers can hold of the server, and what others notice of it: slots of connections, memory, workers, event loops.
+// One account (or nobody at all) does the holding, another asks for little and must be answered.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { Client } from '../lib/http.mjs';
+import { startServer } from '../lib/server.mjs';
+import { accountSas } from '../lib/sign.mjs';
+import { Wire, portOf } from './wire.mjs';
+
+const OTHER = 'other';
+const OTHER_KEY = Buffer.from('another account of this server, 32+').toString('base64');
+const ACCOUNTS = (server) => ({ ZAFFRE_ACCOUNTS: `${server.account}:${server.key};${OTHER}:${OTHER_KEY}` });
+
+const rssMib = (server) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`, 'latin1'))[1]) / 1024;
+const cpuSeconds = (server) => {
+	const fields = fs.readFileSync(`/proc/${server.pid}/stat`, 'latin1').replace(/^.*\) /, '').split(' ');
+	return (Number(fields[11]) + Number(fields[12])) / 100;
+};
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Reads and forgets: the client must not be what is slow.
+async function openSink(port) {
+	const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+	socket.on('error', () => {}).resume();
+	await new Promise((resolve) => socket.once('connect', resolve));
+	return socket;
+}
+
+async function inParallel(count, width, work) {
+	let next = 0;
+	await Promise.all(Array.from({ length: width }, async () => {
+		while (next < count) await work(next++);
+	}));
+}
+
+describe('slots', () => {
+	let server;
+	before(async () => (server = await startServer({ flags: ['--maxConnections', '60', '--maxConnectionsPerAddress', '60', '--threads', '2'] })));
+	after(() => server?.remove());
+
+	test('silent connections make room for who has something to ask', async () => {
+		const port = portOf(server.endpoints.blob);
+		const silent = await Promise.all(Array.from({ length: 60 }, () => Wire.open(port)));
+		const began = Date.now();
+		const wire = await Wire.open(port);
+		await wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n');
+		await wire.until((text) => text.includes('"ok"'), 'the answer');
+		assert.ok(Date.now() - began < 5000, `answered after ${Date.now() - began} ms`);
+		assert.ok(silent.some((w) => w.socket.readyState !== 'open' || w.error), 'nobody made room');
+		await Promise.all([...silent, wire].map((w) => w.destroy()));
+	});
+});
+
+describe('an address', () => {
+	let server;
+	before(async () => (server = await startServer({ flags: ['--maxConnectionsPerAddress', '10'] })));
+	after(() => server?.remove());
+
+	test('has a bound of its own', async () => {
+		const port = portOf(server.endpoints.blob);
+		const wires = await Promise.all(Array.from({ length: 20 }, () => Wire.open(port)));
+		await sleep(300);
+		for (const wire of wires) if (wire.socket.readyState === 'open') await wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n').catch(() => {});
+		await sleep(500);
+		const answered = wires.filter((wire) => wire.text.includes('"ok"')).length;
+		await Promise.all(wires.map((wire) => wire.destroy()));
+		assert.equal(answered, 10);
+		await sleep(200);
+		const again = await Wire.open(port);
+		await again.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n');
+		await again.until((text) => text.includes('"ok"'), 'an answer after the others left');
+		await again.destroy();
+	});
+});
+
+describe('memory', () => {
+	let server, client, sas;
+	const LIMIT_MIB = 128;
+	before(async () => {
+		server = await startServer({ flags: ['--requestMemory', String(LIMIT_MIB), '--threads', '2', '--silent'] });
+		client = new Client(server);
+		sas = accountSas(server.account, server.key, {}).toString();
+		assert.equal((await client.put('/many', { query: { restype: 'container' } })).status, 201);
+		const note = 'x'.repeat(3000);
+		await inParallel(3000, 16, async (i) => {
+			const put = await client.put(`/many/blob-${i}`, { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-meta-note': note } });
+			assert.equal(put.status, 201);
+		});
+	});
+	after(() => server?.remove());
+
+	test('lists that nobody reads stay within the budget, others are answered, and it goes back', async () => {
+		const before = rssMib(server);
+		const port = portOf(server.endpoints.blob);
+		const list = `GET /devstoreaccount1/many?restype=container&comp=list&include=metadata&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
+		const lazy = [];
+		let most = 0;
+		for (let i = 0; i < 60; i++) {
+			const wire = await Wire.open(port);
+			wire.socket.pause();
+			await wire.send(list);
+			lazy.push(wire);
+			if (i % 5 === 4) await sleep(250);
+			most = Math.max(most, rssMib(server));
+		}
+		await sleep(1500);
+		let answer;
+		for (let i = 0; i < 20; i++) {
+			answer = await client.get('/many/blob-1');
+			if (answer.status !== 503) break;
+			assert.equal(answer.code, 'ServerBusy');
+			assert.equal(answer.headers['retry-after'], '1');
+			await sleep(300);
+		}
+		assert.equal(answer.status, 200);
+		/* The budget, what the workers and loops are just making (a list each), and the allocator's slack. */
+		assert.ok(most < before + LIMIT_MIB * 2.5, `${before} MiB before, ${most} MiB at most`);
+		await Promise.all(lazy.map((wire) => wire.destroy()));
+		let left;
+		for (let i = 0; i < 40 && (left = rssMib(server)) > before + 80; i++) {
+			await sleep(250);
+			await client.get('/many/blob-1');
+		}
+		assert.ok(left <= before + 80, `${before} MiB before, ${left} MiB after`);
+	});
+});
+
+describe('disk', () => {
+	let server;
+	before(async () => {
+		server = await startServer({ flags: ['--threads', '1', '--silent'] });
+		assert.equal((await new Client(server).put('/uploads', { query: { restype: 'container' } })).status, 201);
+	});
+	after(() => server?.remove());
+
+	const allocatedMib = () => {
+		let blocks = 0;
+		for (const entry of fs.readdirSync(server.dataDir, { recursive: true, withFileTypes: true }))
+			if (entry.isFile()) blocks += fs.statSync(`${entry.path}/${entry.name}`, { throwIfNoEntry: false })?.blocks ?? 0;
+		return blocks / 2048;
+	};
+
+	test('uploads that announce much and send little reserve little', async () => {
+		const uploads = 400;
+		const sent = 200 * 1024;
+		const port = portOf(server.endpoints.blob);
+		const sas = accountSas(server.account, server.key, {}).toString();
+		const before = allocatedMib();
+		const sinks = [];
+		for (let i = 0; i < uploads; i++) {
+			const sink = await openSink(port);
+			sink.write(`PUT /devstoreaccount1/uploads/b${i}?${sas} HTTP/1.1\r\nHost: h\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-06-08\r\nContent-Length: ${100 * 1024 * 1024}\r\n\r\n`);
+			sink.write(Buffer.alloc(sent));
+			sinks.push(sink);
+		}
+		await sleep(1500);
+		const during = allocatedMib() - before;
+		for (const sink of sinks) sink.destroy();
+		assert.ok(during < (uploads * sent * 5) / 1048576 + 64, `${((uploads * sent) / 1048576).toFixed(0)} MiB sent, ${during.toFixed(0)} MiB reserved`);
+	});
+});
+
+describe('workers and loops', () => {
+	let server, mine, other;
+	before(async () => {
+		server = await startServer({ flags: ['--threads', '1', '--silent'] });
+		await server.stop();
+		await server.restart({ flags: ['--threads', '1', '--silent'], env: ACCOUNTS(server) });
+		mine = new Client(server, { service: 'table' });
+		other = new Client(server, { account: OTHER, key: OTHER_KEY });
+		assert.equal((await other.put('/quiet', { query: { restype: 'container' } })).status, 201);
+		assert.equal((await other.put('/quiet/b', { body: 'x'.repeat(4096), headers: { 'x-ms-blob-type': 'BlockBlob' } })).status, 201);
+	});
+	after(() => server?.remove());
+
+	async function fillTable(name, rows) {
+		const json = { 'content-type': 'application/json', accept: 'application/json;odata=nometadata' };
+		assert.equal((await mine.post('/Tables', { body: JSON.stringify({ TableName: name }), headers: json })).status, 201);
+		await inParallel(rows / 100, 8, async (batch) => {
+			const b = `batch_${batch}`;
+			let body = `--${b}\r\nContent-Type: multipart/mixed; boundary=c${b}\r\n\r\n`;
+			for (let i = 0; i < 100; i++)
+				body += `--c${b}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST ${mine.endpoint}/${name} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\n\r\n${JSON.stringify({ PartitionKey: `p${batch}`, RowKey: String(i), n: i })}\r\n`;
+			body += `--c${b}--\r\n--${b}--\r\n`;
+			assert.equal((await mine.post('/$batch', { body, headers: { 'content-type': `multipart/mixed; boundary=${b}` } })).status, 202);
+		});
+	}
+
+	test('scans whose clients are gone are dropped', async () => {
+		await fillTable('scans', 60_000);
+		const port = portOf(server.endpoints.table);
+		const { headers, url } = mine.prepare('GET', '/scans()', { query: { $filter: "n eq 1000000" }, headers: { accept: 'application/json;odata=nometadata' } });
+		const text = `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n${Object.entries(headers).map(([n, v]) => `${n}: ${v}\r\n`).join('')}\r\n`;
+		const began = cpuSeconds(server);
+		const one = await Wire.open(port);
+		await one.send(text.repeat(10));
+		await one.until((t) => t.split('"value":[]').length > 10, 'the answers of ten scans');
+		await one.destroy();
+		const cost = (cpuSeconds(server) - began) / 10;
+		const start = cpuSeconds(server);
+		for (let i = 0; i < 200; i++) {
+			const wire = await Wire.open(port);
+			await wire.send(text);
+			await wire.destroy();
+		}
+		const asked = Date.now();
+		const answer = await mine.get('/scans()', { query: { $filter: "n eq 1000000" }, headers: { accept: 'application/json;odata=nometadata' } });
+		assert.equal(answer.status, 200);
+		const waited = Date.now() - asked;
+		const burned = cpuSeconds(server) - start;
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(`scan ${cost.toFixed(3)} s, 200 abandoned ${burned.toFixed(2)} s, next waited ${waited} ms`);
+		assert.ok(burned < 200 * cost * 0.25, `one scan costs ${cost.toFixed(2)} s, 200 abandoned ones burned ${burned.toFixed(2)} s`);
+		assert.ok(waited < 3000, `the next scan was answered after ${waited} ms`);
+	});
+
+	test('an account that asks for much does not keep another waiting', async () => {
+		const port = portOf(server.endpoints.table);
+		const { headers, url } = mine.prepare('GET', '/scans()', { query: { $filter: "n eq 1000000" }, headers: { accept: 'application/json;odata=nometadata' } });
+		const text = `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n${Object.entries(headers).map(([n, v]) => `${n}: ${v}\r\n`).join('')}\r\n`;
+		const wires = await Promise.all(Array.from({ length: 20 }, () => Wire.open(port)));
+		for (const wire of wires) await wire.send(text.repeat(4));
+		const took = [];
+		for (let i = 0; i < 60; i++) {
+			const began = performance.now();
+			assert.equal((await other.get('/quiet/b')).status, 200);
+			took.push(performance.now() - began);
+		}
+		await Promise.all(wires.map((wire) => wire.destroy()));
+		took.sort((a, b) => a - b);
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(took.map((t) => t.toFixed(1)).join(' '));
+		assert.ok(took[54] < 100, `nine of ten within ${took[54].toFixed(1)} ms, the slowest ${took[59].toFixed(1)} ms`);
+	});
+
+	test('long lists, tag searches and documents do not hold an event loop', async () => {
+		const blob = new Client(server);
+		assert.equal((await blob.put('/held', { query: { restype: 'container' } })).status, 201);
+		await inParallel(4000, 16, async (i) => {
+			const put = await blob.put(`/held/blob-${String(i).padStart(5, '0')}`, { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-meta-a': 'b'.repeat(200), 'x-ms-tags': `k=v${i % 7}&other=w` } });
+			assert.equal(put.status, 201);
+		});
+		const port = portOf(server.endpoints.blob);
+		const sas = accountSas(server.account, server.key, {}).toString();
+		const find = `GET /devstoreaccount1?comp=blobs&where=${encodeURIComponent("other='w' AND k='none'")}&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
+		const list = `GET /devstoreaccount1/held?restype=container&comp=list&include=metadata&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
+		const sinks = await Promise.all([0, 1].map(() => openSink(port)));
+		sinks[0].write(find.repeat(64));
+		sinks[1].write(list.repeat(30));
+		const took = [];
+		for (let i = 0; i < 80; i++) {
+			const began = performance.now();
+			assert.equal((await other.get('/quiet/b')).status, 200);
+			took.push(performance.now() - began);
+		}
+		for (const sink of sinks) sink.destroy();
+		took.sort((a, b) => a - b);
+		if (process.env.ZAFFRE_TEST_FIGURES) console.error(took.map((t) => t.toFixed(1)).join(' '));
+		assert.ok(took[71] < 40 && took[79] < 500, `nine of ten within ${took[71].toFixed(1)} ms, the slowest ${took[79].toFixed(1)} ms`);
+	});
+});
