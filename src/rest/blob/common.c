@@ -282,7 +282,8 @@ enum err blob_immutability_parse(struct request *r, enum immutability_mode *ret_
 	return ERR_OK;
 }
 
-/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a
+ * SAS.
  */
 static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 {

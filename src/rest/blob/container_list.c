@@ -155,8 +155,8 @@ static struct slice containers_marker(struct request *r, const struct containers
 			    (unsigned long long)ticks);
 }
 
-/* Is a deleted one next? Of one name the deleted ones come first. A page of live ones may end early: what lies behind its
- * end is for the next page. */
+/* Is a deleted one next? Of one name the deleted ones come first. A page of live ones may end early: what lies behind
+ * its end is for the next page. */
 static bool gone_is_next(const struct containers_call *c, size_t live, size_t gone)
 {
 	struct slice other = live < c->page.count ? c->page.resource[live].name : c->page.next_name;

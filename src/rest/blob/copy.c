@@ -96,7 +96,8 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 
 static void take_md5(struct request *r, struct copy_call *c)
 {
-	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says does. */
+	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says
+	 * does. */
 	if (c->own_md5 || (c->form != FORM_PUT && c->copy.put.http.has_md5) || c->copy.put.type == BLOB_APPEND)
 		return;
 	c->copy.put.http.has_md5 = true;
@@ -199,8 +200,8 @@ static enum err start_job(struct request *r)
 	return ERR_OK;
 }
 
-/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes are
- * to be compared with a hash. */
+/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes
+ * are to be compared with a hash. */
 static bool can_share(const struct request *r, const struct copy_call *c)
 {
 	const struct request *part = c->source.part;
@@ -249,8 +250,8 @@ static enum err after_share(struct request *r)
 	return ERR_OK;
 }
 
-/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times of
- * incremental copies compare. */
+/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times
+ * of incremental copies compare. */
 static enum err name_source_state(struct request *r, struct copy_call *c)
 {
 	const struct blob_target *t = &c->found->target;

@@ -259,8 +259,8 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 		part.allowed = only_get_file;
 		part.handler = NULL;
 	}
-	/* Copy Blob within the account goes by the right of who asks. Everything that brings the bytes before it answers
-	 * needs a source that opens itself, as the service has it. */
+	/* Copy Blob within the account goes by the right of who asks. Everything that brings the bytes before it
+	 * answers needs a source that opens itself, as the service has it. */
 	if (s->asynchronous && owner && !has_signature(s->url))
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);

@@ -44,8 +44,8 @@ static enum err parse_where(struct request *r, struct find_call *c)
 	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where, NULL);
 }
 
-/* The index knows the tags of current blobs: a page that leaves out the versions that were asked for would say that there
- * are none. */
+/* The index knows the tags of current blobs: a page that leaves out the versions that were asked for would say that
+ * there are none. */
 static enum err parse_include(struct request *r)
 {
 	struct slice include = request_param(r, "include"), rest = include, item;

@@ -128,8 +128,8 @@ static enum err format_page(struct request *r)
 
 /* ---- Get Page Ranges ---- */
 
-/* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root container
- * it may leave out the former. */
+/* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root
+ * container it may leave out the former. */
 static bool names_blob(const struct request *r, struct slice url)
 {
 	struct slice path, names = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->container), SLICE_FMT(r->object));

@@ -53,8 +53,8 @@ static enum err split_path(struct request *r, struct slice path)
 	return address_decode(r, first, &r->container);
 }
 
-/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove one
- * blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
+/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove
+ * one blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
 static const struct {
 	unsigned methods;
 	const char *name, *values;

@@ -5,6 +5,7 @@
  * answer holds a bounded number of pieces: who asks for more of a file in very many pieces is told to ask for less. */
 #include "rest/file/get.h"
 
+#include "rest/core/body_checks.h"
 #include "rest/core/server.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
@@ -66,6 +67,7 @@ static enum err parse(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(file_target_read(r, FILE_KIND_FILE, &c->get.target));
+	TRY(body_refuse_structured(r));
 	c->get.want_bytes = true;
 	c->get.piece_limit = GET_PIECES_MAX;
 	TRY(parse_range(r, c));

@@ -2,8 +2,8 @@
  * List Directories and Files: one level of a directory, both kinds in one order, as pages of XML. The marker holds the
  * name that the next page begins with. */
 #include "rest/common/paging.h"
+#include "rest/file/marker.h"
 #include "rest/file/properties.h"
-#include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
 #include "wire/pen.h"
@@ -51,30 +51,11 @@ static enum err parse_include(struct request *r, struct list_call *c)
 	return ERR_OK;
 }
 
-/* 1!<length of the text>!<base64 of the next name, '=' as '-'> */
 static enum err parse_marker(struct request *r, struct slice marker, struct slice *ret)
 {
-	struct slice rest = marker;
-	struct slice version = slice_cut(&rest, '!'), length = slice_is_set(rest) ? slice_cut(&rest, '!') : SLICE_NONE;
-	uint64_t n;
-	bool fine = slice_eq(version, SLICE("1")) && slice_is_set(rest) && slice_to_u64(length, &n) && n == rest.len;
-	char *text = fine ? arena_alloc(r->arena, rest.len + 1) : NULL;
-	for (size_t i = 0; text && i < rest.len; i++)
-		text[i] = (char)(rest.ptr[i] == '-' ? '=' : rest.ptr[i]);
-	if (!fine || (text && base64_decode(slice_make(text, rest.len), r->arena, ret) != ERR_OK) || !text)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", marker, "Invalid marker.");
-	return ERR_OK;
-}
-
-static void put_marker(struct buf *b, struct slice name)
-{
-	buf_printf(b, "<NextMarker>1!%zu!", (size_t)BASE64_BYTES(name.len));
-	size_t start = b->len;
-	base64_encode(b, name);
-	for (size_t i = start; buf_ok(b) && i < b->len; i++)
-		if (b->ptr[i] == '=')
-			b->ptr[i] = '-';
-	BUF_PUT(b, "</NextMarker>");
+	enum err e = file_marker_parse(marker, r->arena, ret);
+	return e == ERR_SYNTAX ? fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", marker, "Invalid marker.")
+			       : e;
 }
 
 static enum err parse(struct request *r)
@@ -221,10 +202,13 @@ static enum err format(struct request *r)
 	}
 	if (c->list.count)
 		BUF_PUT(b, "</Entries>");
-	if (c->list.more)
-		put_marker(b, c->list.next);
-	else
+	if (c->list.more) {
+		BUF_PUT(b, "<NextMarker>");
+		file_marker_put(b, c->list.next);
+		BUF_PUT(b, "</NextMarker>");
+	} else {
 		BUF_PUT(b, "<NextMarker />");
+	}
 	BUF_PUT(b, "</EnumerationResults>");
 	return ERR_OK;
 }

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Append blobs: Append Block, Append Blob Seal, and where the bytes of a range lie. */
 #include "svc/blob/append.h"
 
 #include "svc/common/generation.h"

@@ -54,8 +54,8 @@ enum err blob_check_conditions(struct txn *, const struct blob_target *, const s
 enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
-/* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which knows
- * nothing but properties, the next copy and delete. Snapshots and versions of it are free. */
+/* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which
+ * knows nothing but properties, the next copy and delete. Snapshots and versions of it are free. */
 enum err blob_check_copy(const struct blob *) MUST_CHECK;
 /* The first half of that: also an incremental copy may be leased and tagged when it is done. */
 enum err blob_check_not_pending(const struct blob *) MUST_CHECK;
@@ -70,13 +70,13 @@ enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
 enum err blob_check_online(const struct blob *) MUST_CHECK;
 /* New ETag and Last-Modified for a state that is about to be put. */
 void blob_touch(struct txn *, struct blob *, uint64_t last_etag);
-/* The id of a new version of the name: its ETag, but later than `last_version` (0 = none), and no history row's time. Of
- * an account without versions 0. A history row that another version's id named would be overwritten. */
+/* The id of a new version of the name: its ETag, but later than `last_version` (0 = none), and no history row's time.
+ * Of an account without versions 0. A history row that another version's id named would be overwritten. */
 enum err blob_new_version(struct txn *, const struct blob_target *, struct blob *, uint64_t last_version) MUST_CHECK;
 /* The first time from `ticks` on that no history row of the name has. */
 enum err blob_version_after(struct txn *, struct slice name, uint64_t ticks, uint64_t *ret) MUST_CHECK;
-/* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are switched
- * off: only no new ones are made. */
+/* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are
+ * switched off: only no new ones are made. */
 static inline bool blob_is_kept(const struct blob_target *t, const struct blob *old)
 {
 	return t->rules.versioning || old->version_ticks;

@@ -211,8 +211,8 @@ static const struct block *find_block(const struct manifest *sorted, struct slic
 	return sorted->count ? bsearch(&wanted, sorted->block, sorted->count, sizeof wanted, by_id) : NULL;
 }
 
-/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only the
- * records of those that are asked for are kept, one behind the other. */
+/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only
+ * the records of those that are asked for are kept, one behind the other. */
 struct gather {
 	const struct slice *id; /* sorted; NULL: all there are */
 	size_t id_count;

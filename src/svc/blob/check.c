@@ -5,8 +5,8 @@
 #include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 
-/* Reads need not be of one instant (store_read_points): a version is looked for where it is first and then where it goes,
- * so that a write that moves it meanwhile hides it from nobody. */
+/* Reads need not be of one instant (store_read_points): a version is looked for where it is first and then where it
+ * goes, so that a write that moves it meanwhile hides it from nobody. */
 static enum err load_row(struct txn *txn, const struct blob_target *t, struct blob *ret)
 {
 	enum err e = ERR_NOT_FOUND;

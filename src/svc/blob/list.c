@@ -74,8 +74,8 @@ static struct slice folded(const struct blob_list_call *c, struct slice name)
 	return SLICE_NONE;
 }
 
-/* Of a base row: how much of its key is the prefix that it is folded into. Blob names have no bytes that keys escape, so
- * the name stands in the key as it is; should there be one, nothing is folded here. */
+/* Of a base row: how much of its key is the prefix that it is folded into. Blob names have no bytes that keys escape,
+ * so the name stands in the key as it is; should there be one, nothing is folded here. */
 static size_t fold_base_key(void *arg, struct slice key)
 {
 	const struct blob_list_call *c = arg;
@@ -289,8 +289,8 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 	return ERR_OK;
 }
 
-/* Behind everything that begins with `prefix`: past the rows that were fetched, and if they do not reach so far, by a seek
- * that brings few rows first, because the next prefix may be as long. */
+/* Behind everything that begins with `prefix`: past the rows that were fetched, and if they do not reach so far, by a
+ * seek that brings few rows first, because the next prefix may be as long. */
 static enum err stream_skip(struct merge *m, struct stream *s, struct slice prefix)
 {
 	struct key below;
@@ -325,7 +325,8 @@ static bool page_is_full(const struct merge *m)
 	return m->call->count == m->call->limit || page_is_long(m);
 }
 
-/* Behind a full page: is this where the next one begins? What is not listed is passed over, as long as there is room. */
+/* Behind a full page: is this where the next one begins? What is not listed is passed over, as long as there is room.
+ * */
 static bool page_ends_here(const struct merge *m, const struct stream *s, bool wanted)
 {
 	return wanted || (s->tag == 'h' && page_is_long(m));

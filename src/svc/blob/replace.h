@@ -3,7 +3,8 @@
  *
  *   blob_replace_begin    reads the old state, makes every check in the service's order, begins the new state
  *   (the caller)          makes the content of the new state; nothing of the old one is given back yet, because the
- *                         new content may take bytes from it (a block list) or share them (a copy of a blob over itself)
+ *                         new content may take bytes from it (a block list) or share them (a copy of a blob over
+ * itself)
  *   blob_replace_finish   keeps or releases the old state, carries the lease over, sets the times, follows the tag
  *                         index, ends the staging, writes the record
  *

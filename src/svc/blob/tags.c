@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The language of tag expressions, and the index of tags that follows the base blobs. */
 #include "svc/blob/tags.h"
 
 #include "svc/common/generation.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Set Blob Tags. */
 #include "svc/blob/tags_ops.h"
 
 #include "svc/common/generation.h"
