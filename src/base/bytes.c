@@ -204,6 +204,8 @@ uint32_t crc32c_narrow(uint32_t crc, struct slice bytes)
 
 uint32_t crc32c(uint32_t crc, struct slice bytes)
 {
+	if (bytes.len == 0) /* its pointer may be NULL, to which not even 0 may be added */
+		return crc;
 #if defined(__x86_64__)
 	if (bytes.len >= CRC_WIDE_BYTES && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f"))
 		return ~crc32c_wide(~crc, (const unsigned char *)bytes.ptr, bytes.len);
