@@ -3,7 +3,8 @@
  * processor time of one, which a busy machine does not distort.
  *   file_bench DIR create COUNT OUTSTANDING      files of 4 KiB, created with their bytes
  *   file_bench DIR blob COUNT OUTSTANDING        the same as blobs, to compare
- *   file_bench DIR overwrite MIB COUNT OUTSTANDING   random 4 KiB in one file, with the background; a row for each tenth
+ *   file_bench DIR overwrite MIB COUNT OUTSTANDING   random 4 KiB in one file, with the background; a row for each
+ * tenth
  *   file_bench DIR snapshot                      taking snapshots
  *   file_bench DIR list                          the root directory, pages of 5,000 */
 #include "base/limits.h"

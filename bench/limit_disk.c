@@ -2,7 +2,8 @@
  * What the disk alone can do, with the bytes of a work and nothing else:
  *   limit_disk DIR log BYTES GROUP SECONDS     groups of GROUP records appended to a file written before, one fdatasync
  *                                              each
- *   limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into files
+ *   limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into
+ * files
  *                                              written before */
 #include "base/clock.h"
 #include "base/limits.h"

@@ -122,8 +122,8 @@ struct auth_demand {
 };
 enum err auth_authorize(const struct auth_request *, const struct auth_identity *,
 			const struct auth_demand *) MUST_CHECK;
-/* How a refusal is answered to this identity: `e`, or ERR_RESOURCE_NOT_FOUND to a service SAS of a version that hid what
- * it did not allow. */
+/* How a refusal is answered to this identity: `e`, or ERR_RESOURCE_NOT_FOUND to a service SAS of a version that hid
+ * what it did not allow. */
 enum err auth_refusal(const struct auth_identity *, enum err e) MUST_CHECK;
 /* True if the identity's SAS carries the letter (owner and bearer: always). For rules inside operations (overwrite,
  * tags). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The accepting side of NTLMSSP: NTLMv2 with the account's name and key and nothing weaker (no NTLMv1, no LM, no
- * anonymous or guest). The password is the account key as its owner writes it, in Base64; both keys count. The challenge
- * and the time are handed in. Used by one thread. */
+ * anonymous or guest). The password is the account key as its owner writes it, in Base64; both keys count. The
+ * challenge and the time are handed in. Used by one thread. */
 #ifndef AUTH_NTLM_H
 #define AUTH_NTLM_H
 

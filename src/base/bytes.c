@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Little-endian numbers and strings of records, read back by a cursor that fails once and stays failed; CRC-32C with the
- * processor's instruction where there is one. */
+ * Little-endian numbers and strings of records, read back by a cursor that fails once and stays failed; CRC-32C with
+ * the processor's instruction where there is one. */
 #include "base/bytes.h"
 
 #if defined(__x86_64__)

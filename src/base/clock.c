@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The clocks: wall time in 100 ns ticks since 1601, as the services show it, and monotonic time for durations. Tests put
- * a clock of their own in. */
+ * The clocks: wall time in 100 ns ticks since 1601, as the services show it, and monotonic time for durations. Tests
+ * put a clock of their own in. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -34,6 +34,82 @@ static void row_put(struct buf *out, const struct op *op)
 	buf_printf(out, " | %s |\n", op_is_built(op) ? "yes" : "no: answers the documented error");
 }
 
+/* ---- prose ---- */
+
+static const char not_there[] =
+	"Query Blob Contents, customer-provided keys, encryption scopes, the change feed and hierarchical "
+	"namespaces (dfs) are refused with the documented error, never ignored. Table speaks Atom in versions"
+	" before 2015-12-11 (the only form before 2013-08-15) and JSON from 2013-08-15 on. NFS shares, their "
+	"links and the headers x-ms-mode, -owner and -group are not there: such a share is refused when it is"
+	" created.";
+
+static const char *const limits[] = {
+	"A block list is written by one commit: one that names more than about 280,000 extents of 4 MiB (1.1 "
+	"TiB in large blocks, 0.3 TiB in 50,000 blocks with the longest ids) is refused with "
+	"BlockListTooLong.",
+	"One answer reads a page blob from about 100,000 runs of pages (100 GiB in large writes); a Get Blob "
+	"of more answers ServerBusy: read it in ranges.",
+	"The source of a copy, or of a write from a URL, is on this server, in whichever of its accounts; any"
+	" other URL is refused with CannotVerifyCopySource: no other server is ever asked.",
+	"Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its kin "
+	"are never answered.",
+	"An entity group transaction is one commit: what its operations write (a merge writes the whole "
+	"entity) is at most 6 MiB together; more is refused with RequestBodyTooLarge.",
+	"PartitionKey, RowKey and strings in a $filter compare by code point. Azure compares UTF-16 units, "
+	"which differs only between U+E000 to U+FFFF and what lies beyond them.",
+	"A request has at most 1,024 headers: metadata of more pairs than that is refused, however short.",
+	"A DELETE of messages with a popreceipt but without an id is refused (UnsupportedQueryParameter): it "
+	"would clear the queue where one message was meant.",
+	"List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
+	"the blob was deleted is not kept.",
+	"Find Blobs by Tags finds current blobs; include=versions is refused (UnsupportedQueryParameter).",
+	"Set Container Metadata, Set Container ACL, Lease Container and Delete Container honour If-Match and "
+	"If-None-Match, as the document on managing concurrency says; the service itself refuses them.",
+	"Lists and properties leave out what is younger than the version asked for. A copy made with a "
+	"version before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.",
+	"A difference of page ranges compares two states: pages that were written and cleared again between "
+	"them, and were empty before, are not shown as cleared.",
+	"Copy File answers when all bytes are copied, with the status success; until then others see it as "
+	"pending and may abort it.",
+	"One answer reads a file from 262,144 pieces at most, as they may be left by very many small writes; "
+	"a Get File of more answers ServerBusy: read it in ranges. A List Ranges of more than 200,000 ranges "
+	"likewise, unless the version knows markers.",
+	"The SMB settings of the File service's properties are taken and not kept; the retention of deleted "
+	"shares is a setting of the server (--shareDeleteRetentionDays).",
+	"Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "
+	"for the account.",
+	"Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. "
+	"What a proved token may do is what a file of roles gives its owner (--oauthRoles, "
+	"docs/authorization.md). Rights by group or app role do not reach a user delegation SAS, which "
+	"carries only its maker's object id.",
+	"Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
+	"one is; so are query parameters whose name has a ':' or a control character, or whose value has a "
+	"line feed before a ':', where they are signed (AuthenticationFailed).",
+	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
+};
+
+enum { PROSE_COLUMNS = 116 };
+
+/* Wrapped like every document; the lines behind the first are indented. */
+static void prose_put(struct buf *out, const char *mark, const char *text)
+{
+	size_t column = strlen(mark), indent = column;
+	buf_put(out, slice_str(mark));
+	for (struct slice rest = slice_str(text), word; slice_is_set(rest);) {
+		word = slice_cut(&rest, ' ');
+		if (column > indent && column + 1 + word.len > PROSE_COLUMNS) {
+			buf_printf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			buf_put_byte(out, ' ');
+			column++;
+		}
+		buf_put(out, word);
+		column += word.len;
+	}
+	buf_put_byte(out, '\n');
+}
+
 void compat_print(struct buf *out)
 {
 	BUF_PUT(out, "# What is answered\n\n"
@@ -55,64 +131,9 @@ void compat_print(struct buf *out)
 		for (size_t k = 0; k < s->op_count; k++)
 			row_put(out, &s->ops[k]);
 	}
-	BUF_PUT(out,
-		"\n## Not there\n\n"
-		"Query Blob Contents, customer-provided keys, encryption scopes, "
-		"the change feed and hierarchical namespaces (dfs) are\n"
-		"refused with the documented error, never ignored. Table speaks Atom in versions "
-		"before 2015-12-11 (the only form before 2013-08-15) and JSON from 2013-08-15 on.\n"
-		"NFS shares, their links and the headers x-ms-mode, -owner and -group are not there: such a share is "
-		"refused "
-		"when it is created.\n"
-		"\n## Limits of what is there\n\n"
-		"- A block list is written by one commit: one that names more than about 280,000 extents of 4 MiB (1.1 "
-		"TiB "
-		"in large blocks, 0.3 TiB in 50,000 blocks with the longest ids) is refused with BlockListTooLong.\n"
-		"- One answer reads a page blob from about 100,000 runs of pages (100 GiB in large writes); a Get Blob "
-		"of more "
-		"answers ServerBusy: read it in ranges.\n"
-		"- The source of a copy, or of a write from a URL, is on this server, in whichever of its accounts; "
-		"any "
-		"other URL is refused with CannotVerifyCopySource: no other server is ever asked.\n"
-		"- Names of deleted containers, queues and tables are free at once; ContainerBeingDeleted and its "
-		"kin are "
-		"never answered.\n"
-		"- An entity group transaction is one commit: what its operations write (a merge writes the whole "
-		"entity) is at most 6 MiB together; more is refused with RequestBodyTooLarge.\n"
-		"- PartitionKey, RowKey and strings in a $filter compare by code point. Azure compares UTF-16 units, "
-		"which differs only between U+E000 to U+FFFF and what lies beyond them.\n"
-		"- A request has at most 1,024 headers: metadata of more pairs than that is refused, however short.\n"
-		"- A DELETE of messages with a popreceipt but without an id is refused (UnsupportedQueryParameter): it "
-		"would clear the queue where one message was meant.\n"
-		"- List Blobs with deletedwithversions shows a name that has versions only without a version id: when "
-		"the blob was deleted is not kept.\n"
-		"- Find Blobs by Tags finds current blobs; include=versions is refused (UnsupportedQueryParameter).\n"
-		"- Set Container Metadata, Set Container ACL, Lease Container and Delete Container honour If-Match and "
-		"If-None-Match, as the document on managing concurrency says; the service itself refuses them.\n"
-		"- Lists and properties leave out what is younger than the version asked for. A copy made with a "
-		"version "
-		"before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.\n"
-		"- A difference of page ranges compares two states: pages that were written and cleared again between "
-		"them, and were empty before, are not shown as cleared.\n"
-		"- Copy File answers when all bytes are copied, with the status success; until then others see it as "
-		"pending and may abort it.\n"
-		"- One answer reads a file from 262,144 pieces at most, as they may be left by very many small writes; "
-		"a Get File of more answers ServerBusy: read it in ranges. A List Ranges of more than 200,000 ranges "
-		"likewise, unless the version knows markers.\n"
-		"- The SMB settings of the File service's properties are taken and not kept; the retention of deleted "
-		"shares is a setting of the server (--shareDeleteRetentionDays).\n"
-		"- Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "
-		"for "
-		"the account.\n"
-		"- Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. "
-		"What a "
-		"proved token may do is what a file of roles gives its owner (--oauthRoles, docs/authorization.md). "
-		"Rights "
-		"by "
-		"group or app role do not reach a user delegation SAS, which carries only its maker's object id.\n"
-		"- Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
-		"one is; "
-		"so are query parameters whose name has a ':' or a control character, or whose value has a line feed "
-		"before a ':', where they are signed (AuthenticationFailed).\n"
-		"- In Atom, characters that XML 1.0 cannot hold come as U+FFFD.\n");
+	BUF_PUT(out, "\n## Not there\n\n");
+	prose_put(out, "", not_there);
+	BUF_PUT(out, "\n## Limits of what is there\n\n");
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+		prose_put(out, "- ", limits[i]);
 }

@@ -64,8 +64,8 @@ static bool directory_make(const char *path, struct buf *error)
 	return true;
 }
 
-/* Ours is one that is empty, or where an engine has been: a mistyped --location must not be filled with our files. Where
- * there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
+/* Ours is one that is empty, or where an engine has been: a mistyped --location must not be filled with our files.
+ * Where there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
 	static const char *const known[] = { ".",  "..",       "LOCK",	  "FORMAT",   "FORMAT.new",   "TAIL",

@@ -16,8 +16,8 @@ struct datadir {
  * has the line to print, and nothing in the directory changed. */
 bool datadir_open(struct datadir *, const char *path, bool create, struct buf *error);
 /* For root that only looks: this process goes into the directory and becomes its owner, for good, before any file there
- * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not go.
- * The directory is "." from now on: the owner may not be allowed to come from above. One thread. */
+ * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not
+ * go. The directory is "." from now on: the owner may not be allowed to come from above. One thread. */
 bool datadir_become_owner(const struct datadir *, struct buf *error);
 /* A fresh one under TMPDIR that datadir_close removes. */
 bool datadir_open_temporary(struct datadir *, struct buf *error);

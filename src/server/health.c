@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre health`: asks a running server whether it takes requests, for container health checks and scripts: exit status
- * 0 if it does, 1 if not. With an admin port /readyz is asked, else whether the Blob port answers HTTP at all. */
+ * `zaffre health`: asks a running server whether it takes requests, for container health checks and scripts: exit
+ * status 0 if it does, 1 if not. With an admin port /readyz is asked, else whether the Blob port answers HTTP at all.
+ * */
 #include "server/health.h"
 #include "server/serve.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of a connection: messages in, messages out. Small messages are read together through the loop's buffer; one
- * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it. An idle
- * connection therefore holds no buffer. A client that does not take its answers, or has too many requests under way, is
- * not read on until that is over. */
+ * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it. An
+ * idle connection therefore holds no buffer. A client that does not take its answers, or has too many requests under
+ * way, is not read on until that is over. */
 #include "smb/smb_int.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DOS wildcards of QUERY_DIRECTORY: `*` any run, `?` one character, `<` any run up to the last dot, `>` one or none before
- * a dot or the end, `"` a dot or the end. Both sides are folded by the caller. Pure. */
+ * DOS wildcards of QUERY_DIRECTORY: `*` any run, `?` one character, `<` any run up to the last dot, `>` one or none
+ * before a dot or the end, `"` a dot or the end. Both sides are folded by the caller. Pure. */
 #ifndef SMB_PATTERN_H
 #define SMB_PATTERN_H
 

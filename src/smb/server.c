@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Starting and stopping: the listener and the loops, which are the front end's own. Connections are accepted on loop 0
- * and handed to the loop that has the fewest. A stop closes the listener, then every connection; the loops end when none
- * of them has connections or work under way, so a commit always finds its loop. */
+ * and handed to the loop that has the fewest. A stop closes the listener, then every connection; the loops end when
+ * none of them has connections or work under way, so a commit always finds its loop. */
 #include "smb/smb_int.h"
 
 #include <assert.h>

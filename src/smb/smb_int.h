@@ -172,8 +172,8 @@ struct smb_request {
 	enum err result;
 	bool committing;
 	struct breaking *breaking; /* smb/commit.c */
-	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. A cancel that comes during a commit
-	 * is remembered, and takes effect when the request would wait (again). */
+	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. A cancel that comes during a
+	 * commit is remembered, and takes effect when the request would wait (again). */
 	void (*cancel)(struct smb_request *, uint32_t status);
 	bool cancelled;
 	uint32_t cancel_wanted; /* status; 0 = none */

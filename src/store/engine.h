@@ -10,10 +10,11 @@
  * Snapshots. get and scan see one committed state, chosen when the snapshot was taken (snapshot == NULL: the newest
  * state, for each call on its own). Any thread; a snapshot may be used by one thread at a time.
  *
- * Groups. Where others write too (may_be_unknown) all of a group is of one partition, reads included; such an engine need
- * not be able to do more. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan
- * see the committed state plus every write set already accepted into this group (the overlay). group_accept adds one
- * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends it:
+ * Groups. Where others write too (may_be_unknown) all of a group is of one partition, reads included; such an engine
+ * need not be able to do more. A group gathers the writes of several transactions and makes them durable together.
+ * group_get and group_scan see the committed state plus every write set already accepted into this group (the
+ * overlay). group_accept adds one transaction's write set, all or nothing; a write set may also publish and retire
+ * extents. group_commit ends it:
  *   DONE      all of it is durable and visible to every later read
  *   CONFLICT  nothing of it happened; what was read through the group changed meanwhile: run the transactions again
  *   UNKNOWN   it may or may not have happened; the store resolves it by reading the partitions' version stamps
@@ -94,8 +95,8 @@ struct engine_stats {
 	uint64_t retired_waiting;   /* extents retired and not yet reclaimed */
 	uint64_t syncs;
 	uint64_t bytes_written;
-	/* Point reads that an index of the engine's own answered: with a row, with "no such row"; and those it could not
-	 * answer, which cost more. Engines without one leave them 0. */
+	/* Point reads that an index of the engine's own answered: with a row, with "no such row"; and those it could
+	 * not answer, which cost more. Engines without one leave them 0. */
 	uint64_t index_rows, index_absent, index_unknown;
 	uint64_t index_tables, index_refused; /* files it knows; of these, those it cannot read */
 	uint64_t index_bytes;
@@ -146,8 +147,8 @@ struct engine_ops {
 	/* Removes every key of a partition in the background-friendly way; the partition is already unreachable.
 	 * Extents it names must have been retired before. */
 	enum err (*drop_partition)(struct engine *, struct slice partition);
-	/* Partition ids in order, from `from` (inclusive, may be empty), at most `limit`: for scrub and tests. NULL: this
-	 * engine cannot. */
+	/* Partition ids in order, from `from` (inclusive, may be empty), at most `limit`: for scrub and tests. NULL:
+	 * this engine cannot. */
 	enum err (*list_partitions)(struct engine *, struct slice from, size_t limit, struct arena *,
 				    struct slice **ret, size_t *ret_count);
 	/* One bounded round of reclaim; *ret_more says whether another would find work. Called from one background

@@ -23,8 +23,8 @@
 /* Keys that begin with this letter, in every partition, hold contents: rows written once, read by their whole key,
  * larger than others and far more bytes. An engine may keep them apart. */
 #define KEY_TAG_CONTENT 'd'
-/* Keys that begin with this letter are volatile rows: in memory only, gone after a restart. A scan sees them if it begins
- * with the letter, and then nothing else. */
+/* Keys that begin with this letter are volatile rows: in memory only, gone after a restart. A scan sees them if it
+ * begins with the letter, and then nothing else. */
 #define KEY_TAG_VOLATILE '~'
 enum { KEY_U64_BYTES = 10 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ways to break a promise on purpose, so that the proofs can show they would notice (test/proof/sim, test/proof/crash). Chosen by
- * store_options.mutant; 0 breaks nothing. Built only with ZAFFRE_MUTANTS; without it store_mutant() is a constant 0 and
- * the branches vanish. */
+ * Ways to break a promise on purpose, so that the proofs can show they would notice (test/proof/sim,
+ * test/proof/crash). Chosen by store_options.mutant; 0 breaks nothing. Built only with ZAFFRE_MUTANTS; without it
+ * store_mutant() is a constant 0 and the branches vanish. */
 #ifndef STORE_MUTANT_H
 #define STORE_MUTANT_H
 

@@ -26,10 +26,10 @@ enum err txn_get(struct txn *, struct slice key, struct slice *ret_value) MUST_C
 enum err txn_scan(struct txn *, const struct scan_spec *, struct rows *ret_rows) MUST_CHECK;
 enum err txn_put(struct txn *, struct slice key, struct slice value) MUST_CHECK; /* copies both */
 enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fine */
-/* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like others,
- * and part of the transaction like others; but they are kept in memory and gone after a restart. A transaction of
- * volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read what they allow and
- * what the snapshot shows belong to one moment. */
+/* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like
+ * others, and part of the transaction like others; but they are kept in memory and gone after a restart. A
+ * transaction of volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read
+ * what they allow and what the snapshot shows belong to one moment. */
 enum err txn_put_volatile(struct txn *, struct slice key, struct slice value) MUST_CHECK;
 enum err txn_del_volatile(struct txn *, struct slice key) MUST_CHECK;
 /* No partition has a single one, and on a snapshot none came and went since: saves the look. */
@@ -61,16 +61,16 @@ struct store_options {
 	bool manual;	    /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
 };
 
-/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer (and its writer, where groups overlap), and a
- * thread that reclaims retired extents in bounded rounds. */
+/* Takes the engine over (store_close closes it; so does a failed open). Starts the committer (and its writer, where
+ * groups overlap), and a thread that reclaims retired extents in bounded rounds. */
 enum err store_open(struct engine *, const struct store_options *, struct store **ret) MUST_CHECK;
 /* Finishes what is queued, then stops; done of everything queued was called. Accepts NULL. */
 void store_close(struct store *);
 struct engine *store_engine(struct store *);
 /* A number of this opening; every other opening, before or beside it, has another. */
 uint64_t store_session(const struct store *);
-/* Others may write to the same data: what is remembered outside of a transaction may be old. If not, no other session is
- * alive while this store is open. */
+/* Others may write to the same data: what is remembered outside of a transaction may be old. If not, no other session
+ * is alive while this store is open. */
 bool store_is_shared(const struct store *);
 /* Payloads of up to so many bytes lie in their record. */
 size_t store_inline_bytes(const struct store *);
@@ -78,8 +78,8 @@ struct clock *store_clock(struct store *);
 
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
-/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns): for threads that others
- * wait for. Apply may have run in part. */
+/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns): for threads that
+ * others wait for. Apply may have run in part. */
 enum err store_read_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
 			  uint64_t deadline_ns) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
@@ -114,8 +114,8 @@ size_t store_step(struct store *);
 /* Removes every row of a partition that nothing leads to any more; extents that its rows name must have been retired
  * before. Blocks; may be repeated. */
 enum err store_drop_partition(struct store *, struct slice partition) MUST_CHECK;
-/* For scrub and tests: ids of partitions, from `from` (inclusive, may be empty), at most `limit`, in an order that stays
- * the same; go on from key_after(the last one). ERR_NOT_FOUND: this engine cannot list them. */
+/* For scrub and tests: ids of partitions, from `from` (inclusive, may be empty), at most `limit`, in an order that
+ * stays the same; go on from key_after(the last one). ERR_NOT_FOUND: this engine cannot list them. */
 enum err store_list_partitions(struct store *, struct slice from, size_t limit, struct arena *, struct slice **ret,
 			       size_t *ret_count) MUST_CHECK;
 

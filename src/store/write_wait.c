@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A write that waits for its answer, for threads that may block. A manual store has no thread to wait for: it is stepped
- * here. */
+ * A write that waits for its answer, for threads that may block. A manual store has no thread to wait for: it is
+ * stepped here. */
 #include "store/store_int.h"
 
 #include <pthread.h>

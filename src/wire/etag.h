@@ -23,8 +23,8 @@ struct etag_list {
 	size_t count;	      /* ours */
 	size_t foreign_count; /* well-formed, but none of ours */
 };
-/* One or more, separated by commas, or "*" alone. ERR_SYNTAX: empty, an open quote, "*" among others. ERR_LIMIT: more than
- * LIMIT_ETAGS. */
+/* One or more, separated by commas, or "*" alone. ERR_SYNTAX: empty, an open quote, "*" among others. ERR_LIMIT: more
+ * than LIMIT_ETAGS. */
 enum err etag_parse_list(struct slice header, struct arena *, struct etag_list *ret) MUST_CHECK;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entries of XML lists and heads of answers. A page has thousands of entries, each some twenty elements around few bytes
- * that differ. So an entry is written with a pen: room for all of it is reserved at once, constant text between the
- * values is one copy of known length, and nothing is checked per piece. What has no bound (metadata, tags, the text of a
- * message) is put aside of the pen, between pen_leave and the next pen_take. */
+ * Entries of XML lists and heads of answers. A page has thousands of entries, each some twenty elements around few
+ * bytes that differ. So an entry is written with a pen: room for all of it is reserved at once, constant text between
+ * the values is one copy of known length, and nothing is checked per piece. What has no bound (metadata, tags, the
+ * text of a message) is put aside of the pen, between pen_leave and the next pen_take. */
 #ifndef WIRE_PEN_H
 #define WIRE_PEN_H
 

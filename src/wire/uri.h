@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Percent-decoding and query strings. Decoded bytes live in the arena; parts of a query that need no decoding stay where
- * they are. */
+ * Percent-decoding and query strings. Decoded bytes live in the arena; parts of a query that need no decoding stay
+ * where they are. */
 #ifndef WIRE_URI_H
 #define WIRE_URI_H
 

@@ -2,9 +2,10 @@
  * Expat's events build the tree. The parser stops at the first error; what it had built stays in the arena unused. Text
  * arrives in pieces and is gathered in one buffer for the element being read; only leaves have text, so one is enough.
  *
- * Expat gathers all attributes of a tag before it tells of them, which takes half a second for a tag of 8 MiB. So it gets
- * the document piece by piece, and no more of it once a tag is too long. What is long and not a tag (a comment) it reads
- * again from its beginning with every piece: pieces double then, so that the time stays in proportion to the length. */
+ * Expat gathers all attributes of a tag before it tells of them, which takes half a second for a tag of 8 MiB. So it
+ * gets the document piece by piece, and no more of it once a tag is too long. What is long and not a tag (a comment)
+ * it reads again from its beginning with every piece: pieces double then, so that the time stays in proportion to the
+ * length. */
 #include <expat.h>
 
 #include "base/limits.h"

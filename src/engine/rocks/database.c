@@ -141,8 +141,8 @@ static void *database_main(void *arg)
 static enum err open_error(char *error)
 {
 	/* A file that RocksDB's own lists name is missing, or those lists are damaged: they name another file, or a
-	 * column family less than there was. One that only cannot be looked at is corrupt to RocksDB, too; a backup need
-	 * not be fetched for it. */
+	 * column family less than there was. One that only cannot be looked at is corrupt to RocksDB, too; a backup
+	 * need not be fetched for it. */
 	bool missing = strstr(error, "No such file") || strstr(error, "does not exist"),
 	     invalid = strncmp(error, "Invalid argument", 16) == 0, unreadable = strstr(error, "IO error");
 	enum err err = rocks_error(error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a store: directory, lock, format, database, journal, segments. Every refusal says what to do, and comes before
- * anything there is changed. */
+ * Opening a store: directory, lock, format, database, journal, segments. Every refusal says what to do, and comes
+ * before anything there is changed. */
 #include "engine/rocks/open_int.h"
 
 #include "engine/rocks/locator/locator.h"

@@ -93,7 +93,8 @@ enum err rocks_get(struct rocks *r, enum family family, rocksdb_readoptions_t *r
 }
 
 /* The row "flushed through" is put behind all others and only after those of the other families are in tables: whatever
- * prefix of its own changes RocksDB remembers after a crash, the row is there only if everything up to its number is. */
+ * prefix of its own changes RocksDB remembers after a crash, the row is there only if everything up to its number is.
+ * */
 static char *flush_families(struct rocks *r, rocksdb_flushoptions_t *o)
 {
 	char *error = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the REST front end counts, and how it is shown: requests by operation and status, errors by code, time and bytes,
- * and the last conflicts with the object that was fought over.
+ * What the REST front end counts, and how it is shown: requests by operation and status, errors by code, time and
+ * bytes, and the last conflicts with the object that was fought over.
  *
  * Each loop counts for itself: only its thread writes, any thread reads, so counting costs a few additions and no
  * shared cache line. Names and help texts stand in metrics.def, once. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operations on the record of a container (shares will use the same): read, metadata, ACL, lease, delete.
  * Container leases exclude others from deletion only; every other operation checks an id if one is given.
- * Conditions on containers are the two time headers. Lease operations leave ETag and Last-Modified alone, but for clients of
- * an early version. */
+ * Conditions on containers are the two time headers. Lease operations leave ETag and Last-Modified alone, but for
+ * clients of an early version. */
 #ifndef SVC_ACCOUNT_CONTAINER_H
 #define SVC_ACCOUNT_CONTAINER_H
 

@@ -2,7 +2,8 @@
  * The reaper: finishes what a crash or a delete left as intents in an account partition.
  *   'D' a dropped generation: make sure its meta is gone, let the service retire its extents, drop the partition, drop
  *       the intent.
- *   'C' a creation that did not finish. While its session is alive, its request may still be running: it is passed over.
+ *   'C' a creation that did not finish. While its session is alive, its request may still be running: it is passed
+ * over.
  *       Of a session that is over, or too old for any request, it becomes a 'D', unless a record names the generation.
  * Every step may be repeated: a crash in the middle costs nothing but doing it again. What is changed at once is
  * bounded, what is looked at is not: nothing may hide behind rows that stay. */

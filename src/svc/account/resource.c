@@ -190,8 +190,8 @@ enum err resource_put(struct txn *txn, const struct resource *r)
 	return e;
 }
 
-/* Of records: a request holds them, and up to five times as much of XML. Thousands with all the metadata they may have are
- * more. */
+/* Of records: a request holds them, and up to five times as much of XML. Thousands with all the metadata they may
+ * have are more. */
 enum { LIST_PAGE_BYTES = 4 * 1024 * 1024 };
 
 enum err resource_list(struct txn *txn, char kind, struct slice prefix, struct slice from_name, size_t limit,
@@ -306,9 +306,9 @@ enum err resource_create_publish(struct txn *txn, void *call)
 		return ERR_OK;
 	c->existed = false;
 	c->refused = ERR_OK;
-	/* The intent goes with the record that replaces it. If another creator came first, or this one was given up, what
-	 * was made for it goes the way of a deleted resource, again if it was emptied before its meta was put; that must
-	 * be committed, so the refusal waits for format. */
+	/* The intent goes with the record that replaces it. If another creator came first, or this one was given up,
+	 * what was made for it goes the way of a deleted resource, again if it was emptied before its meta was put;
+	 * that must be committed, so the refusal waits for format. */
 	enum err e = name_taken(txn, c, &taken);
 	if (taken) {
 		c->refused = e;

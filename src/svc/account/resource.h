@@ -5,7 +5,8 @@
  *
  * Creating and deleting touch both partitions, one commit each, so that engines without cross-partition commits can do
  * it:
- *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop intent
+ *   create   1 account: name free? put an intent   2 generation: put meta (it is live)   3 account: put record, drop
+ * intent
  *   delete   1 account: allowed? drop record, put an intent   2 generation: drop meta (later writes find none: 404)
  *            or, to be restored: 1 account: allowed? drop record, keep it as a deleted one
  * A creator that finds the name taken at step 3, or its own intent gone, turns its intent into one that drops its

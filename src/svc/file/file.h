@@ -282,8 +282,8 @@ enum err file_apply_create_permission(struct txn *, void *call);
 enum err file_apply_get_permission(struct txn *, void *call);
 
 /* ---- background ---- */
-/* One bounded piece of the share's work: contents that nobody names, dropped snapshots, covers, merges. *ret_more: there
- * is more. Blocks. */
+/* One bounded piece of the share's work: contents that nobody names, dropped snapshots, covers, merges. *ret_more:
+ * there is more. Blocks. */
 enum err file_round(struct store *, struct slice partition, bool *ret_more) MUST_CHECK;
 /* Everything in a dropped generation (resource_empty_fn): retires the extents that its rows name, a bounded piece per
  * call. */

@@ -25,8 +25,8 @@ enum err history_keep_as_of(struct txn *, const struct snapshots *, uint64_t as_
 /* A row as a view sees it. ERR_NOT_FOUND is a value. */
 enum err row_get(struct txn *, const struct file_view *, struct slice key, struct slice *ret) MUST_CHECK;
 
-/* The rows of a key range as a view sees them, in key order. Rows are in the transaction's arena; pages in which nothing
- * is visible are given back. A walk that changes rows behind itself stays correct. */
+/* The rows of a key range as a view sees them, in key order. Rows are in the transaction's arena; pages in which
+ * nothing is visible are given back. A walk that changes rows behind itself stays correct. */
 struct row_stream {
 	struct key from, until;
 	struct rows rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inodes by name and by id: finding, creating, moving, removing. An inode lies under its name ('n' rows); the 'i' row of
- * its id says where that is. Both change in one transaction. */
+ * Inodes by name and by id: finding, creating, moving, removing. An inode lies under its name ('n' rows); the 'i' row
+ * of its id says where that is. Both change in one transaction. */
 #include "svc/file/inode.h"
 
 #include <assert.h>

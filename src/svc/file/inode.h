@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A directory or file as the rest of the program sees it, and the steps that every operation on one is made of. Front
- * ends use the calls of file.h; src/svc/file/open*.c and applies of their own use these steps inside a transaction on the
- * share's partition. */
+ * ends use the calls of file.h; src/svc/file/open*.c and applies of their own use these steps inside a transaction on
+ * the share's partition. */
 #ifndef SVC_FILE_INODE_H
 #define SVC_FILE_INODE_H
 
@@ -83,9 +83,9 @@ struct file_place {
 	struct file_path path;
 };
 
-/* Looks a place up. ERR_PARENT_NOT_FOUND, ERR_RESOURCE_NOT_FOUND. *ret_parent (may be NULL) is set as soon as the parent
- * directory is there, also when the last component is missing: then *ret is untouched. A component in the middle that is
- * a file is ERR_PARENT_NOT_FOUND. */
+/* Looks a place up. ERR_PARENT_NOT_FOUND, ERR_RESOURCE_NOT_FOUND. *ret_parent (may be NULL) is set as soon as the
+ * parent directory is there, also when the last component is missing: then *ret is untouched. A component in the
+ * middle that is a file is ERR_PARENT_NOT_FOUND. */
 enum err inode_find(struct txn *, const struct file_view *, const struct file_place *, struct inode *ret_parent,
 		    struct inode *ret) MUST_CHECK;
 /* ERR_RESOURCE_NOT_FOUND if it is gone. */
@@ -123,8 +123,9 @@ struct file_piece {
 	uint32_t offset;	  /* in the extent */
 	uint64_t length_bytes;
 };
-/* The pieces of [offset, offset+length), at most `limit` of them and as many as the arena has room for: *ret_length tells
- * how far they reach (all of it, unless there are very many). Needs a snapshot (store_read) or a writing transaction. */
+/* The pieces of [offset, offset+length), at most `limit` of them and as many as the arena has room for: *ret_length
+ * tells how far they reach (all of it, unless there are very many). Needs a snapshot (store_read) or a writing
+ * transaction. */
 struct file_pieces {
 	struct file_piece *piece;
 	size_t count;

@@ -4,8 +4,8 @@
  * place if every one of them is still the row it was (rows are known by key and stamp). If a writer was faster, the
  * stretch is left alone: the file asks again when it has grown.
  *
- * Only runs whose row and bytes are younger than the newest snapshot are joined: older ones are shared with it, and range
- * differences tell new from old by the bytes' time.
+ * Only runs whose row and bytes are younger than the newest snapshot are joined: older ones are shared with it, and
+ * range differences tell new from old by the bytes' time.
  *
  * The row 'm' u64(inode) has the position: u8 version, then, once begun, u64 offset. */
 #include "svc/file/merge.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names and paths. Folded names are written as CESU-8: a character beyond U+FFFF becomes the three-byte forms of its two
- * surrogates, so that plain byte order is the order of UTF-16 code units. */
+ * Names and paths. Folded names are written as CESU-8: a character beyond U+FFFF becomes the three-byte forms of its
+ * two surrogates, so that plain byte order is the order of UTF-16 code units. */
 #include "svc/file/name.h"
 
 #include <utf8proc.h>

@@ -25,10 +25,10 @@ struct file_path {
 	size_t count;
 };
 
-/* Splits at '/' (and at '\\' if `backslash`); one separator at either end is dropped. Trailing dots of each component are
- * stripped unless keep_dots. Errors: ERR_INVALID_RESOURCE_NAME (characters, reserved names, empty components, "." and
- * ".."), ERR_NAME_LENGTH_OUT_OF_RANGE (a component), ERR_INVALID_FILE_OR_DIRECTORY_PATH_NAME (length or depth of the
- * whole), ERR_NO_MEMORY. `text` is percent-decoded UTF-8; the names point into it. */
+/* Splits at '/' (and at '\\' if `backslash`); one separator at either end is dropped. Trailing dots of each component
+ * are stripped unless keep_dots. Errors: ERR_INVALID_RESOURCE_NAME (characters, reserved names, empty components, "."
+ * and ".."), ERR_NAME_LENGTH_OUT_OF_RANGE (a component), ERR_INVALID_FILE_OR_DIRECTORY_PATH_NAME (length or depth of
+ * the whole), ERR_NO_MEMORY. `text` is percent-decoded UTF-8; the names point into it. */
 struct file_path_rules {
 	bool keep_dots;
 	bool backslash; /* SMB */
@@ -37,8 +37,8 @@ enum err file_path_split(struct arena *, struct slice text, struct file_path_rul
 
 /* One component. */
 enum err file_name_check(struct slice name) MUST_CHECK;
-/* The folded form, in the arena: sorts by bytes as the names do by UTF-16 code units. Absent if the arena is full. Bytes
- * that are no UTF-8 stay as they are. */
+/* The folded form, in the arena: sorts by bytes as the names do by UTF-16 code units. Absent if the arena is full.
+ * Bytes that are no UTF-8 stay as they are. */
 struct slice file_name_fold(struct arena *, struct slice name);
 bool file_name_equal(struct arena *, struct slice a, struct slice b);
 

@@ -10,9 +10,9 @@
  *   1. begins to wait for the file (wait_begin, keyed by share and inode),
  *   2. runs file_apply_break with them: it marks the breaks in the rows and says whom to tell,
  *   3. tells them (holder_post for each of `breaks` with `notice`), and
- *   4. runs its own apply again when it is woken, or at once if file_apply_break says that there is nothing to wait for.
- * On ERR_OK `breaks` holds those who are only to be told, after the commit. Whoever commits a close, an unlock or an
- * acknowledgement wakes the file's waiters (wait_wake) when the call says `wake`.
+ *   4. runs its own apply again when it is woken, or at once if file_apply_break says that there is nothing to wait
+ * for. On ERR_OK `breaks` holds those who are only to be told, after the commit. Whoever commits a close, an unlock
+ * or an acknowledgement wakes the file's waiters (wait_wake) when the call says `wake`.
  *
  * Deadlines: a holder that does not answer within FILE_BREAK_SECONDS has lost what was asked of it, by the clock alone.
  * An SMB request therefore waits until breaks.deadline_ticks and asks again; a REST request gives up after its own time
@@ -47,9 +47,9 @@ struct file_breaks {
 	size_t count;
 	struct file_break item[FILE_BREAKS_MAX];
 	bool asked; /* ERR_BREAK_FIRST was answered: the next run waits for breaks under way to their end */
-	/* In, for the applies of open, disposition and rename: mark the breaks in the same commit. They then answer ERR_OK
-	 * with `wait` instead of ERR_BREAK_FIRST: nothing was done but the marks, the notices are here. So the holder is told
-	 * before anything that was asked later is answered. */
+	/* In, for the applies of open, disposition and rename: mark the breaks in the same commit. They then answer
+	 * ERR_OK with `wait` instead of ERR_BREAK_FIRST: nothing was done but the marks, the notices are here. So the
+	 * holder is told before anything that was asked later is answered. */
 	bool mark_at_once;
 	bool wait;
 	uint64_t close_open_id;	 /* not 0: a disconnected open that stands in the way and is to be closed */
@@ -238,8 +238,9 @@ struct file_lock_call {
 	bool replayed;
 	struct file_breaks breaks; /* to tell */
 };
-/* All elements are unlocks or all are locks. Locks: all or none, ERR_SMB_LOCK_NOT_GRANTED (a blocking one then waits for
- * the file and runs again). Unlocks: those before the first that is not there stay done: with ERR_OK and failed_at. */
+/* All elements are unlocks or all are locks. Locks: all or none, ERR_SMB_LOCK_NOT_GRANTED (a blocking one then waits
+ * for the file and runs again). Unlocks: those before the first that is not there stay done: with ERR_OK and
+ * failed_at. */
 enum err file_apply_lock(struct txn *, void *call);
 struct file_unlock_call {
 	struct file_lock_call lock;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * List Ranges and the difference to a snapshot. Runs are gone through in bounded pieces whose memory is given back, so a
- * file of ten million runs costs no more of it than one of ten. */
+ * List Ranges and the difference to a snapshot. Runs are gone through in bounded pieces whose memory is given back,
+ * so a file of ten million runs costs no more of it than one of ten. */
 #include "svc/file/run.h"
 #include "svc/file/target.h"
 

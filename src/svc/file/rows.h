@@ -16,17 +16,17 @@
  *   'm' u64(inode)                       a file whose runs should be merged
  *   'o' ...                              opens (open.h)
  *
- * Ids of inodes, contents and sources are store times: every transaction has one of its own, so no counter is needed and
- * none is used twice.
+ * Ids of inodes, contents and sources are store times: every transaction has one of its own, so no counter is needed
+ * and none is used twice.
  *
- * Stamps. Each row of the kinds n, i, r begins, behind its version, with the store time of the transaction that wrote it.
- * The number of a snapshot is the store time of the transaction that took it. A row is in the snapshots with a number
- * above its stamp. Before such a row is changed or removed it is put into history, under the number of the newest
- * snapshot: from then on it is in the snapshots above its stamp and up to that number. So every row, live or history, is
- * in one interval of numbers, and the intervals of one key do not overlap.
+ * Stamps. Each row of the kinds n, i, r begins, behind its version, with the store time of the transaction that wrote
+ * it. The number of a snapshot is the store time of the transaction that took it. A row is in the snapshots with a
+ * number above its stamp. Before such a row is changed or removed it is put into history, under the number of the
+ * newest snapshot: from then on it is in the snapshots above its stamp and up to that number. So every row, live or
+ * history, is in one interval of numbers, and the intervals of one key do not overlap.
  *
- * Runs are keyed by their last byte: the first key at or behind an offset is the first run that reaches it. Visible runs
- * never overlap; the run that is written with a cover may lie over older ones that the cover hides. */
+ * Runs are keyed by their last byte: the first key at or behind an offset is the first run that reaches it. Visible
+ * runs never overlap; the run that is written with a cover may lie over older ones that the cover hides. */
 #ifndef SVC_FILE_ROWS_H
 #define SVC_FILE_ROWS_H
 

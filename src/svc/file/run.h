@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bytes of files, inside the room: walking the runs of a content, cutting ranges out of it, and giving back what is no
- * longer named. */
+ * The bytes of files, inside the room: walking the runs of a content, cutting ranges out of it, and giving back what
+ * is no longer named. */
 #ifndef SVC_FILE_RUN_H
 #define SVC_FILE_RUN_H
 

@@ -248,9 +248,9 @@ enum err share_apply_stats(struct txn *txn, void *call)
 }
 
 /* ---- delete ----
- * Snapshots live in the generation's partition, the record in the account's. The first step sees that there are none (or
- * that they may go) and stops new ones for a while; the second removes the record within that while, by the one clock
- * that both partitions have, or not at all. */
+ * Snapshots live in the generation's partition, the record in the account's. The first step sees that there are none
+ * (or that they may go) and stops new ones for a while; the second removes the record within that while, by the one
+ * clock that both partitions have, or not at all. */
 
 static enum err delete_check(struct txn *txn, struct resource_delete *base, const struct resource *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shares. The record of a share (svc/account/resource.h, kind RESOURCE_SHARE) has its name, metadata, ACL and lease; what
- * a share has beyond a container is in the record's `extra`: struct share_settings. Quota and use are also in the state
- * row of the share's partition, where they are enforced.
+ * Shares. The record of a share (svc/account/resource.h, kind RESOURCE_SHARE) has its name, metadata, ACL and lease;
+ * what a share has beyond a container is in the record's `extra`: struct share_settings. Quota and use are also in
+ * the state row of the share's partition, where they are enforced.
  *
  * Snapshots are rows of the share's partition. Taking one is one small commit whatever the share holds.
  *
@@ -10,7 +10,8 @@
  *   set properties    account: share_apply_set_properties     generation: share_apply_set_quota
  *   delete            generation: share_delete_begin    account: share_delete_remove      generation: share_delete_end
  *   restore           generation: share_restore_open        account: resource_restore_publish
- *   all others        one commit: account (get, metadata, ACL, lease) or generation (stats, everything of a snapshot) */
+ *   all others        one commit: account (get, metadata, ACL, lease) or generation (stats, everything of a snapshot)
+ * */
 #ifndef SVC_FILE_SHARE_H
 #define SVC_FILE_SHARE_H
 

@@ -31,9 +31,9 @@ static bool kind_fits(const struct file_target *t, const struct inode *n)
 	return t->kind == FILE_KIND_ANY || t->kind == n->kind;
 }
 
-/* A path of several names is several gets, and by store_read_points each of them sees the newest state: a directory that
- * was renamed meanwhile would make a path that never was. So the walk counts only if none was renamed or removed during
- * it; on a snapshot that is always so. */
+/* A path of several names is several gets, and by store_read_points each of them sees the newest state: a directory
+ * that was renamed meanwhile would make a path that never was. So the walk counts only if none was renamed or removed
+ * during it; on a snapshot that is always so. */
 static enum err find_steady(struct txn *txn, const struct file_target *t, const struct file_view *view,
 			    struct inode *ret)
 {

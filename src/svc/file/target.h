@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every apply begins with, inside the room: finding the object of a call and judging whether the call may touch it,
- * and the settings that several calls have in common. */
+ * What every apply begins with, inside the room: finding the object of a call and judging whether the call may touch
+ * it, and the settings that several calls have in common. */
 #ifndef SVC_FILE_TARGET_H
 #define SVC_FILE_TARGET_H
 
@@ -25,8 +25,8 @@ enum err target_check_copy(const struct inode *) MUST_CHECK;
 
 /* New ETag: now, but later than it was. */
 void inode_touch(struct txn *, struct inode *);
-/* Attributes, times and permission as the call says. `fresh`: the inode is new, so KEEP means the default. `source` (may
- * be NULL) is what FILE_TIME_SOURCE means. */
+/* Attributes, times and permission as the call says. `fresh`: the inode is new, so KEEP means the default. `source`
+ * (may be NULL) is what FILE_TIME_SOURCE means. */
 enum err settings_apply(struct txn *, const struct file_settings *, const struct inode *parent,
 			const struct inode *source, bool fresh, struct inode *) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LD_PRELOAD: writes down everything that changes files under ZAFFRE_RECORD_DIR, in order, into ZAFFRE_RECORD_LOG, for
- * test/proof/crash/torn.c to replay. One call at a time, so the order of the log is the order of things. A file is known by
- * its inode, as names change. Not seen: stores to mapped files (TAIL) and stdio (RocksDB's LOG). Writes to the file
- * ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. The disk looks small (DISK_BYTES), so that
- * files of the journal are small too and soon used again. */
+ * test/proof/crash/torn.c to replay. One call at a time, so the order of the log is the order of things. A file is
+ * known by its inode, as names change. Not seen: stores to mapped files (TAIL) and stdio (RocksDB's LOG). Writes to
+ * the file ZAFFRE_RECORD_ACKS are marks: what the writer told its clients up to here. The disk looks small
+ * (DISK_BYTES), so that files of the journal are small too and soon used again. */
 #include "record.h"
 
 #include <dlfcn.h>

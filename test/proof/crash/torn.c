@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Torn and reordered writes.
- *   torn write DIR MARKS COUNT           commits COUNT transactions (rows and extents), marking each in MARKS when it is told
+ *   torn write DIR MARKS COUNT           commits COUNT transactions (rows and extents), marking each in MARKS when it
+ * is told
  *   torn same LOG DIR SCRATCH            does a full replay of LOG equal DIR? (the check of the recorder)
- *   torn crash LOG SCRATCH STATES SEED   builds STATES crash states and opens each: nothing told is lost, nothing is half
+ *   torn crash LOG SCRATCH STATES SEED   builds STATES crash states and opens each: nothing told is lost, nothing is
+ * half
  *   torn lies LOG SCRATCH STATES SEED    the same on a disk whose syncs lie: ends with 0 if a loss was seen
- * `write` runs under record.c. A crash state is a moment in the log, plus a choice: of the writes not followed by a sync
- * of their file any subset is there, each maybe torn between sectors of 512 bytes; of the changes of names not followed by
- * a sync of their directory any prefix. */
+ * `write` runs under record.c. A crash state is a moment in the log, plus a choice: of the writes not followed by a
+ * sync of their file any subset is there, each maybe torn between sectors of 512 bytes; of the changes of names not
+ * followed by a sync of their directory any prefix. */
 #include "record.h"
 
 #include "base/bytes.h"

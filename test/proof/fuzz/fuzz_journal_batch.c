@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hostile record of the journal whose checksum is right: any bytes where a write batch should be. Those that
- * batch_is_ours lets through are given to a RocksDB in memory, as a start would: it takes them or says no, and goes on. */
+ * batch_is_ours lets through are given to a RocksDB in memory, as a start would: it takes them or says no, and goes
+ * on. */
 #include "engine/rocks/batch.h"
 #include "engine/rocks/layout/layout.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A table file of RocksDB's in which everything may be wrong but the checksums: the input is cut into a block of rows,
- * an index, properties and deleted ranges, and a file is made of them as RocksDB would. Or, if it begins with 'f', it is
- * the file. Whatever it is, it is refused or read within its bounds, and finding a key says the same as walking to it. */
+ * an index, properties and deleted ranges, and a file is made of them as RocksDB would. Or, if it begins with 'f', it
+ * is the file. Whatever it is, it is refused or read within its bounds, and finding a key says the same as walking to
+ * it. */
 #include "engine/rocks/locator/sst.h"
 
 #include "base/bytes.h"

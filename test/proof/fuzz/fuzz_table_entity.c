@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entities in JSON and in Atom: what was read is written at each level of metadata, and with types in it reads back as the same
- * record; the bytes themselves are also taken for a record. */
+ * Entities in JSON and in Atom: what was read is written at each level of metadata, and with types in it reads back
+ * as the same record; the bytes themselves are also taken for a record. */
 #include "rest/table/entity_atom.h"
 
 #include "fuzz.h"

@@ -5,8 +5,8 @@
  * of its files' sizes, and every inode is where its id says; when everything was deleted (file by file, or as a dropped
  * share) no extent and no row of contents is left.
  *
- * Two more files are registers: their bytes are one value, put by Create with data, by a range write over all of it or by a
- * rename of another file onto the name. What clients saw of them is judged as a history of blobs (linear.h). */
+ * Two more files are registers: their bytes are one value, put by Create with data, by a range write over all of it
+ * or by a rename of another file onto the name. What clients saw of them is judged as a history of blobs (linear.h). */
 #include "sim.h"
 
 #include "store/extent.h"

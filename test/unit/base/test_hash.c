@@ -48,8 +48,8 @@ static void test_the_seed_counts(void **state)
 		    hash_bytes(hash_bytes(1, SLICE("ab")), SLICE("c")));
 }
 
-/* Nobody who does not know the seed can tell which bytes fall together: not by a factor of 0, nor by factors that change
- * places. */
+/* Nobody who does not know the seed can tell which bytes fall together: not by a factor of 0, nor by factors that
+ * change places. */
 static void test_no_bytes_fall_together_for_every_seed(void **state)
 {
 	static const uint64_t one = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xd6e8feb86659fd93);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where rows are in the table files: for each table in use a hash from keys to blocks, so that a row that is in no cache
- * costs one access to memory a level and one read of its block. RocksDB's own way there costs three times that
+ * Where rows are in the table files: for each table in use a hash from keys to blocks, so that a row that is in no
+ * cache costs one access to memory a level and one read of its block. RocksDB's own way there costs three times that
  * (decisions/0014). The locator may always say that it does not know; then RocksDB is asked.
  *
- * What it says is right because of two things it keeps: the tables as they were at some moment after a flush (they never
- * change, and stay readable while they are open, whatever RocksDB has made of them since), and a note of every key
- * written since that flush began. A key that is not among the notes stands in those tables as it stands in the store.
+ * What it says is right because of two things it keeps: the tables as they were at some moment after a flush (they
+ * never change, and stay readable while they are open, whatever RocksDB has made of them since), and a note of every
+ * key written since that flush began. A key that is not among the notes stands in those tables as it stands in the
+ * store.
  *
  *   writer      under the locator's lock: notes the batch's keys, then puts it into RocksDB's memory
  *   flush       begins a new page of notes, flushes, tells which page is in tables now

@@ -68,8 +68,8 @@ static enum err read_all(int fd, uint64_t at, char *dst, size_t bytes)
 	return ERR_OK;
 }
 
-/* `bytes` with what is behind the block. RocksDB mixes the kind of compression into the checksum in a way that leaves it
- * as it is for kind 0. */
+/* `bytes` with what is behind the block. RocksDB mixes the kind of compression into the checksum in a way that leaves
+ * it as it is for kind 0. */
 static bool verified(const char *block, size_t bytes)
 {
 	const char *behind = block + bytes - SST_TRAILER_BYTES;

@@ -5,8 +5,8 @@
  *
  * Two bitmaps for each region: `used` (in memory: reserved by a writer, sealed or published) and `published` (also a
  * row in the database, written in the batch that publishes or reclaims). After a crash only what is published is used
- * again. Space is reused as soon as it is released; bytes never move. Of the regions in which nothing is left one is kept
- * for what comes, the others are given back to the file system (as holes: a file keeps its length).
+ * again. Space is reused as soon as it is released; bytes never move. Of the regions in which nothing is left one is
+ * kept for what comes, the others are given back to the file system (as holes: a file keeps its length).
  *
  * Threads: writers and readers from any; the published_* calls under the caller's publish lock. */
 #ifndef ENGINE_ROCKS_SEGMENT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Golden bytes of the files beside RocksDB: header and record of the journal, TAIL, the checksums of an extent. What was
- * written once must be read for ever; docs/format.md says it in words. */
+ * Golden bytes of the files beside RocksDB: header and record of the journal, TAIL, the checksums of an extent. What
+ * was written once must be read for ever; docs/format.md says it in words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A list of containers with all the metadata they may have: pages that a request can hold, and all of them in the end. */
+ * A list of containers with all the metadata they may have: pages that a request can hold, and all of them in the
+ * end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

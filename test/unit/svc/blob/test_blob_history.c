@@ -371,8 +371,8 @@ static enum err set_metadata(struct bench *b, struct side *s, size_t name)
 	return run(s, blob_apply_set_metadata, &c);
 }
 
-/* Versions that are switched off are still there: the current one stays when it is replaced, and what comes after it is no
- * version. A delete deletes. */
+/* Versions that are switched off are still there: the current one stays when it is replaced, and what comes after it
+ * is no version. A delete deletes. */
 static void test_versions_switched_off(void **state)
 {
 	static struct bench b;

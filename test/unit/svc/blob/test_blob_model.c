@@ -2,8 +2,9 @@
  * Random blob operations against a plain model, on the in-memory engine with its conflicts and unknown outcomes. One
  * caller, so every answer and every byte is known beforehand: put, blocks and lists that reuse and repeat committed
  * blocks, appends, pages, snapshots, versions, copies that share content and copies that bring bytes, deletes; the
- * background work runs in between. At the end everything is deleted and no extent may be left. (test/proof/sim/contents.c
- * asks for ownership under races; here the question is whether each state has exactly its bytes.) */
+ * background work runs in between. At the end everything is deleted and no extent may be left.
+ * (test/proof/sim/contents.c asks for ownership under races; here the question is whether each state has exactly its
+ * bytes.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Golden bytes of every kind of row of a share: what one release writes, the next must read. A change here is a change of
- * the format on disk. */
+ * Golden bytes of every kind of row of a share: what one release writes, the next must read. A change here is a
+ * change of the format on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
