@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One login over SMB: SPNEGO unwrapped, NTLM asked, SPNEGO wrapped, until there is a session key or a refusal. */
 #include "auth/login.h"
 
 #include "auth/spnego.h"

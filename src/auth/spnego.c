@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * SPNEGO tokens in DER, as far as a server of NTLM needs them: read strictly, every length against its container. */
 #include "auth/spnego.h"
 
 enum {

@@ -9,7 +9,7 @@
 #define GIB (1024 * MIB)
 
 /* HTTP */
-#define LIMIT_HEAD_BYTES	   (64 * 1024) /* request line and headers; SAS URLs and 8 KiB of metadata fit many times */
+#define LIMIT_HEAD_BYTES	   (64 * 1024) /* request line and headers: SAS URLs and 8 KiB of metadata fit */
 #define LIMIT_HEADER_COUNT	   1024	       /* 8 KiB of metadata in pairs of eight bytes, and the others */
 #define LIMIT_TARGET_BYTES	   (32 * 1024) /* percent-encoded 1024-character names and a long SAS */
 #define LIMIT_QUERY_PARAMS	   64	       /* a user delegation SAS has some twenty */

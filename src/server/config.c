@@ -382,19 +382,9 @@ static bool limits_check(const struct config *c, struct buf *error)
 	return true;
 }
 
-static bool config_check(struct config *c, struct buf *error)
+/* Which services are reached from where, and that no two of them want one port. */
+static bool ports_check(struct config *c, struct buf *error)
 {
-	if (strcmp(c->mode, "production") == 0) {
-		c->production = true;
-	} else if (strcmp(c->mode, "development") != 0) {
-		buf_printf(error, "mode is development or production, not \"%s\"", c->mode);
-		return false;
-	}
-	if (!c->cert[0] != !c->key[0]) {
-		buf_printf(error, "--cert and --key go together: %s is missing", c->cert[0] ? "--key" : "--cert");
-		return false;
-	}
-	c->secure = c->cert[0];
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		if (!config_host_is_loopback(config_host(c, i)))
 			c->beyond_loopback = true;
@@ -410,9 +400,71 @@ static bool config_check(struct config *c, struct buf *error)
 					   (long long)config_port(c, i), config_host(c, i));
 				return false;
 			}
-	if (!web_port_check(c, error))
+	return web_port_check(c, error);
+}
+
+/* A setting that is one of two words. */
+static bool word_check(const char *flag, const char *value, const char *one, const char *other, struct buf *error)
+{
+	if (strcmp(value, one) == 0 || strcmp(value, other) == 0)
+		return true;
+	buf_printf(error, "%s is %s or %s, not \"%s\"", flag, one, other, value);
+	return false;
+}
+
+/* What breaks a promise on purpose, or keeps none. */
+static bool test_settings_check(const struct config *c, struct buf *error)
+{
+	const char *reason = NULL;
+#ifdef ZAFFRE_NO_MUTANTS
+	if (c->mutant)
+		reason = "--mutant: this program was built without them (ZAFFRE_MUTANTS)";
+#endif
+	if (c->production && c->clockShiftFile[0])
+		reason = "--clockShiftFile is for tests and works in development mode only";
+	else if (c->production && c->mutant && !reason)
+		reason = "--mutant breaks promises on purpose and works in development mode only";
+	else if (c->production && c->inMemoryPersistence)
+		reason = "--inMemoryPersistence keeps nothing and works in development mode only";
+	if (reason)
+		buf_put(error, slice_str(reason));
+	return !reason;
+}
+
+static bool oauth_check(const struct config *c, struct buf *error)
+{
+	const char *reason = NULL;
+	bool full = strcmp(c->oauth, "full") == 0;
+	if (c->oauth[0] && !word_check("--oauth", c->oauth, "basic", "full", error))
 		return false;
-	if (!limits_check(c, error))
+	if (full && (!c->secure || !c->oauthKeys[0] || !c->oauthIssuer[0]))
+		reason = "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)";
+	else if (full && !c->oauthRoles[0] && !c->oauthEveryTokenOwns)
+		reason = "--oauth full needs --oauthRoles FILE, which says what whose tokens may do";
+	else if (c->production && c->oauthEveryTokenOwns)
+		reason = "--oauthEveryTokenOwns gives everything to everybody with a token and works in development "
+			 "mode "
+			 "only";
+	else if (c->oauth[0] && !full && (c->production || !c->secure))
+		reason = "--oauth basic trusts what tokens say: it works in development mode and over HTTPS only "
+			 "(--cert, "
+			 "--key)";
+	if (reason)
+		buf_put(error, slice_str(reason));
+	return !reason;
+}
+
+static bool config_check(struct config *c, struct buf *error)
+{
+	if (!word_check("mode", c->mode, "development", "production", error))
+		return false;
+	c->production = strcmp(c->mode, "production") == 0;
+	if (!c->cert[0] != !c->key[0]) {
+		buf_printf(error, "--cert and --key go together: %s is missing", c->cert[0] ? "--key" : "--cert");
+		return false;
+	}
+	c->secure = c->cert[0];
+	if (!ports_check(c, error) || !limits_check(c, error))
 		return false;
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
 		buf_printf(error, "production mode does not serve plain HTTP beyond this machine: give --cert and "
@@ -420,60 +472,9 @@ static bool config_check(struct config *c, struct buf *error)
 				  "if a proxy in front does TLS");
 		return false;
 	}
-	if (!secrets_check(c, error))
-		return false;
-	if (c->production && c->clockShiftFile[0]) {
-		buf_printf(error, "--clockShiftFile is for tests and works in development mode only");
-		return false;
-	}
-#ifdef ZAFFRE_NO_MUTANTS
-	if (c->mutant) {
-		buf_printf(error, "--mutant: this program was built without them (ZAFFRE_MUTANTS)");
-		return false;
-	}
-#endif
-	if (c->production && c->mutant) {
-		buf_printf(error, "--mutant breaks promises on purpose and works in development mode only");
-		return false;
-	}
-	if (c->production && c->inMemoryPersistence) {
-		buf_printf(error, "--inMemoryPersistence keeps nothing and works in development mode only");
-		return false;
-	}
-	if (strcmp(c->deletePendingCode, "SMBDeletePending") != 0 &&
-	    strcmp(c->deletePendingCode, "DeletePending") != 0) {
-		buf_printf(error, "--deletePendingCode is SMBDeletePending or DeletePending, not %s",
-			   c->deletePendingCode);
-		return false;
-	}
-	bool full = strcmp(c->oauth, "full") == 0;
-	if (strcmp(c->rowIndex, "on") != 0 && strcmp(c->rowIndex, "off") != 0) {
-		buf_printf(error, "--rowIndex is on or off, not \"%s\"", c->rowIndex);
-		return false;
-	}
-	if (c->oauth[0] && !full && strcmp(c->oauth, "basic") != 0) {
-		buf_printf(error, "--oauth is basic or full, not \"%s\"", c->oauth);
-		return false;
-	}
-	if (full && (!c->secure || !c->oauthKeys[0] || !c->oauthIssuer[0])) {
-		buf_printf(error, "--oauth full needs --oauthKeys FILE, --oauthIssuer URL and HTTPS (--cert, --key)");
-		return false;
-	}
-	if (full && !c->oauthRoles[0] && !c->oauthEveryTokenOwns) {
-		buf_printf(error, "--oauth full needs --oauthRoles FILE, which says what whose tokens may do");
-		return false;
-	}
-	if (c->production && c->oauthEveryTokenOwns) {
-		buf_printf(error, "--oauthEveryTokenOwns gives everything to everybody with a token and works in "
-				  "development mode only");
-		return false;
-	}
-	if (c->oauth[0] && !full && (c->production || !c->secure)) {
-		buf_printf(error, "--oauth basic trusts what tokens say: it works in development mode and over HTTPS "
-				  "only (--cert, --key)");
-		return false;
-	}
-	return true;
+	return secrets_check(c, error) && test_settings_check(c, error) &&
+	       word_check("--deletePendingCode", c->deletePendingCode, "SMBDeletePending", "DeletePending", error) &&
+	       word_check("--rowIndex", c->rowIndex, "on", "off", error) && oauth_check(c, error);
 }
 
 bool config_parse(struct config *c, int argc, char **argv, char **environment, struct buf *error)

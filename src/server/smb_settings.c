@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The settings of the SMB front end, from words of the configuration to what src/smb takes. */
 #include "server/smb_settings.h"
 
 static const struct {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * READ and WRITE: bytes of a file between the wire and the share, on a worker where the disk may be waited for. */
 #include "smb/bytes.h"
 
 struct look {

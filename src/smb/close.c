@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CLOSE and FLUSH. */
+ * CLOSE and FLUSH: what an open held is given back; what was written is durable already, so FLUSH has nothing to wait
+ * for but what is under way. */
 #include "smb/opens.h"
 
 enum { CLOSE_WANTS_ATTRIBUTES = 1 };

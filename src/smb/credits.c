@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Credits and the window of message ids: what a client may have under way, and that no id comes twice. */
 #include "smb/credits.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of a session's opens, by the file id that the client knows them by. */
 #include "smb/opens.h"
 
 #include <assert.h>

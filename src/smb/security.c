@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Security descriptors of QUERY_INFO and SET_INFO: SDDL in the share, binary on the wire. */
 #include "smb/security.h"
 
 #include "wire/sddl/sddl.h"

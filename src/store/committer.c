@@ -276,9 +276,7 @@ size_t committer_step(struct store *s)
  * reads they do not: then they would wait behind every other program of the machine. */
 static void choose_pace(struct store *s)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	uint64_t now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	uint64_t now_ms = base_monotonic_ns() / 1000000;
 	uint64_t ms = now_ms - s->pace_looked_ms;
 	if (ms < PACE_LOOK_MS)
 		return;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Two threads, one normal and one niced, take turns at one job: an unprivileged thread cannot undo nice. */
 #include "store/duty.h"
 
 #include "base/thread.h"

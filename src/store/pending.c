@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose job is next. */
+ * Whose job is next: the lines of the accounts and the time each of them used. */
 #include "store/pending.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Version and checksum around every value; the checksum covers partition and key, so that a row in the wrong place
+ * is damage. */
 #include "store/record.h"
 
 #include "base/bytes.h"

@@ -39,11 +39,8 @@ static bool reclaim_wait(struct store *s, bool waiting)
 			pthread_cond_wait(&s->reclaim_wake, &s->reclaim_lock);
 			continue;
 		}
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += RECLAIM_PAUSE_MS * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000L;
-		until.tv_nsec %= 1000000000L;
+		uint64_t ns = base_monotonic_ns() + RECLAIM_PAUSE_MS * UINT64_C(1000000);
+		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 		if (pthread_cond_timedwait(&s->reclaim_wake, &s->reclaim_lock, &until) == ETIMEDOUT)
 			break;
 	}

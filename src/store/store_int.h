@@ -111,7 +111,7 @@ struct store {
 	unsigned mutant;
 	bool manual;
 	uint64_t
-		hash_seed; /* whoever chooses the names cannot choose where they fall; one and the same where steps are */
+		hash_seed; /* who chooses names cannot choose where they fall; one and the same where steps are */
 
 	/* queue: producers push on top, the committer takes all and turns them round */
 	_Atomic(struct store_job *) pushed;

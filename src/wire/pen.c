@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Entries of XML lists: numbers, dates and words into memory that was reserved once an entry. */
 #include "wire/pen.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * UTF-16 of the wire to UTF-8 and back; halves of pairs are refused. */
 #include "wire/utf16.h"
 
 #include "base/bytes.h"

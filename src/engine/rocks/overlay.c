@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * What a group has written, in key order, so that its next transaction reads it. (docs/decisions/0002) */
 #include "engine/rocks/overlay.h"
 
 void overlay_init(struct overlay *o, size_t limit_bytes)

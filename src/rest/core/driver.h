@@ -16,7 +16,7 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 	size_t header_count;
 	struct slice body; /* absent = none */
 	const struct auth_identity *
-		trusted; /* proved already: in the same account the part is made as this identity; NULL = proves itself */
+		trusted; /* in the same account the part is made as this identity; NULL: it proves itself */
 	bool account_implied; /* a target without an account is in the parent's: some clients write it so */
 	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all */
 	enum err refused;		    /* what the others answer; ERR_OK: InvalidInput */

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * What a container's record has beyond a resource: public access, immutability, default scope. */
 #include "svc/account/container.h"
 
 static struct condition_target target_of(const struct resource *r)

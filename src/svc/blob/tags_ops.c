@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Set Blob Tags. */
+ * Set Blob Tags: the blob's record and the rows of the index change together. */
 #include "svc/blob/tags_ops.h"
 
 #include "svc/common/generation.h"

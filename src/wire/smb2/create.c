@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * CREATE and its contexts: requests read, answers written. */
 #include "wire/smb2/create.h"
 
 enum {

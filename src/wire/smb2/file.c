@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The commands on open files (CLOSE, FLUSH, READ, WRITE, LOCK, breaks ...): requests read, answers written. */
 #include "wire/smb2/file.h"
 
 enum err smb2_close_parse(struct slice part, struct smb2_close *ret)

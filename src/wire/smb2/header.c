@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The header of every SMB2 message, its transform, and the checks of lengths that all bodies share. */
 #include "wire/smb2/header.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * QUERY_DIRECTORY, QUERY_INFO and SET_INFO: requests read, and every level of information written. */
 #include "wire/smb2/info.h"
 
 #include "wire/utf16.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * NEGOTIATE, SESSION_SETUP, TREE_CONNECT and their kin: requests read, answers written. */
 #include "wire/smb2/setup.h"
 
 enum {

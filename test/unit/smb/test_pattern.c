@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DOS wildcards. */
+ * Patterns of QUERY_DIRECTORY: DOS wildcards against names, in every combination that Windows documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

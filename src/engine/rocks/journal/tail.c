@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The file TAIL. */
+ * The file TAIL: how far the journal was acknowledged, so that a journal that lost its end is noticed at a start. */
 #include "engine/rocks/journal/tail.h"
 
 #include "base/file.h"

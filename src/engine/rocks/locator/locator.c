@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Notes and reads. */
+ * Keys that were written since the tables were listed, and reads that ask both. */
 #include "engine/rocks/locator/locator_int.h"
 
 #include "base/clock.h"

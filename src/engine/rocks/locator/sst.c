@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads RocksDB's table files by itself: footer, index, blocks, checksums. Whatever is not exactly as expected is
+ * refused, and RocksDB is asked instead. */
 #include "engine/rocks/locator/sst.h"
 
 #include "base/bytes.h"
