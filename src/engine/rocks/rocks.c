@@ -490,6 +490,8 @@ static void op_stats(struct engine *e, struct engine_stats *ret)
 
 const struct engine_ops rocks_ops = {
 	.name = "rocks",
+	.inline_bytes = PAYLOAD_INLINE_BYTES,
+	.shards = 1,
 	.groups_overlap = true,
 	.close = rocks_close,
 	.snapshot_take = op_snapshot_take,
