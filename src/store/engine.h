@@ -62,6 +62,10 @@ struct scan_spec {
 	struct slice until;
 	size_t limit_rows;
 	bool keys_only;
+	/* A hint, may be NULL: of a row that is in the page, how long the beginning of its key is that no further row
+	 * needs to have (0: none). Engines may leave such rows out; a caller must do without them and with them. */
+	size_t (*fold)(void *arg, struct slice key);
+	void *fold_arg;
 };
 
 struct extent_ref {
