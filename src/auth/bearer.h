@@ -2,8 +2,9 @@
  * Bearer tokens (JSON web tokens of an OAuth issuer).
  *
  * BEARER_BASIC is for development: the signature is not checked, only that the token is well formed, in its time, and
- * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 or ES256 with a key of the set) and
- * wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS alone. */
+ * made for this audience by a known kind of issuer. BEARER_FULL proves the signature (RS256 or ES256 with a key of the
+ * set) and wants the configured issuer and audience. A token with alg "none" is refused in both. Tokens pass over TLS
+ * alone. */
 #ifndef AUTH_BEARER_H
 #define AUTH_BEARER_H
 

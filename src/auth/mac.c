@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * HMAC-SHA256 with keys prepared once, and signatures compared in constant time. See mac.h. */
 #include "auth/mac.h"
 
 #include <assert.h>

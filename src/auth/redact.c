@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding signatures however they are spelled. Clients send whole addresses as paths (%3Fsig=), separate parameters with
- * ';', put blanks around names and encode twice; the rule errs towards hiding too much. */
+ * Finding signatures however they are spelled. Clients send whole addresses as paths (%3Fsig=), separate parameters
+ * with ';', put blanks around names and encode twice; the rule errs towards hiding too much. */
 #include "auth/redact.h"
 
 enum { DECODE_ROUNDS = 4 }; /* of "%25253D"; who encodes deeper is not understood by any client either */

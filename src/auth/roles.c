@@ -263,7 +263,7 @@ static bool may_delegate(const struct auth_request *r, const struct auth_identit
 {
 	for (size_t i = 0; i < id->grant_count; i++) {
 		const struct rule *rule = id->grant[i].rule;
-		/* The key is the account's: where a rule is for one container, what is signed with it is held to that. */
+		/* The key is the account's; what is signed with it is held to the rule's container all the same. */
 		bool here = !slice_is_set(rule->account) || slice_eq(rule->account, r->account->name);
 		if (here && rule->role->delegates && rule->role->service == r->service)
 			return true;

@@ -9,8 +9,9 @@
  *   issuer:https://sts/,oid:90bc...        myaccount           Storage Table Data Contributor
  *
  * One rule a line, its three parts apart by blanks; lines that begin with '#' and empty ones mean nothing. Who: one or
- * several conditions joined by ',', which all have to hold, on the token's claims oid (else sub), groups, roles and iss;
- * ids compare without case. Where: an account, one container, queue, table or share of it, or '*' for every account.
+ * several conditions joined by ',', which all have to hold, on the token's claims oid (else sub), groups, roles and
+ * iss; ids compare without case. Where: an account, one container, queue, table or share of it, or '*' for every
+ * account.
  *
  * A user delegation SAS carries its maker's oid and nothing else of the maker's token: only rules that name an oid (and
  * the issuer, if they do) count for it. */

@@ -423,8 +423,8 @@ static enum err date_check(const struct auth_request *r, const struct signed_par
 	return ERR_OK;
 }
 
-/* Could the lines of these parameters be those of others? A name with ':' ("versionid:x" with an empty value) and a line
- * feed before a ':' in a value (timeout "5\nversionid:x") sign like a parameter that is not there. */
+/* Could the lines of these parameters be those of others? A name with ':' ("versionid:x" with an empty value) and a
+ * line feed before a ':' in a value (timeout "5\nversionid:x") sign like a parameter that is not there. */
 static bool query_is_ambiguous(const struct query *q)
 {
 	for (size_t i = 0; i < q->count; i++) {

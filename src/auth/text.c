@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Growing text in an arena: strings to sign. See text.h. */
 #include "auth/text.h"
 
 char *text_reserve(struct text *t, size_t bytes)

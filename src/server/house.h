@@ -20,7 +20,7 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct accounts accounts;
-	struct auth_account smb_accounts[ACCOUNTS_MAX];
+	struct auth_account smb_accounts[ACCOUNTS_MAX]; /* those that SMB may offer */
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;

@@ -32,20 +32,14 @@ static enum err parse_receipt(struct request *r, struct queue_change *c)
 	return ERR_OK;
 }
 
-struct change_call {
-	struct queue_change change; /* first: what apply sees */
-	struct request *r;
-};
-
 static enum err parse_change(struct request *r, struct queue_change **ret)
 {
-	struct change_call *c = ARENA_NEW(r->arena, struct change_call);
+	struct queue_change *c = ARENA_NEW(r->arena, struct queue_change);
 	if (!c)
 		return ERR_NO_MEMORY;
-	c->r = r;
 	r->call = c;
-	*ret = &c->change;
-	return parse_receipt(r, &c->change);
+	*ret = c;
+	return parse_receipt(r, c);
 }
 
 static enum err add_step(struct request *r, apply_fn *apply)
@@ -63,15 +57,14 @@ static enum err parse_delete(struct request *r)
 	return add_step(r, queue_apply_delete);
 }
 
-/* The request is parked while the committer runs this: its fault and arena are lent to it. */
-static enum err apply_update(struct txn *txn, void *call)
+/* Hidden until after its end: how long it may be hidden is part of the answer. */
+static enum err refused_update(struct request *r, enum err e)
 {
-	struct change_call *c = call;
-	enum err e = queue_apply_update(txn, call);
-	if (c->change.past_expiry)
-		return queue_param_out_of_range(c->r, "visibilitytimeout", request_param(c->r, "visibilitytimeout"), 0,
-						(int64_t)c->change.left_s);
-	return e;
+	const struct queue_change *c = r->call;
+	if (e != ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE || !c->past_expiry)
+		return e;
+	return queue_param_out_of_range(r, "visibilitytimeout", request_param(r, "visibilitytimeout"), 0,
+					(int64_t)c->left_s);
 }
 
 static enum err format_no_content(struct request *r)
@@ -101,7 +94,7 @@ static enum err parse_update_body(struct request *r)
 	c->has_text = r->body.len > 0;
 	if (c->has_text)
 		TRY(message_text_parse(r, &c->text));
-	return add_step(r, apply_update);
+	return add_step(r, queue_apply_update);
 }
 
 static enum err format_update(struct request *r)
@@ -126,8 +119,8 @@ static enum err parse_clear(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_message_update = { .parse = parse_update,
-						.parse_body = parse_update_body,
-						.format = format_update };
+const struct handler handler_message_update = {
+	.parse = parse_update, .parse_body = parse_update_body, .format = format_update, .refused = refused_update
+};
 const struct handler handler_message_delete = { .parse = parse_delete, .format = format_no_content };
 const struct handler handler_message_clear = { .parse = parse_clear, .format = format_no_content };

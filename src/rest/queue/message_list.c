@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages as the XML list that put, get and peek answer with. See message_list.h. */
 #include "rest/queue/message_list.h"
 
 #include "wire/base64.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put Message. */
+ * Put Message: its delay and time to live, its text, and what the put answers. */
 #include "rest/queue/common.h"
 #include "rest/queue/message_list.h"
 #include "rest/queue/message_text.h"

@@ -177,8 +177,8 @@ static char *put_decimal(char *p, double v)
 	return p;
 }
 
-/* A string at p, where s.len + 2 + behind bytes are reserved; returns where it ended, with `behind` bytes reserved there.
- * NULL: no memory. */
+/* A string at p, where s.len + 2 + behind bytes are reserved; returns where it ended, with `behind` bytes reserved
+ * there. NULL: no memory. */
 static char *put_text(struct buf *b, char *p, struct slice s, size_t behind)
 {
 	*p = '"';

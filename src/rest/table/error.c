@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Errors of Table: OData JSON, or OData XML where XML is asked for or is all there is (properties, stats, ACLs, versions
- * of the time of Atom). */
+ * Errors of Table: OData JSON, or OData XML where XML is asked for or is all there is (properties, stats, ACLs,
+ * versions of the time of Atom). */
 #include "rest/table/error.h"
 
 #include "rest/table/format.h"

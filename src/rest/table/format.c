@@ -81,7 +81,7 @@ static bool data_service_version_ok(uint32_t version, struct slice value)
 
 enum err table_check_data_service_version(uint32_t version, const struct http_head *head)
 {
-	/* The highest that the client takes may be higher than what is spoken; it has to be a number of theirs at all. */
+	/* What the client takes at most may be higher than what this version speaks. */
 	struct slice exact = http_header(head, SLICE("dataserviceversion"));
 	struct slice most = http_header(head, SLICE("maxdataserviceversion"));
 	if (slice_is_set(exact) && !data_service_version_ok(version, exact))

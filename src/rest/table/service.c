@@ -37,8 +37,8 @@ static bool unquote(struct request *r, struct slice quoted, struct slice *ret)
 	return true;
 }
 
-/* "/table/Tables" and "/table/Tables('t')", which clients make of an address that has the table in it already: each verb
- * has its own answer. Any other path below a table is no address. */
+/* "/table/Tables" and "/table/Tables('t')", which clients make of an address that has the table in it already: each
+ * verb has its own answer. Any other path below a table is no address. */
 static enum err nested_path_error(const struct request *r, struct slice name)
 {
 	struct slice rest = name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Queues as resources of their account: one page of their list, and their metadata. Both run on the account's partition.
- * Creating and deleting are the same for every kind of resource (svc/account/resource.h). */
+ * Queues as resources of their account: one page of their list, and their metadata. Both run on the account's
+ * partition. Creating and deleting are the same for every kind of resource (svc/account/resource.h). */
 #ifndef SVC_QUEUE_ADMIN_H
 #define SVC_QUEUE_ADMIN_H
 

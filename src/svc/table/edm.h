@@ -87,7 +87,7 @@ size_t edm_utf16_units(struct slice utf8);
  * converted. Strings and binaries compare by bytes, false is less than true. */
 bool edm_compare(const struct edm_value *stored, const struct edm_value *literal, int *ret);
 
-/* ISO 8601, date and time to the minute at least, up to 9 fraction digits (7 count), 'Z', an offset or nothing (UTC). */
+/* ISO 8601, date and time to the minute at least, up to 9 fraction digits (7 count), then 'Z', an offset or nothing. */
 bool edm_datetime_parse(struct slice text, uint64_t *ret_ticks);
 enum { EDM_DATETIME_TEXT_MAX = 28 };
 /* yyyy-MM-ddTHH:mm:ss[.fffffff]Z, trailing zeros of the fraction dropped, later times as the last; returns the length.

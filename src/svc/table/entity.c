@@ -399,8 +399,8 @@ static enum err gone_error(const struct entity_write *w)
 	return needs_match(w->action) ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND;
 }
 
-/* Is this an answer to one operation of a batch? All other errors are the machine's (a failing store, no memory, damage)
- * and end the whole. */
+/* Is this an answer to one operation of a batch? All other errors are the machine's (a failing store, no memory,
+ * damage) and end the whole. */
 static bool is_refusal(enum err e)
 {
 	switch (e) {

@@ -7,9 +7,10 @@
  *   comparison := property op literal | literal op property        op := eq ne gt ge lt le
  *   literal    := 'text' | digits | digits 'L' | number | true | false | datetime'..' | guid'..' | X'hex' | binary'hex'
  *
- * Words are case-sensitive but for true and false. The keys and Timestamp are never Boolean: alone they are an error. A comparison with a property the entity does not have, or has in a type the literal does
- * not fit (edm_compare), is false, whatever the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX
- * comparisons and FILTER_DEPTH_MAX levels of nesting.
+ * Words are case-sensitive but for true and false. The keys and Timestamp are never Boolean: alone they are an error.
+ * A comparison with a property the entity does not have, or has in a type the literal does not fit (edm_compare), is
+ * false, whatever the operator; `not` of it is true. At most FILTER_COMPARISONS_MAX comparisons and FILTER_DEPTH_MAX
+ * levels of nesting.
  *
  * A filter is immutable once parsed and lives in the arena it was parsed into. Pure; any thread. */
 #ifndef SVC_TABLE_FILTER_H
