@@ -41,8 +41,7 @@ static void a_record_of_the_journal(void **state)
 	char record[64];
 	memcpy(record + JOURNAL_RECORD_HEAD_BYTES, "batch", 5);
 	journal_record_encode(record, 258, 0x1122334455667788, slice_make(record + JOURNAL_RECORD_HEAD_BYTES, 5));
-	expect_hex(record, JOURNAL_RECORD_HEAD_BYTES + 5,
-		   "728628fc05000000020100000000000088776655443322116261746368");
+	expect_hex(record, JOURNAL_RECORD_HEAD_BYTES + 5, "728628fc05000000020100000000000088776655443322116261746368");
 }
 
 static void the_tail(void **state)
