@@ -244,7 +244,7 @@ struct file_copy_call {
 	bool ignore_readonly, set_archive;
 	bool share;
 	struct file_target source;
-	bool source_settings; /* share: headers, attributes, permission of the source, and metadata unless has_metadata */
+	bool source_settings; /* share: headers, attributes and permission, and metadata unless has_metadata */
 	bool has_metadata;
 	struct inode source_inode; /* for FILE_TIME_SOURCE and the like; out with share, else in */
 	/* out */
