@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-bool address_parse(struct slice text, unsigned char ret[ADDRESS_BYTES])
+bool auth_address_parse(struct slice text, unsigned char ret[ADDRESS_BYTES])
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char copy[INET6_ADDRSTRLEN];
@@ -22,7 +22,7 @@ static bool network_parse(struct slice address, struct slice bits_text, struct a
 	enum { MAPPED_BITS = 96, ALL_BITS = 128 };
 	uint64_t bits;
 	bool v4 = slice_find_byte(address, ':') == address.len;
-	if (!address_parse(address, ret->low) || !slice_to_u64(bits_text, &bits) || bits > (v4 ? 32 : ALL_BITS))
+	if (!auth_address_parse(address, ret->low) || !slice_to_u64(bits_text, &bits) || bits > (v4 ? 32 : ALL_BITS))
 		return false;
 	bits += v4 ? MAPPED_BITS : 0;
 	memcpy(ret->high, ret->low, ADDRESS_BYTES);
@@ -34,17 +34,17 @@ static bool network_parse(struct slice address, struct slice bits_text, struct a
 	return true;
 }
 
-bool address_range_parse(struct slice text, struct address_range *ret)
+bool auth_address_range_parse(struct slice text, struct address_range *ret)
 {
 	struct slice bits = text, first = slice_cut(&bits, '/');
 	if (slice_is_set(bits))
 		return network_parse(first, bits, ret);
 	struct slice last = text;
 	first = slice_cut(&last, '-');
-	return address_parse(first, ret->low) && address_parse(slice_is_set(last) ? last : first, ret->high);
+	return auth_address_parse(first, ret->low) && auth_address_parse(slice_is_set(last) ? last : first, ret->high);
 }
 
-bool address_range_holds(const struct address_range *r, const unsigned char address[ADDRESS_BYTES])
+bool auth_address_range_holds(const struct address_range *r, const unsigned char address[ADDRESS_BYTES])
 {
 	return memcmp(address, r->low, ADDRESS_BYTES) >= 0 && memcmp(address, r->high, ADDRESS_BYTES) <= 0;
 }

@@ -13,9 +13,9 @@ struct address_range {
 };
 
 /* As 16 bytes, IPv4 in its mapped form. False if it is no address. */
-bool address_parse(struct slice text, unsigned char ret[ADDRESS_BYTES]);
+bool auth_address_parse(struct slice text, unsigned char ret[ADDRESS_BYTES]);
 /* "10.0.0.5", "10.0.0.5-10.0.0.9" or "10.0.0.0/8". */
-bool address_range_parse(struct slice text, struct address_range *ret);
-bool address_range_holds(const struct address_range *, const unsigned char address[ADDRESS_BYTES]);
+bool auth_address_range_parse(struct slice text, struct address_range *ret);
+bool auth_address_range_holds(const struct address_range *, const unsigned char address[ADDRESS_BYTES]);
 
 #endif

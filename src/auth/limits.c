@@ -30,7 +30,7 @@ static const char *parse_addresses(struct slice list, struct auth_limits *l)
 		struct slice one = slice_trim(slice_cut(&list, ','));
 		if (l->range_count == LIMITS_RANGES_MAX)
 			return "there are too many addresses";
-		if (!address_range_parse(one, &l->range[l->range_count++]))
+		if (!auth_address_range_parse(one, &l->range[l->range_count++]))
 			return "addresses are like 10.0.0.5, 10.0.0.5-10.0.0.9 or 10.0.0.0/8, joined by ','";
 	}
 	return NULL;
@@ -119,10 +119,10 @@ enum err limits_check_address(const struct auth_account *a, struct slice client_
 	unsigned char address[ADDRESS_BYTES];
 	if (!l || l->range_count == 0)
 		return ERR_OK;
-	if (!address_parse(client_ip, address))
+	if (!auth_address_parse(client_ip, address))
 		return ERR_AUTHORIZATION_FAILURE;
 	for (size_t i = 0; i < l->range_count; i++)
-		if (address_range_holds(&l->range[i], address))
+		if (auth_address_range_holds(&l->range[i], address))
 			return ERR_OK;
 	return ERR_AUTHORIZATION_FAILURE;
 }

@@ -254,9 +254,9 @@ static enum err address_check(const struct auth_request *r, const struct sas_tok
 	struct address_range range;
 	if (!slice_is_set(sip))
 		return ERR_OK;
-	if (slice_find_byte(sip, '/') < sip.len || !address_range_parse(sip, &range))
+	if (slice_find_byte(sip, '/') < sip.len || !auth_address_range_parse(sip, &range))
 		return refuse(failure, "Signature fields not well formed.");
-	if (!address_parse(r->client_ip, client) || !address_range_holds(&range, client))
+	if (!auth_address_parse(r->client_ip, client) || !auth_address_range_holds(&range, client))
 		return ERR_AUTHORIZATION_SOURCE_IP_MISMATCH;
 	return ERR_OK;
 }

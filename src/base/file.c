@@ -15,7 +15,7 @@ static void name_wrong_kind(void)
 		errno = FILE_WRONG_KIND;
 }
 
-int file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
+int base_file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
 {
 	struct stat st;
 	/* A regular file takes no notice of O_NONBLOCK. */
@@ -31,7 +31,7 @@ int file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
 	return -1;
 }
 
-int file_open_dir_at(int dir_fd, const char *name)
+int base_file_open_dir_at(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)

@@ -9,8 +9,8 @@
 /* As openat, for a regular file only and without following a link in the last component. -1 and errno;
  * FILE_WRONG_KIND if something else is there. */
 #define FILE_WRONG_KIND EMEDIUMTYPE
-int file_open_at(int dir_fd, const char *name, int flags, mode_t mode);
+int base_file_open_at(int dir_fd, const char *name, int flags, mode_t mode);
 /* A directory below dir_fd, likewise. */
-int file_open_dir_at(int dir_fd, const char *name);
+int base_file_open_dir_at(int dir_fd, const char *name);
 
 #endif

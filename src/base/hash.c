@@ -15,7 +15,7 @@ static uint64_t mix_into(uint64_t h, uint64_t a, uint64_t b)
 	return mix(h ^ a, (h << 32 | h >> 32) ^ b);
 }
 
-uint64_t hash_bytes(uint64_t seed, struct slice s)
+uint64_t base_hash_bytes(uint64_t seed, struct slice s)
 {
 	const char *p = s.ptr;
 	size_t n = s.len;

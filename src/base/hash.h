@@ -6,6 +6,6 @@
 #include "base/slice.h"
 
 /* The result is the seed for what follows. */
-uint64_t hash_bytes(uint64_t seed, struct slice);
+uint64_t base_hash_bytes(uint64_t seed, struct slice);
 
 #endif

@@ -94,7 +94,7 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
-enum err log_writer_new(int fd, struct log_writer **ret)
+enum err io_log_writer_new(int fd, struct log_writer **ret)
 {
 	struct stat st;
 	struct log_writer *w = calloc(1, sizeof *w);
@@ -118,7 +118,7 @@ enum err log_writer_new(int fd, struct log_writer **ret)
 	return ERR_OK;
 }
 
-void log_writer_free(struct log_writer *w)
+void io_log_writer_free(struct log_writer *w)
 {
 	if (!w)
 		return;
@@ -143,7 +143,7 @@ static uint64_t count_lines(struct slice s)
 	return n;
 }
 
-void log_writer_put(struct log_writer *w, struct slice lines)
+void io_log_writer_put(struct log_writer *w, struct slice lines)
 {
 	if (!lines.len)
 		return;

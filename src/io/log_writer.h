@@ -10,10 +10,10 @@
 struct log_writer;
 
 /* Takes the descriptor over, also on error. */
-enum err log_writer_new(int fd, struct log_writer **ret) MUST_CHECK;
+enum err io_log_writer_new(int fd, struct log_writer **ret) MUST_CHECK;
 /* Writes what waits, for a short time only if nobody reads it. Accepts NULL. */
-void log_writer_free(struct log_writer *);
+void io_log_writer_free(struct log_writer *);
 /* Whole lines. Any thread. */
-void log_writer_put(struct log_writer *, struct slice lines);
+void io_log_writer_put(struct log_writer *, struct slice lines);
 
 #endif

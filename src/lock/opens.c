@@ -80,7 +80,7 @@ static bool is_protected(const struct lock_opens *f, const struct lock_open *o)
 /* Looks at attributes and nothing else: breaks nothing, and stands in nobody's way. */
 static bool only_looks(const struct lock_open_request *r)
 {
-	return share_mode_is_stat_open(r->access) && !r->overwrite;
+	return lock_share_is_stat_open(r->access) && !r->overwrite;
 }
 
 /* The share check against all others. */
@@ -92,7 +92,7 @@ static enum lock_answer check_shares(const struct lock_opens *f, const struct lo
 		bool own = is_own_lease(f, o->oplock, &r->oplock);
 		if (!only_looks(r) && !own && is_protected(f, o))
 			return LOCK_NOT_AVAILABLE;
-		if (!share_mode_conflicts(o->access, o->share, r->access, r->share))
+		if (!lock_share_conflicts(o->access, o->share, r->access, r->share))
 			continue;
 		if (is_disconnected(o)) {
 			*ret_open = o->id;
@@ -108,7 +108,7 @@ static bool oplock_in_the_way(const struct lock_opens *f, int oplock, const stru
 {
 	for (size_t i = 0; i < f->open_count; i++) {
 		const struct lock_open *o = &f->open[i];
-		if (o->oplock == oplock && share_mode_conflicts(o->access, o->share, r->access, r->share))
+		if (o->oplock == oplock && lock_share_conflicts(o->access, o->share, r->access, r->share))
 			return true;
 	}
 	return false;
@@ -123,7 +123,7 @@ static enum lock_answer open_breaks(const struct lock_opens *f, const struct loc
 		const struct oplock *o = &f->oplock[i];
 		if (is_own_lease(f, i, &r->oplock))
 			continue;
-		if (o->kind == OPLOCK_LEASE && share_mode_is_lease_stat_open(r->access) && !r->overwrite)
+		if (o->kind == OPLOCK_LEASE && lock_share_is_lease_stat_open(r->access) && !r->overwrite)
 			continue;
 		if (violation && !oplock_in_the_way(f, i, r))
 			continue;
@@ -160,7 +160,7 @@ static uint8_t open_grants(const struct lock_opens *f, const struct lock_open_re
 		if (is_own_lease(f, o->oplock, &r->oplock))
 			continue;
 		const struct oplock *held = o->oplock == LOCK_NO_OPLOCK ? NULL : &f->oplock[o->oplock];
-		others |= held || !share_mode_is_stat_open(o->access);
+		others |= held || !lock_share_is_stat_open(o->access);
 		other_oplock |= held && held->kind == OPLOCK_PLAIN && held->state;
 		other_handle |= held && (held->state & CACHE_HANDLE);
 		other_writer |= held && (held->state & CACHE_WRITE); /* one that only looks broke nobody */
@@ -213,7 +213,7 @@ static uint8_t rest_keeps(const struct rest_row *row, uint8_t state)
 
 static bool rest_conflicts(const struct rest_row *row, const struct lock_open *o)
 {
-	return row->needs_no_open || share_mode_conflicts(o->access, o->share, row->access, row->share);
+	return row->needs_no_open || lock_share_conflicts(o->access, o->share, row->access, row->share);
 }
 
 static bool rest_oplock_in_the_way(const struct lock_opens *f, int oplock, const struct rest_row *row)

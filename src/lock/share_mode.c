@@ -10,19 +10,19 @@ static bool is_denied(uint32_t access, uint32_t share)
 	       ((access & ACCESS_DELETE) && !(share & SHARE_DELETE));
 }
 
-bool share_mode_conflicts(uint32_t access_a, uint32_t share_a, uint32_t access_b, uint32_t share_b)
+bool lock_share_conflicts(uint32_t access_a, uint32_t share_a, uint32_t access_b, uint32_t share_b)
 {
 	if (!(access_a & ACCESS_SHARED) || !(access_b & ACCESS_SHARED))
 		return false;
 	return is_denied(access_a, share_b) || is_denied(access_b, share_a);
 }
 
-bool share_mode_is_stat_open(uint32_t access)
+bool lock_share_is_stat_open(uint32_t access)
 {
 	return !(access & ~(uint32_t)(ACCESS_READ_ATTRIBUTES | ACCESS_WRITE_ATTRIBUTES | ACCESS_SYNCHRONIZE));
 }
 
-bool share_mode_is_lease_stat_open(uint32_t access)
+bool lock_share_is_lease_stat_open(uint32_t access)
 {
-	return share_mode_is_stat_open(access & ~(uint32_t)ACCESS_READ_CONTROL);
+	return lock_share_is_stat_open(access & ~(uint32_t)ACCESS_READ_CONTROL);
 }

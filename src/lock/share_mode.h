@@ -33,10 +33,10 @@ enum {
 enum { SHARE_READ = 1, SHARE_WRITE = 2, SHARE_DELETE = 4, SHARE_ALL = 7 };
 
 /* May the two be open at once? Each one's access is held against what the other shares. */
-bool share_mode_conflicts(uint32_t access_a, uint32_t share_a, uint32_t access_b, uint32_t share_b);
+bool lock_share_conflicts(uint32_t access_a, uint32_t share_a, uint32_t access_b, uint32_t share_b);
 
 /* Looks at attributes only: breaks no oplock and does not stand in the way of one. Leases let READ_CONTROL pass too. */
-bool share_mode_is_stat_open(uint32_t access);
-bool share_mode_is_lease_stat_open(uint32_t access);
+bool lock_share_is_stat_open(uint32_t access);
+bool lock_share_is_lease_stat_open(uint32_t access);
 
 #endif

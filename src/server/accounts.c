@@ -204,7 +204,7 @@ static bool file_load(struct accounts *a, const char *path, struct buf *error)
 {
 	char text[64 * 1024];
 	struct stat st;
-	int fd = file_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	int fd = base_file_open_at(AT_FDCWD, path, O_RDONLY, 0);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		buf_printf(error, "cannot read %s: %s", path, strerror(errno));
 		if (fd >= 0)

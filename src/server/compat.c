@@ -4,7 +4,7 @@
 
 #include "rest/services/services.h"
 
-static void row_put(struct buf *out, const struct op *op)
+static void file_row_put(struct buf *out, const struct op *op)
 {
 	static const struct {
 		unsigned bit;
@@ -129,7 +129,7 @@ void compat_print(struct buf *out)
 			   i == SERVICE_WEB ? "Static website" : service_facts((enum service)i)->title, built,
 			   s->op_count);
 		for (size_t k = 0; k < s->op_count; k++)
-			row_put(out, &s->ops[k]);
+			file_row_put(out, &s->ops[k]);
 	}
 	BUF_PUT(out, "\n## Not there\n\n");
 	prose_put(out, "", not_there);

@@ -108,7 +108,7 @@ static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tr
 		smb_tree_unref(t);
 		return ERR_NO_MEMORY;
 	}
-	t->share = hash_bytes(0, t->partition);
+	t->share = base_hash_bytes(0, t->partition);
 	t->next = s->trees;
 	s->trees = t;
 	s->tree_count++;

@@ -110,8 +110,7 @@ struct store {
 	struct volatile_map *volatiles;
 	unsigned mutant;
 	bool manual;
-	uint64_t
-		hash_seed; /* who chooses names cannot choose where they fall; one and the same where steps are */
+	uint64_t hash_seed; /* who chooses names cannot choose where they fall; one and the same where steps are */
 
 	/* queue: producers push on top, the committer takes all and turns them round */
 	_Atomic(struct store_job *) pushed;
@@ -166,7 +165,7 @@ static inline unsigned store_mutant(const struct store *s)
 /* Of a key, for the tables in memory: the cache, what a group or a transaction wrote. Never 0. */
 static inline uint64_t store_hash(const struct store *s, struct slice partition, struct slice key)
 {
-	uint64_t h = hash_bytes(hash_bytes(s->hash_seed, partition), key);
+	uint64_t h = base_hash_bytes(base_hash_bytes(s->hash_seed, partition), key);
 	return h ? h : 1;
 }
 

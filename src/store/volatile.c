@@ -263,7 +263,8 @@ void volatile_accept(struct volatile_map *m, struct slice partition, struct vola
 
 static uint64_t *stripe_of(struct volatile_map *m, struct slice partition, struct slice key)
 {
-	return &m->changed[hash_bytes(hash_bytes(1, partition), slice_first(key, VOLATILE_GROUP_BYTES)) % STRIPES];
+	return &m->changed[base_hash_bytes(base_hash_bytes(1, partition), slice_first(key, VOLATILE_GROUP_BYTES)) %
+			   STRIPES];
 }
 
 static void publish(struct volatile_map *m, struct node *n, struct volatile_value *v)

@@ -159,7 +159,7 @@ enum err mem_group_get(struct engine_group *g, struct slice partition, struct sl
 		n = map_find(&mem->rows, at);
 		remember(g, at, at, true);
 	}
-	v = n ? version_at(n, UINT64_MAX) : NULL;
+	v = n ? mem_version_at(n, UINT64_MAX) : NULL;
 	if (mem_engine_dead(g->engine)) {
 		err = ERR_IO;
 	} else if (v) {
@@ -227,7 +227,7 @@ enum err mem_group_accept(struct engine_group *g, struct slice partition, const 
 		}
 		struct row_node *n = map_insert(&g->overlay, mem_key(&k, partition, w[i].key));
 		versions_free(n->newest);
-		n->newest = version_new(0, w[i].kind == WRITE_PUT ? w[i].value : SLICE_NONE);
+		n->newest = mem_version_new(0, w[i].kind == WRITE_PUT ? w[i].value : SLICE_NONE);
 		g->write_bytes += w[i].key.len + w[i].value.len;
 	}
 	pthread_mutex_lock(&mem->lock);

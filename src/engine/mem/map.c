@@ -119,7 +119,7 @@ void map_fini(struct map *m)
 	*m = (struct map){ .random = m->random };
 }
 
-struct version *version_new(uint64_t commit, struct slice value)
+struct version *mem_version_new(uint64_t commit, struct slice value)
 {
 	struct version *v = mem_alloc(sizeof *v + value.len);
 	v->commit = commit;
@@ -130,7 +130,7 @@ struct version *version_new(uint64_t commit, struct slice value)
 	return v;
 }
 
-const struct version *version_at(const struct row_node *n, uint64_t commit)
+const struct version *mem_version_at(const struct row_node *n, uint64_t commit)
 {
 	const struct version *v = n->newest;
 	while (v && v->commit > commit)

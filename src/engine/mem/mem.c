@@ -71,7 +71,7 @@ static void row_prune(struct row_node *n, uint64_t floor)
 void mem_row_put(struct mem *mem, struct slice key, struct slice value, uint64_t commit, uint64_t floor)
 {
 	struct row_node *n = map_insert(&mem->rows, key);
-	struct version *v = version_new(commit, value);
+	struct version *v = mem_version_new(commit, value);
 	v->older = n->newest;
 	n->newest = v;
 	row_prune(n, floor);
@@ -156,7 +156,7 @@ static enum err get(struct engine *engine, struct engine_snapshot *s, struct sli
 	struct slice at = mem_key(&k, partition, key);
 	pthread_mutex_lock(&mem->lock);
 	const struct row_node *n = map_find(&mem->rows, at);
-	const struct version *v = n ? version_at(n, s ? s->commit : mem->commit) : NULL;
+	const struct version *v = n ? mem_version_at(n, s ? s->commit : mem->commit) : NULL;
 	if (mem_engine_dead(e) || (s && s->epoch != e->epoch)) {
 		err = ERR_IO;
 	} else if (v) {

@@ -55,8 +55,8 @@ struct row_node *map_find(const struct map *, struct slice key);
 struct row_node *map_insert(struct map *, struct slice key); /* or the one there; its newest may be NULL */
 void map_remove(struct map *, struct slice key);
 void map_fini(struct map *);
-struct version *version_new(uint64_t commit, struct slice value);	    /* value absent: a deletion */
-const struct version *version_at(const struct row_node *, uint64_t commit); /* NULL: not there or deleted */
+struct version *mem_version_new(uint64_t commit, struct slice value);		/* value absent: a deletion */
+const struct version *mem_version_at(const struct row_node *, uint64_t commit); /* NULL: not there or deleted */
 void versions_free(struct version *);
 
 struct extent {

@@ -27,7 +27,7 @@ static bool merge_next(struct merge *m, struct slice *ret_key, struct slice *ret
 			return false;
 		int c = !m->over ? -1 : !m->row ? 1 : slice_cmp(map_node_key(m->row), map_node_key(m->over));
 		const struct row_node *n = c < 0 ? m->row : m->over;
-		const struct version *v = version_at(n, c < 0 ? m->commit : UINT64_MAX);
+		const struct version *v = mem_version_at(n, c < 0 ? m->commit : UINT64_MAX);
 		if (c <= 0)
 			m->row = m->row->next[0];
 		if (c >= 0)

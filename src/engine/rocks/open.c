@@ -109,7 +109,7 @@ static enum err take_lock(struct opening *o)
 {
 	struct rocks *r = o->r;
 	char owner[32] = "";
-	r->lock_fd = file_open_at(r->dir_fd, "LOCK", O_RDWR | O_CREAT, 0600);
+	r->lock_fd = base_file_open_at(r->dir_fd, "LOCK", O_RDWR | O_CREAT, 0600);
 	if (r->lock_fd < 0)
 		return opening_refuse_errno(o, "write the lock file");
 	if (flock(r->lock_fd, LOCK_EX | LOCK_NB) != 0) {
@@ -131,7 +131,7 @@ static enum err take_lock(struct opening *o)
 static enum err write_format(struct opening *o, const char *text)
 {
 	int dir = o->r->dir_fd;
-	int fd = file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd = base_file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
 		return opening_refuse_errno(o, "write FORMAT");
 	bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fsync(fd) == 0;
@@ -157,7 +157,7 @@ static bool has_parts(int dir_fd)
 static enum err check_format(struct opening *o)
 {
 	char text[64];
-	int fd = file_open_at(o->r->dir_fd, "FORMAT", O_RDONLY, 0);
+	int fd = base_file_open_at(o->r->dir_fd, "FORMAT", O_RDONLY, 0);
 	if (fd < 0 && errno == ENOENT) {
 		if (has_parts(o->r->dir_fd)) {
 			buf_printf(o->message,
@@ -210,7 +210,7 @@ static enum err check_format(struct opening *o)
 static enum err check_room(struct opening *o)
 {
 	int dir = o->r->dir_fd;
-	int fd = file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT, 0600);
+	int fd = base_file_open_at(dir, "FORMAT.new", O_WRONLY | O_CREAT, 0600);
 	if (fd < 0)
 		return opening_refuse_errno(o, "write");
 	bool full = fallocate(fd, 0, 0, START_BYTES) != 0 && (errno == ENOSPC || errno == EDQUOT);
@@ -437,7 +437,7 @@ static enum err open_locator(struct opening *o)
 /* Files that RocksDB opens by itself. */
 static enum err check_kinds(struct opening *o, const char *name)
 {
-	int fd = file_open_dir_at(o->r->dir_fd, name);
+	int fd = base_file_open_dir_at(o->r->dir_fd, name);
 	if (fd < 0)
 		return errno == ENOENT ? ERR_OK : opening_refuse_errno(o, name);
 	DIR *dir = fdopendir(fd);

@@ -20,13 +20,13 @@ static enum err parse_u64(struct request *r, const char *header, bool *ret_has, 
 	return ERR_OK;
 }
 
-enum err blob_append_conditions_parse(struct request *r, struct blob_append_call *c)
+enum err rest_blob_append_conditions_parse(struct request *r, struct blob_append_call *c)
 {
 	TRY(parse_u64(r, "x-ms-blob-condition-appendpos", &c->has_position, &c->position));
 	return parse_u64(r, "x-ms-blob-condition-maxsize", &c->has_max_size, &c->max_size);
 }
 
-uint64_t blob_append_limit(uint32_t version)
+uint64_t rest_blob_append_limit(uint32_t version)
 {
 	return version >= VERSION(2022, 11, 2) ? 100 * MIB : 4 * MIB;
 }
@@ -38,14 +38,14 @@ static enum err parse_append(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_write(r, &c->append.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(blob_append_conditions_parse(r, &c->append));
+	TRY(rest_blob_target_write(r, &c->append.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_append_conditions_parse(r, &c->append));
 	TRY(body_checks_parse(r, &c->checks));
 	if (!r->head->chunked && r->head->has_content_length && r->head->content_length == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", SLICE("0"));
-	TRY(blob_find(r, &partition));
-	r->body_limit_bytes = blob_append_limit(r->version);
+	TRY(rest_blob_find(r, &partition));
+	r->body_limit_bytes = rest_blob_append_limit(r->version);
 	r->want_md5 = c->checks.has_md5;
 	r->want_crc64 = true;
 	r->precheck = true;
@@ -68,11 +68,11 @@ static enum err format_append(struct request *r)
 {
 	struct append_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
+	rest_blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
 	body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
 	response_header_u64(r, "x-ms-blob-append-offset", c->append.offset);
 	response_header_u64(r, "x-ms-blob-committed-block-count", c->append.blob.block_count);
-	blob_put_encrypted(r);
+	rest_blob_put_encrypted(r);
 	return ERR_OK;
 }
 
@@ -83,9 +83,9 @@ static enum err parse_seal(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_write(r, &c->append.target));
+	TRY(rest_blob_target_write(r, &c->append.target));
 	TRY(parse_u64(r, "x-ms-blob-condition-appendpos", &c->append.has_position, &c->append.position));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_seal);
 	return ERR_OK;
 }
@@ -94,7 +94,7 @@ static enum err format_seal(struct request *r)
 {
 	struct append_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
+	rest_blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
 	response_header(r, "x-ms-blob-sealed", SLICE("true"));
 	return ERR_OK;
 }

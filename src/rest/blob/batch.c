@@ -53,7 +53,7 @@ static enum err parse(struct request *r)
 	if (r->container.len) {
 		struct resource container;
 		struct slice partition;
-		TRY(blob_find_container(r, &container, &partition));
+		TRY(rest_blob_find_container(r, &container, &partition));
 	}
 	struct slice type = request_header(r, "Content-Type");
 	if (multipart_boundary(type, &c->boundary) != ERR_OK)

@@ -23,7 +23,7 @@ static uint64_t block_limit(uint32_t version)
 	return version >= VERSION(2016, 5, 31) ? 100 * MIB : 4 * MIB;
 }
 
-enum err blob_block_id_parse(struct request *r, struct slice *ret)
+enum err rest_blob_block_id_parse(struct request *r, struct slice *ret)
 {
 	struct slice text = request_param(r, "blockid");
 	if (!slice_is_set(text))
@@ -43,11 +43,11 @@ static enum err parse_block(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_block_id_parse(r, &c->put.block_id));
-	TRY(blob_target_plain(r, &c->put.target));
-	TRY(blob_refuse_encryption(r));
+	TRY(rest_blob_block_id_parse(r, &c->put.block_id));
+	TRY(rest_blob_target_plain(r, &c->put.target));
+	TRY(rest_blob_refuse_encryption(r));
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	r->body_limit_bytes = block_limit(r->version);
 	r->want_md5 = blob_answers_md5(r, &c->checks);
@@ -74,7 +74,7 @@ static enum err format_block(struct request *r)
 	r->response.status = 201;
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	blob_put_encrypted(r);
+	rest_blob_put_encrypted(r);
 	return ERR_OK;
 }
 
@@ -93,10 +93,10 @@ static enum err parse_list(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(blob_http_parse(r, false, &c->list.put.http));
-	TRY(blob_put_headers_parse(r, &c->list.put));
+	TRY(rest_blob_http_parse(r, false, &c->list.put.http));
+	TRY(rest_blob_put_headers_parse(r, &c->list.put));
 	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_put_block_list);
 	return ERR_OK;
 }
@@ -110,7 +110,7 @@ static enum err parse_choice(struct request *r, const struct xml_node *node, str
 	else if (xml_is(node, "Uncommitted"))
 		ret->source = BLOCK_UNCOMMITTED;
 	else
-		return fault_xml_reason(r, "Unknown element in the block list.");
+		return rest_fault_xml_reason(r, "Unknown element in the block list.");
 	struct slice text = slice_trim(xml_text(node));
 	if (base64_decode(text, r->arena, &ret->id) != ERR_OK || ret->id.len == 0 || ret->id.len > BLOCK_ID_MAX_BYTES)
 		return ERR_INVALID_BLOCK_ID;
@@ -125,11 +125,11 @@ static enum err parse_list_body(struct request *r)
 	hash_md5(r->body, r->body_md5);
 	r->body_crc64 = hash_crc64(0, r->body);
 	TRY(body_checks_compare(r, &c->checks));
-	TRY(fault_xml_parse(r, &root));
+	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "BlockList"))
-		return fault_xml_reason(r, "The root element must be BlockList.");
+		return rest_fault_xml_reason(r, "The root element must be BlockList.");
 	if (xml_has_text(root)) /* taken for an empty list it would make an empty blob */
-		return fault_xml_reason(r, "BlockList holds elements, not text.");
+		return rest_fault_xml_reason(r, "BlockList holds elements, not text.");
 	for (struct xml_node *n = root->child; n; n = n->next)
 		count++;
 	if (count > BLOCKS_COMMITTED_MAX)
@@ -149,11 +149,11 @@ static enum err format_list(struct request *r)
 {
 	struct list_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->list.put.blob.etag, c->list.put.blob.modified_ticks);
-	blob_put_version(r, &c->list.put.blob);
+	rest_blob_put_etag(r, c->list.put.blob.etag, c->list.put.blob.modified_ticks);
+	rest_blob_put_version(r, &c->list.put.blob);
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	blob_put_encrypted(r);
+	rest_blob_put_encrypted(r);
 	return ERR_OK;
 }
 
@@ -166,7 +166,7 @@ static enum err parse_get_list(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_plain_any(r, &c->target));
+	TRY(rest_blob_target_plain_any(r, &c->target));
 	bool all = slice_eq_nocase(type, SLICE("all"));
 	c->uncommitted = all || slice_eq_nocase(type, SLICE("uncommitted"));
 	c->committed = all || !c->uncommitted;
@@ -175,7 +175,7 @@ static enum err parse_get_list(struct request *r)
 	/* What is not committed is nobody's to see without a key. */
 	if (r->identity.kind == AUTH_ANONYMOUS && c->uncommitted)
 		return ERR_NO_AUTHENTICATION_INFORMATION;
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_read(r, partition, blob_apply_get_block_list);
 	return ERR_OK;
 }
@@ -200,7 +200,7 @@ static enum err format_get_list(struct request *r)
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	if (c->exists)
-		blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+		rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-content-length", c->exists ? c->blob.length_bytes : 0);
 	xml_begin(b);
 	xml_open(b, "BlockList");

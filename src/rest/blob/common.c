@@ -12,7 +12,7 @@
 #include "wire/date.h"
 #include "wire/etag.h"
 
-enum err blob_find_container(struct request *r, struct resource *ret, struct slice *ret_partition)
+enum err rest_blob_find_container(struct request *r, struct resource *ret, struct slice *ret_partition)
 {
 	TRY(name_check_container(r->container, true));
 	enum err e = resource_find(r->server->store, r->account, RESOURCE_CONTAINER, r->container, r->arena, ret);
@@ -23,29 +23,29 @@ enum err blob_find_container(struct request *r, struct resource *ret, struct sli
 	return slice_is_set(*ret_partition) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err blob_find(struct request *r, struct slice *ret_partition)
+enum err rest_blob_find(struct request *r, struct slice *ret_partition)
 {
 	struct resource container;
 	TRY(name_check_blob(r->container, r->object));
-	return blob_find_container(r, &container, ret_partition);
+	return rest_blob_find_container(r, &container, ret_partition);
 }
 
 static enum err find_to_write(struct request *r)
 {
 	struct slice partition;
 	apply_fn *apply = r->steps[r->step_next - 1].apply;
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_write(r, partition, apply);
 	return ERR_OK;
 }
 
-void blob_step_write(struct request *r, apply_fn *apply)
+void rest_blob_step_write(struct request *r, apply_fn *apply)
 {
 	request_step_call(r, find_to_write);
 	r->steps[r->step_count - 1].apply = apply;
 }
 
-bool blob_time_text_parse(struct slice text, uint64_t *ret_ticks)
+bool rest_blob_time_text_parse(struct slice text, uint64_t *ret_ticks)
 {
 	return slice_is_set(text) && date_parse_iso(text, ret_ticks) && *ret_ticks != 0;
 }
@@ -58,7 +58,7 @@ static enum err blob_time_parse(struct request *r, const char *parameter, uint64
 	if (!slice_is_set(text))
 		return ERR_OK;
 	/* One without a value names nothing, least of all the base. */
-	if (!blob_time_text_parse(text, ret))
+	if (!rest_blob_time_text_parse(text, ret))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, parameter, text, "Not a valid date-time.");
 	return ERR_OK;
 }
@@ -73,12 +73,12 @@ static enum err target_common(struct request *r, struct blob_target *t)
 	/* A SAS for a snapshot or a version reaches nothing else. */
 	if ((r->identity.resource == 's' && !t->snapshot_ticks) || (r->identity.resource == 'v' && !t->version_ticks))
 		return ERR_AUTHORIZATION_FAILURE;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id));
 	t->lease_of_old_only = r->version < VERSION(2013, 8, 15);
-	return blob_if_tags_parse(r, &t->if_tags);
+	return rest_blob_if_tags_parse(r, &t->if_tags);
 }
 
-enum err blob_target_read(struct request *r, struct blob_target *ret)
+enum err rest_blob_target_read(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t = { .name = SLICE_NONE };
 	TRY(target_common(r, &t));
@@ -87,22 +87,22 @@ enum err blob_target_read(struct request *r, struct blob_target *ret)
 	return ERR_OK;
 }
 
-enum err blob_target_write_any(struct request *r, struct blob_target *ret)
+enum err rest_blob_target_write_any(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t = { .name = SLICE_NONE };
 	TRY(target_common(r, &t));
-	TRY(blob_rules_load(r, &t.rules));
+	TRY(rest_blob_rules_load(r, &t.rules));
 	TRY(conditional_parse_write(r, &t.conditions));
 	*ret = t;
 	return ERR_OK;
 }
 
-enum err blob_target_plain_any(struct request *r, struct blob_target *ret)
+enum err rest_blob_target_plain_any(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t = { .name = SLICE_NONE };
 	struct conditions c;
 	TRY(target_common(r, &t));
-	TRY(blob_rules_load(r, &t.rules));
+	TRY(rest_blob_rules_load(r, &t.rules));
 	TRY(conditional_parse_write(r, &c));
 	if (c.match.present || c.none_match.present || c.has_modified_since || c.has_unmodified_since)
 		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
@@ -119,25 +119,25 @@ static enum err refuse_history(struct request *r, const struct blob_target *t)
 			   "This operation is not allowed on a snapshot or version.");
 }
 
-enum err blob_target_write(struct request *r, struct blob_target *ret)
+enum err rest_blob_target_write(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t;
-	TRY(blob_target_write_any(r, &t));
+	TRY(rest_blob_target_write_any(r, &t));
 	TRY(refuse_history(r, &t));
 	*ret = t;
 	return ERR_OK;
 }
 
-enum err blob_target_plain(struct request *r, struct blob_target *ret)
+enum err rest_blob_target_plain(struct request *r, struct blob_target *ret)
 {
 	struct blob_target t;
-	TRY(blob_target_plain_any(r, &t));
+	TRY(rest_blob_target_plain_any(r, &t));
 	TRY(refuse_history(r, &t));
 	*ret = t;
 	return ERR_OK;
 }
 
-enum err blob_flag_parse(struct request *r, const char *header, bool absent, bool *ret)
+enum err rest_blob_flag_parse(struct request *r, const char *header, bool absent, bool *ret)
 {
 	struct slice v = request_header(r, header);
 	bool is_true = slice_eq_nocase(v, SLICE("true"));
@@ -166,7 +166,7 @@ static struct blob_http http_without_md5(struct request *r, bool standard_too)
 	return h;
 }
 
-enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http *ret)
+enum err rest_blob_http_parse(struct request *r, bool standard_too, struct blob_http *ret)
 {
 	struct blob_http h = http_without_md5(r, standard_too);
 	struct slice md5 = either(r, "x-ms-blob-content-md5", NULL);
@@ -179,11 +179,11 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 	return ERR_OK;
 }
 
-enum err blob_http_parse_any_md5(struct request *r, struct blob_http *ret)
+enum err rest_blob_http_parse_any_md5(struct request *r, struct blob_http *ret)
 {
 	struct blob_http h;
 	struct slice text = either(r, "x-ms-blob-content-md5", NULL), odd;
-	enum err e = blob_http_parse(r, false, &h);
+	enum err e = rest_blob_http_parse(r, false, &h);
 	if (e != ERR_INVALID_MD5) {
 		if (e == ERR_OK)
 			*ret = h;
@@ -216,12 +216,12 @@ static const char *const tier_words[] = { [TIER_NONE] = "",
 					  "P70",
 					  "P80" };
 
-const char *blob_tier_word(enum blob_tier t)
+const char *rest_blob_tier_word(enum blob_tier t)
 {
 	return (size_t)t < sizeof tier_words / sizeof *tier_words ? tier_words[t] : "";
 }
 
-enum err blob_tier_parse(struct request *r, enum blob_tier *ret)
+enum err rest_blob_tier_parse(struct request *r, enum blob_tier *ret)
 {
 	struct slice v = request_header(r, "x-ms-access-tier");
 	*ret = TIER_NONE;
@@ -235,7 +235,7 @@ enum err blob_tier_parse(struct request *r, enum blob_tier *ret)
 	return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-access-tier", v);
 }
 
-enum err blob_rehydrate_priority_parse(struct request *r, bool *ret_high)
+enum err rest_blob_rehydrate_priority_parse(struct request *r, bool *ret_high)
 {
 	struct slice v = request_header(r, "x-ms-rehydrate-priority");
 	*ret_high = slice_eq_nocase(v, SLICE("High"));
@@ -244,12 +244,12 @@ enum err blob_rehydrate_priority_parse(struct request *r, bool *ret_high)
 		       : fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-rehydrate-priority", v);
 }
 
-const char *blob_rehydrate_priority_word(const struct blob *b)
+const char *rest_blob_rehydrate_priority_word(const struct blob *b)
 {
 	return b->rehydrate_high ? "High" : "Standard";
 }
 
-enum err blob_refuse_encryption(struct request *r)
+enum err rest_blob_refuse_encryption(struct request *r)
 {
 	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope",
 					     "x-ms-source-encryption-key" };
@@ -265,7 +265,7 @@ enum err blob_refuse_encryption(struct request *r)
 	return ERR_OK;
 }
 
-enum err blob_immutability_parse(struct request *r, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
+enum err rest_blob_immutability_parse(struct request *r, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
 {
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
 	struct slice mode = request_header(r, "x-ms-immutability-policy-mode");
@@ -294,17 +294,17 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 	if (any && !auth_allows(&r->identity, 'i'))
 		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 	if (slice_is_set(until) || slice_is_set(mode))
-		TRY(blob_immutability_parse(r, &c->immutability, &c->immutable_until_ticks));
-	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
+		TRY(rest_blob_immutability_parse(r, &c->immutability, &c->immutable_until_ticks));
+	return rest_blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
-enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
+enum err rest_blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 {
-	TRY(blob_target_write(r, &c->target));
-	TRY(blob_refuse_encryption(r));
+	TRY(rest_blob_target_write(r, &c->target));
+	TRY(rest_blob_refuse_encryption(r));
 	TRY(metadata_parse(r, &c->metadata));
-	TRY(blob_tags_header_parse(r, &c->tags));
-	TRY(blob_tier_parse(r, &c->tier));
+	TRY(rest_blob_tags_header_parse(r, &c->tags));
+	TRY(rest_blob_tier_parse(r, &c->tier));
 	TRY(blob_hold_parse(r, c));
 	c->content_id = rng_u64(r->rng);
 	c->may_overwrite = auth_allows(&r->identity, 'w');
@@ -313,7 +313,7 @@ enum err blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 
 /* ---- answers ---- */
 
-bool container_version_parse(struct slice text, uint64_t *ret_ticks)
+bool rest_blob_container_version_parse(struct slice text, uint64_t *ret_ticks)
 {
 	uint64_t v = 0;
 	if (text.len != 16)
@@ -331,20 +331,20 @@ bool container_version_parse(struct slice text, uint64_t *ret_ticks)
 	return true;
 }
 
-struct slice blob_time_text(struct arena *arena, uint64_t ticks)
+struct slice rest_blob_time_text(struct arena *arena, uint64_t ticks)
 {
 	char text[DATE_ISO_BYTES];
 	date_format_iso(ticks, text);
 	return arena_dup(arena, slice_make(text, sizeof text));
 }
 
-void blob_put_encrypted(struct request *r)
+void rest_blob_put_encrypted(struct request *r)
 {
 	if (r->version >= VERSION(2015, 12, 11))
 		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 }
 
-void blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
+void rest_blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
 {
 	struct buf *b = &r->response.headers;
 	char text[ETAG_BYTES];
@@ -360,10 +360,10 @@ void blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
 	BUF_PUT(b, "\r\n");
 }
 
-void blob_put_version(struct request *r, const struct blob *b)
+void rest_blob_put_version(struct request *r, const struct blob *b)
 {
 	if (b->version_ticks && r->version >= VERSION(2019, 12, 12) && !blob_is_incremental(b))
-		response_header(r, "x-ms-version-id", blob_time_text(r->arena, b->version_ticks));
+		response_header(r, "x-ms-version-id", rest_blob_time_text(r->arena, b->version_ticks));
 }
 
 static void put_http(struct request *r, const struct blob_http *h, bool whole)
@@ -423,7 +423,7 @@ static void put_copy(struct request *r, const struct blob_copy *c)
 		response_header(r, "x-ms-incremental-copy", SLICE("true"));
 		if (c->incremental_snapshot)
 			response_header(r, "x-ms-copy-destination-snapshot",
-					blob_time_text(r->arena, c->incremental_snapshot));
+					rest_blob_time_text(r->arena, c->incremental_snapshot));
 	}
 }
 
@@ -435,14 +435,14 @@ static void put_tier(struct request *r, const struct blob *b)
 	if (b->type == BLOB_APPEND || (b->type == BLOB_PAGE && b->tier == TIER_NONE) ||
 	    r->version < VERSION(2017, 4, 17))
 		return;
-	response_header(r, "x-ms-access-tier", slice_str(b->tier == TIER_NONE ? "Hot" : blob_tier_word(b->tier)));
+	response_header(r, "x-ms-access-tier", slice_str(b->tier == TIER_NONE ? "Hot" : rest_blob_tier_word(b->tier)));
 	if (b->tier == TIER_NONE)
 		response_header(r, "x-ms-access-tier-inferred", SLICE("true"));
 	else if (b->tier_changed_ticks)
 		response_header_time(r, "x-ms-access-tier-change-time", b->tier_changed_ticks);
 	if (b->rehydrate != REHYDRATE_NONE) {
 		response_header(r, "x-ms-archive-status", slice_str(rehydrate[b->rehydrate]));
-		response_header(r, "x-ms-rehydrate-priority", slice_str(blob_rehydrate_priority_word(b)));
+		response_header(r, "x-ms-rehydrate-priority", slice_str(rest_blob_rehydrate_priority_word(b)));
 	}
 }
 
@@ -457,9 +457,9 @@ static void put_holds(struct request *r, const struct blob *b)
 		response_header(r, "x-ms-legal-hold", SLICE("true"));
 }
 
-void blob_put_properties(struct request *r, const struct blob *b, uint64_t now, bool whole)
+void rest_blob_put_properties(struct request *r, const struct blob *b, uint64_t now, bool whole)
 {
-	blob_put_etag(r, b->etag, b->modified_ticks);
+	rest_blob_put_etag(r, b->etag, b->modified_ticks);
 	put_http(r, &b->http, whole);
 	if (r->version >= VERSION(2011, 8, 18))
 		response_header(r, "Accept-Ranges", SLICE("bytes"));
@@ -470,7 +470,7 @@ void blob_put_properties(struct request *r, const struct blob *b, uint64_t now, 
 		response_header(r, "x-ms-server-encrypted", SLICE("true"));
 	/* Who asks for a version gets no lease, even if it is the current one. */
 	if (!b->history_ticks && !(r->query.count && slice_is_set(request_param(r, "versionid"))))
-		lease_put_headers(r, &b->lease, now);
+		rest_lease_put_headers(r, &b->lease, now);
 	metadata_put_headers(r, &b->metadata);
 	put_copy(r, &b->copy);
 	if (b->type == BLOB_PAGE)
@@ -483,7 +483,7 @@ void blob_put_properties(struct request *r, const struct blob *b, uint64_t now, 
 		put_tier(r, b);
 	if (b->tags.count && r->version >= VERSION(2019, 12, 12))
 		response_header_u64(r, "x-ms-tag-count", b->tags.count);
-	blob_put_version(r, b);
+	rest_blob_put_version(r, b);
 	if (b->version_ticks && !b->history_ticks && !blob_is_incremental(b) && r->version >= VERSION(2019, 12, 12))
 		response_header(r, "x-ms-is-current-version", SLICE("true"));
 	put_holds(r, b);

@@ -44,7 +44,7 @@ static enum err refuse_scope(struct request *r)
 		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-default-encryption-scope", scope);
 	if (slice_is_set(deny) && !slice_eq_nocase(deny, SLICE("false")))
 		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-deny-encryption-scope-override", deny);
-	return blob_refuse_encryption(r);
+	return rest_blob_refuse_encryption(r);
 }
 
 static enum err parse_create(struct request *r)
@@ -77,7 +77,7 @@ static enum err format_create(struct request *r)
 	struct resource_create *c = r->call;
 	TRY(c->refused);
 	r->response.status = 201;
-	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
+	rest_blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	return ERR_OK;
 }
 
@@ -92,7 +92,7 @@ static enum err begin(struct request *r, struct container_call **ret, struct sli
 	TRY(name_check_container(r->container, true));
 	c->name = r->container;
 	c->missing_error = ERR_CONTAINER_NOT_FOUND;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
 	*ret_account = resource_account_partition(r->arena, r->account);
 	*ret = c;
 	return slice_is_set(*ret_account) ? ERR_OK : ERR_NO_MEMORY;
@@ -112,9 +112,9 @@ static enum err format_get(struct request *r)
 	struct container_call *c = r->call;
 	const struct resource *v = &c->resource;
 	r->response.status = 200;
-	blob_put_etag(r, v->etag, v->modified_ticks);
+	rest_blob_put_etag(r, v->etag, v->modified_ticks);
 	metadata_put_headers(r, &v->metadata);
-	lease_put_headers(r, &v->lease, c->now_ticks);
+	rest_lease_put_headers(r, &v->lease, c->now_ticks);
 	put_public_access(r, v->public_access);
 	response_header(r, "x-ms-has-immutability-policy", SLICE("false"));
 	response_header(r, "x-ms-has-legal-hold", SLICE("false"));
@@ -132,7 +132,7 @@ static enum err format_get_metadata(struct request *r)
 {
 	struct container_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
+	rest_blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	metadata_put_headers(r, &c->resource.metadata);
 	return ERR_OK;
 }
@@ -152,7 +152,7 @@ static enum err format_changed(struct request *r)
 {
 	struct container_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
+	rest_blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	return ERR_OK;
 }
 
@@ -173,7 +173,7 @@ static enum err format_get_acl(struct request *r)
 	if (r->version < VERSION(2015, 4, 5) && has_new_letters(&c->resource))
 		return ERR_FEATURE_VERSION_MISMATCH;
 	r->response.status = 200;
-	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
+	rest_blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	put_public_access(r, c->resource.public_access);
 	acl_format(r, c->resource.policy, c->resource.policy_count);
 	return ERR_OK;
@@ -204,7 +204,7 @@ static enum err parse_lease(struct request *r)
 	c->has_lease_id = false; /* it belongs to the action here */
 	c->lease_is_change = r->version < VERSION(2013, 8, 15);
 	TRY(conditional_parse_container(r, &c->conditions));
-	TRY(lease_request_parse(r, &c->lease));
+	TRY(rest_lease_request_parse(r, &c->lease));
 	request_step_write(r, account, container_apply_lease);
 	return ERR_OK;
 }
@@ -212,8 +212,8 @@ static enum err parse_lease(struct request *r)
 static enum err format_lease(struct request *r)
 {
 	struct container_call *c = r->call;
-	lease_request_format(r, &c->lease);
-	blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
+	rest_lease_request_format(r, &c->lease);
+	rest_blob_put_etag(r, c->resource.etag, c->resource.modified_ticks);
 	return ERR_OK;
 }
 
@@ -227,10 +227,10 @@ static enum err parse_delete(struct request *r)
 	if (!d)
 		return ERR_NO_MEMORY;
 	r->call = d;
-	TRY(blob_find_container(r, &container, &inside));
+	TRY(rest_blob_find_container(r, &container, &inside));
 	container_delete_init(d, r->container, container.generation);
 	d->base.retention_days = r->server->config.container_retention_days;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &d->has_lease_id, &d->lease_id));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &d->has_lease_id, &d->lease_id));
 	TRY(conditional_parse_container(r, &d->conditions));
 	account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
@@ -267,7 +267,7 @@ static enum err parse_restore(struct request *r)
 			SLICE("The value of deleted-container-name header must match the destination container name.");
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-name", name);
 	}
-	if (!container_version_parse(version, &c->deleted_ticks))
+	if (!rest_blob_container_version_parse(version, &c->deleted_ticks))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-version", version);
 	c->kind = RESOURCE_CONTAINER;
 	c->name = r->container;

@@ -51,7 +51,7 @@ static enum err parse_containers_marker(struct request *r, struct containers_cal
 	rest = slice_from(rest, 1);
 	slice_cut(&rest, '/');
 	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
-	if (slice_is_set(rest) && !container_version_parse(rest, &c->from_deleted_ticks))
+	if (slice_is_set(rest) && !rest_blob_container_version_parse(rest, &c->from_deleted_ticks))
 		return ERR_OUT_OF_RANGE_INPUT;
 	return ERR_OK;
 }
@@ -110,7 +110,7 @@ static void put_container(struct request *r, const struct containers_call *c, co
 	put_list_etag(r, v->etag);
 	BUF_PUT(b, "</Etag>");
 	if (r->version >= VERSION(2012, 2, 12))
-		lease_put_xml(b, &v->lease, now);
+		rest_lease_put_xml(b, &v->lease, now);
 	if (v->public_access != PUBLIC_NONE)
 		xml_put(b, "PublicAccess", v->public_access == PUBLIC_BLOB ? SLICE("blob") : SLICE("container"));
 	if (r->version >= VERSION(2017, 11, 9)) {
@@ -229,7 +229,7 @@ static enum err parse_include(struct request *r, struct blobs_call *c)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
-	return c->tags ? blob_tags_permission(r) : ERR_OK;
+	return c->tags ? rest_blob_tags_permission(r) : ERR_OK;
 }
 
 static enum err parse_blobs(struct request *r)
@@ -261,7 +261,7 @@ static enum err parse_blobs(struct request *r)
 	l->before = request_param(r, "endBefore");
 	if (slice_is_set(c->paging.marker))
 		TRY(marker_decode(r, c->paging.marker, &l->from, &l->from_ticks));
-	TRY(blob_find_container(r, &container, &partition));
+	TRY(rest_blob_find_container(r, &container, &partition));
 	if (paging_has_urls(r))
 		c->url = arena_printf(r->arena, "%.*s%.*s/", SLICE_FMT(paging_endpoint(r)), SLICE_FMT(r->container));
 	request_step_read(r, partition, blob_apply_list);
@@ -292,7 +292,7 @@ static void pen_lease(struct pen *p, const struct lease *l, uint64_t now, uint32
 static void pen_tier(struct pen *p, const struct blob *v)
 {
 	if (v->tier != TIER_NONE) {
-		PEN_WORD(p, "AccessTier", blob_tier_word(v->tier));
+		PEN_WORD(p, "AccessTier", rest_blob_tier_word(v->tier));
 		if (v->tier_changed_ticks)
 			PEN_DATE(p, "AccessTierChangeTime", v->tier_changed_ticks);
 	} else if (v->type == BLOB_BLOCK) {
@@ -303,7 +303,7 @@ static void pen_tier(struct pen *p, const struct blob *v)
 			 v->rehydrate == REHYDRATE_TO_HOT    ? "rehydrate-pending-to-hot"
 			 : v->rehydrate == REHYDRATE_TO_COOL ? "rehydrate-pending-to-cool"
 							     : "rehydrate-pending-to-cold");
-		PEN_WORD(p, "RehydratePriority", blob_rehydrate_priority_word(v));
+		PEN_WORD(p, "RehydratePriority", rest_blob_rehydrate_priority_word(v));
 	}
 }
 
@@ -498,7 +498,7 @@ static void put_blob(struct pen *p, const struct blobs_call *c, const struct blo
 		if (c->metadata)
 			metadata_put_xml(p->out, &v->metadata);
 		if (c->tags && v->tags.count)
-			blob_tags_put_xml(p->out, &v->tags);
+			rest_blob_tags_put_xml(p->out, &v->tags);
 		if (!pen_take(p, PEN_ENTRY_BYTES))
 			return;
 	}

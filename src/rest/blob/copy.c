@@ -79,7 +79,7 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	if (!c->own_metadata)
 		TRY(dup_pairs(r->arena, &source->metadata, &p->metadata));
 	if (c->copy_tags) {
-		if (blob_tags_permission(c->source.part) != ERR_OK)
+		if (rest_blob_tags_permission(c->source.part) != ERR_OK)
 			return ERR_COPY_SOURCE_FORBIDDEN;
 		TRY(dup_pairs(r->arena, &source->tags, &p->tags));
 	}
@@ -108,7 +108,7 @@ static enum err fetch(struct request *r)
 {
 	struct copy_call *c = r->call;
 	bool only_extents = c->copy.put.type != BLOB_BLOCK;
-	TRY(copy_source_fetch(r, &c->source, c->found, only_extents));
+	TRY(rest_blob_copy_source_fetch(r, &c->source, c->found, only_extents));
 	c->copy.put.payload = &r->payload;
 	take_md5(r, c);
 	return ERR_OK;
@@ -149,7 +149,7 @@ static enum err fetch_blocks(struct request *r)
 	struct copy_call *c = r->call;
 	enum err e = build_blocks(r, c);
 	if (e == ERR_OK)
-		e = copy_source_check(r, &c->source);
+		e = rest_blob_copy_source_check(r, &c->source);
 	if (e != ERR_OK) {
 		copy_build_drop(r->server->store, c->partition, c->copy.put.content_id);
 		return e;
@@ -178,7 +178,7 @@ static enum err prepare_job(struct request *r, const struct copy_call *c)
 				      .blocks = c->with_blocks ? &c->found->blocks : NULL,
 				      .source_content_id = c->found->blob.content.id };
 	if (append || c->found->too_many)
-		TRY(blob_find(c->source.part, &spec.source_partition));
+		TRY(rest_blob_find(c->source.part, &spec.source_partition));
 	if (c->found->too_many) {
 		spec.source = (struct blob_target){ .name = c->found->target.name,
 						    .snapshot_ticks = c->found->target.snapshot_ticks,
@@ -260,9 +260,9 @@ static enum err name_source_state(struct request *r, struct copy_call *c)
 		return ERR_OK;
 	struct slice shown = c->copy.copy.source;
 	bool has_query = slice_find_byte(shown, '?') < shown.len;
-	c->copy.copy.source =
-		arena_printf(r->arena, "%.*s%s%s=%.*s", SLICE_FMT(shown), has_query ? "&" : "?",
-			     t->snapshot_ticks ? "snapshot" : "versionid", SLICE_FMT(blob_time_text(r->arena, ticks)));
+	c->copy.copy.source = arena_printf(r->arena, "%.*s%s%s=%.*s", SLICE_FMT(shown), has_query ? "&" : "?",
+					   t->snapshot_ticks ? "snapshot" : "versionid",
+					   SLICE_FMT(rest_blob_time_text(r->arena, ticks)));
 	return slice_is_set(c->copy.copy.source) ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -289,7 +289,7 @@ static enum err check_tier(struct request *r, struct copy_call *c)
 static enum err decide(struct request *r)
 {
 	struct copy_call *c = r->call;
-	TRY(copy_source_result(r, &c->source, &c->found));
+	TRY(rest_blob_copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
 	TRY(name_source_state(r, c));
 	TRY(check_tier(r, c));
@@ -324,7 +324,7 @@ static enum err decide(struct request *r)
 
 static enum err start_source(struct request *r)
 {
-	return copy_source_start(r, &((struct copy_call *)r->call)->source);
+	return rest_blob_copy_source_start(r, &((struct copy_call *)r->call)->source);
 }
 
 /* ---- heads ---- */
@@ -338,7 +338,7 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 	if (!c->copy_tags && !slice_eq_nocase(v, SLICE("REPLACE")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source-tag-option", v);
 	if (c->copy_tags)
-		TRY(blob_tags_permission(r));
+		TRY(rest_blob_tags_permission(r));
 	return c->copy_tags && c->copy.put.tags.count ? ERR_BOTH_USER_TAGS_AND_SOURCE_TAGS_COPY_PRESENT_EXCEPTION
 						      : ERR_OK;
 }
@@ -347,7 +347,7 @@ static enum err parse_tag_option(struct request *r, struct copy_call *c)
 static enum err parse_seal(struct request *r, struct copy_call *c)
 {
 	c->has_seal = slice_is_set(request_header(r, "x-ms-seal-blob")) && c->form == FORM_ASYNC;
-	return c->has_seal ? blob_flag_parse(r, "x-ms-seal-blob", false, &c->seal) : ERR_OK;
+	return c->has_seal ? rest_blob_flag_parse(r, "x-ms-seal-blob", false, &c->seal) : ERR_OK;
 }
 
 static bool is_left_out(struct slice field)
@@ -387,16 +387,16 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	c->form = form;
-	TRY(copy_source_parse(r, form == FORM_ASYNC || form == FORM_INCREMENTAL, false, &c->source));
-	TRY(blob_put_headers_parse(r, &c->copy.put));
-	TRY(blob_http_parse(r, false, &c->copy.put.http));
+	TRY(rest_blob_copy_source_parse(r, form == FORM_ASYNC || form == FORM_INCREMENTAL, false, &c->source));
+	TRY(rest_blob_put_headers_parse(r, &c->copy.put));
+	TRY(rest_blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
 	TRY(parse_seal(r, c));
-	TRY(blob_rehydrate_priority_parse(r, &c->high_priority));
+	TRY(rest_blob_rehydrate_priority_parse(r, &c->high_priority));
 	c->source_properties = true;
 	if (form == FORM_PUT)
-		TRY(blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
-	TRY(blob_find(r, &c->partition));
+		TRY(rest_blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
+	TRY(rest_blob_find(r, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
@@ -449,12 +449,12 @@ static enum err format_copy(struct request *r)
 	char id[UUID_TEXT_BYTES];
 	bool old = r->version < VERSION(2012, 2, 12) && b->copy.status != COPY_PENDING;
 	r->response.status = c->form == FORM_PUT || old ? 201 : 202;
-	blob_put_etag(r, b->etag, b->modified_ticks);
-	blob_put_version(r, b);
+	rest_blob_put_etag(r, b->etag, b->modified_ticks);
+	rest_blob_put_version(r, b);
 	if (c->form == FORM_PUT || c->form == FORM_SYNC)
 		body_checks_put_headers(r, c->source.has_md5, true);
 	if (c->form == FORM_PUT || (c->form == FORM_SYNC && r->version >= VERSION(2021, 12, 2)))
-		blob_put_encrypted(r);
+		rest_blob_put_encrypted(r);
 	if (c->form == FORM_PUT || r->version < VERSION(2012, 2, 12))
 		return ERR_OK;
 	uuid_format(&c->copy.copy.id, id);
@@ -480,8 +480,8 @@ static enum err parse_abort(struct request *r)
 		return fault_query(r, ERR_MISSING_REQUIRED_QUERY_PARAMETER, "copyid", SLICE_NONE, NULL);
 	if (!uuid_parse(id, &c->id))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "copyid", id, NULL);
-	TRY(blob_target_plain(r, &c->target));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_target_plain(r, &c->target));
+	TRY(rest_blob_find(r, &partition));
 	c->content_id = rng_u64(r->rng);
 	request_step_write(r, partition, blob_apply_abort_copy);
 	return ERR_OK;

@@ -112,8 +112,8 @@ static enum err check_conditions(struct request *r, struct copy_source *s)
 	const struct tag_filter *unused_tags;
 	bool has_lease;
 	TRY(conditional_parse_source(r, &c));
-	TRY(lease_id_parse(r, "x-ms-source-lease-id", &has_lease, &unused_lease));
-	TRY(conditional_parse_if_tags(r, "x-ms-source-if-tags", &unused_tags));
+	TRY(rest_lease_id_parse(r, "x-ms-source-lease-id", &has_lease, &unused_lease));
+	TRY(rest_blob_parse_if_tags(r, "x-ms-source-if-tags", &unused_tags));
 	/* Beside it the time alone decides: one of the two has to hold. */
 	s->none_at_all = c.none_match.any && !c.has_modified_since && r->version >= VERSION(2016, 5, 31);
 	return ERR_OK;
@@ -134,7 +134,7 @@ static enum err old_form(struct request *r, struct slice *url)
 	return slice_is_set(*url) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
+enum err rest_blob_copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
 {
 	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
 	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
@@ -146,7 +146,7 @@ enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_rang
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	enum service service;
-	s.is_file = copy_url_service(r, s.url, &service) && service == SERVICE_FILE;
+	s.is_file = source_url_service(r, s.url, &service) && service == SERVICE_FILE;
 	if (!s.is_file && !is_own(r, authority)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
@@ -190,7 +190,7 @@ struct source_call {
 static enum err source_read(struct request *part)
 {
 	struct source_call *c = part->call;
-	return blob_read(part, c->partition, &c->get);
+	return rest_blob_read(part, c->partition, &c->get);
 }
 
 static enum err source_parse(struct request *part)
@@ -199,8 +199,8 @@ static enum err source_parse(struct request *part)
 	if (!c)
 		return ERR_NO_MEMORY;
 	part->call = c;
-	TRY(blob_target_read(part, &c->get.target));
-	TRY(blob_find(part, &c->partition));
+	TRY(rest_blob_target_read(part, &c->get.target));
+	TRY(rest_blob_find(part, &c->partition));
 	c->get.want_bytes = c->get.for_copy = true;
 	c->get.archived_too = slice_is_set(request_header(part->parent, "x-ms-access-tier"));
 	struct range range = range_parse(request_header(part, "x-ms-range"));
@@ -222,7 +222,7 @@ static enum err source_format(struct request *part)
 
 static const struct handler source_handler = { .parse = source_parse, .format = source_format };
 
-enum err copy_source_start(struct request *r, struct copy_source *s)
+enum err rest_blob_copy_source_start(struct request *r, struct copy_source *s)
 {
 	static const struct {
 		const char *from, *to;
@@ -364,7 +364,7 @@ static enum err source_error(struct request *r, const struct copy_source *s, enu
 	}
 }
 
-enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
+enum err rest_blob_copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
 {
 	enum err e = request_child_error(s->part);
 	if (e == ERR_OK && s->none_at_all)
@@ -405,15 +405,15 @@ static enum err fetch_into(struct request *r, struct payload_writer *w, struct b
 	return ERR_OK;
 }
 
-enum err copy_source_check(struct request *r, const struct copy_source *s)
+enum err rest_blob_copy_source_check(struct request *r, const struct copy_source *s)
 {
 	if (s->has_md5 && memcmp(s->md5, r->body_md5, sizeof s->md5) != 0)
 		return ERR_MD5_MISMATCH;
 	return s->has_crc64 && s->crc64 != r->body_crc64 ? ERR_CRC64_MISMATCH : ERR_OK;
 }
 
-enum err copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
-			   bool only_extents)
+enum err rest_blob_copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
+				     bool only_extents)
 {
 	struct payload_writer *w = NULL;
 	struct blob_piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
@@ -430,5 +430,5 @@ enum err copy_source_fetch(struct request *r, const struct copy_source *s, const
 	}
 	TRY(payload_finish(w, &r->payload));
 	request_own_payload(r);
-	return copy_source_check(r, s);
+	return rest_blob_copy_source_check(r, s);
 }

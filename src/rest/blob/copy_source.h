@@ -24,15 +24,17 @@ struct copy_source {
 };
 
 /* Head only: the URL and the syntax of the x-ms-source-* headers. takes_range: x-ms-source-range counts. */
-enum err copy_source_parse(struct request *, bool asynchronous, bool takes_range, struct copy_source *ret) MUST_CHECK;
+enum err rest_blob_copy_source_parse(struct request *, bool asynchronous, bool takes_range,
+				     struct copy_source *ret) MUST_CHECK;
 /* On the loop: starts the part; the next step finds it done. */
-enum err copy_source_start(struct request *, struct copy_source *) MUST_CHECK;
+enum err rest_blob_copy_source_start(struct request *, struct copy_source *) MUST_CHECK;
 /* After it: what was found, or the error to answer. The pieces stay until the request ends. */
-enum err copy_source_result(struct request *, const struct copy_source *, const struct blob_get_call **ret) MUST_CHECK;
+enum err rest_blob_copy_source_result(struct request *, const struct copy_source *,
+				      const struct blob_get_call **ret) MUST_CHECK;
 /* On a worker: the bytes of the pieces into req->payload, hashed and checked. only_extents as for uploads. */
-enum err copy_source_fetch(struct request *, const struct copy_source *, const struct blob_get_call *,
-			   bool only_extents) MUST_CHECK;
+enum err rest_blob_copy_source_fetch(struct request *, const struct copy_source *, const struct blob_get_call *,
+				     bool only_extents) MUST_CHECK;
 /* Are r->body_md5 and body_crc64 what x-ms-source-content-* asked for? */
-enum err copy_source_check(struct request *, const struct copy_source *) MUST_CHECK;
+enum err rest_blob_copy_source_check(struct request *, const struct copy_source *) MUST_CHECK;
 
 #endif

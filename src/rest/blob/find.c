@@ -176,7 +176,7 @@ static enum err parse_container(struct request *r)
 		if (!slice_is_set(c->filter.term[i].key))
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where,
 					   "@container is not allowed here.");
-	TRY(blob_find_container(r, c->containers.resource, &partition));
+	TRY(rest_blob_find_container(r, c->containers.resource, &partition));
 	c->containers.count = 1;
 	request_step_work(r, find_all);
 	return ERR_OK;
@@ -198,7 +198,7 @@ static enum err format(struct request *r)
 		xml_open(b, "Blob");
 		xml_put_name(b, "Name", f->item.name);
 		xml_put(b, "ContainerName", f->container);
-		blob_tags_put_xml(b, &f->item.tags);
+		rest_blob_tags_put_xml(b, &f->item.tags);
 		xml_close(b, "Blob");
 	}
 	xml_close(b, "Blobs");

@@ -23,7 +23,7 @@ static enum err refuse_body(struct request *r)
 
 static enum err find(struct request *r, struct from_url *f)
 {
-	TRY(copy_source_result(r, &f->source, &f->found));
+	TRY(rest_blob_copy_source_result(r, &f->source, &f->found));
 	return f->found->length ? ERR_OK : ERR_INVALID_RANGE;
 }
 
@@ -34,13 +34,13 @@ static enum err fetch(struct request *r, struct from_url *f, uint64_t limit)
 		fault_add(r, "MaxLimit", arena_printf(r->arena, "%llu", (unsigned long long)limit));
 		return ERR_REQUEST_BODY_TOO_LARGE;
 	}
-	return copy_source_fetch(r, &f->source, f->found, true);
+	return rest_blob_copy_source_fetch(r, &f->source, f->found, true);
 }
 
 static void put_hash_headers(struct request *r, const struct from_url *f)
 {
 	body_checks_put_headers(r, f->source.has_md5, !f->source.has_md5);
-	blob_put_encrypted(r);
+	rest_blob_put_encrypted(r);
 }
 
 /* ---- Put Block From URL ---- */
@@ -52,7 +52,7 @@ struct block_call {
 
 static enum err start_block(struct request *r)
 {
-	return copy_source_start(r, &((struct block_call *)r->call)->from.source);
+	return rest_blob_copy_source_start(r, &((struct block_call *)r->call)->from.source);
 }
 
 static uint64_t block_limit(uint32_t version)
@@ -76,11 +76,11 @@ static enum err parse_block(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(refuse_body(r));
-	TRY(blob_block_id_parse(r, &c->put.block_id));
-	TRY(blob_target_plain(r, &c->put.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(copy_source_parse(r, false, true, &c->from.source));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_block_id_parse(r, &c->put.block_id));
+	TRY(rest_blob_target_plain(r, &c->put.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
+	TRY(rest_blob_find(r, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	request_step_call(r, start_block);
 	request_step_work(r, fetch_block);
@@ -104,13 +104,13 @@ struct append_call {
 
 static enum err start_append(struct request *r)
 {
-	return copy_source_start(r, &((struct append_call *)r->call)->from.source);
+	return rest_blob_copy_source_start(r, &((struct append_call *)r->call)->from.source);
 }
 
 static enum err fetch_append(struct request *r)
 {
 	struct append_call *c = r->call;
-	TRY(fetch(r, &c->from, blob_append_limit(r->version)));
+	TRY(fetch(r, &c->from, rest_blob_append_limit(r->version)));
 	c->append.payload = &r->payload;
 	return ERR_OK;
 }
@@ -123,12 +123,12 @@ static enum err parse_append(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(refuse_body(r));
-	TRY(blob_target_write(r, &c->append.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(blob_append_conditions_parse(r, &c->append));
-	TRY(copy_source_parse(r, false, true, &c->from.source));
+	TRY(rest_blob_target_write(r, &c->append.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_append_conditions_parse(r, &c->append));
+	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
 	c->from.source.into_content = true;
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_call(r, start_append);
 	request_step_work(r, fetch_append);
 	request_step_write(r, partition, blob_apply_append);
@@ -139,7 +139,7 @@ static enum err format_append(struct request *r)
 {
 	struct append_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
+	rest_blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-append-offset", c->append.offset);
 	response_header_u64(r, "x-ms-blob-committed-block-count", c->append.blob.block_count);
 	put_hash_headers(r, &c->from);
@@ -155,7 +155,7 @@ struct page_call {
 
 static enum err start_page(struct request *r)
 {
-	return copy_source_start(r, &((struct page_call *)r->call)->from.source);
+	return rest_blob_copy_source_start(r, &((struct page_call *)r->call)->from.source);
 }
 
 static enum err fetch_page(struct request *r)
@@ -165,7 +165,7 @@ static enum err fetch_page(struct request *r)
 	if (c->from.found->length != c->put.length) /* and that is within the limit */
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range",
 				    request_header(r, "x-ms-source-range"));
-	TRY(copy_source_fetch(r, &c->from.source, c->from.found, true));
+	TRY(rest_blob_copy_source_fetch(r, &c->from.source, c->from.found, true));
 	c->put.payload = &r->payload;
 	return ERR_OK;
 }
@@ -183,16 +183,16 @@ static enum err parse_page(struct request *r)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-page-write", SLICE_NONE);
 	if (!slice_eq_nocase(kind, SLICE("update")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-page-write", kind);
-	TRY(blob_page_range_parse(r, &c->put));
+	TRY(rest_blob_page_range_parse(r, &c->put));
 	if (!slice_is_set(request_header(r, "x-ms-source-range")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-source-range", SLICE_NONE);
-	TRY(blob_target_write(r, &c->put.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(blob_sequence_conditions_parse(r, &c->put));
-	TRY(copy_source_parse(r, false, true, &c->from.source));
+	TRY(rest_blob_target_write(r, &c->put.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_sequence_conditions_parse(r, &c->put));
+	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
 	c->from.source.into_content = true;
 	c->put.target.names_target = conditional_match_is_foreign(r, "If-Match");
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_call(r, start_page);
 	request_step_work(r, fetch_page);
 	request_step_write(r, partition, blob_apply_put_page);
@@ -203,7 +203,7 @@ static enum err format_page(struct request *r)
 {
 	struct page_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
+	rest_blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-sequence-number", c->put.blob.sequence_number);
 	put_hash_headers(r, &c->from);
 	return ERR_OK;

@@ -18,7 +18,7 @@ struct get_call {
 	bool hash_md5, hash_crc64;
 };
 
-enum err blob_read(struct request *r, struct slice partition, struct blob_get_call *g)
+enum err rest_blob_read(struct request *r, struct slice partition, struct blob_get_call *g)
 {
 	struct store *store = r->server->store;
 	g->on_snapshot = false;
@@ -38,7 +38,7 @@ enum err blob_read(struct request *r, struct slice partition, struct blob_get_ca
 static enum err read_blob(struct request *r)
 {
 	struct get_call *c = r->call;
-	return blob_read(r, c->partition, &c->get);
+	return rest_blob_read(r, c->partition, &c->get);
 }
 
 /* Not the range is wrong, which may be any, but to ask for the hash of it. */
@@ -51,8 +51,8 @@ static enum err too_long_to_hash(struct request *r, const struct get_call *c)
 /* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */
 static enum err parse_range_hash(struct request *r, struct get_call *c)
 {
-	TRY(blob_flag_parse(r, "x-ms-range-get-content-md5", false, &c->hash_md5));
-	TRY(blob_flag_parse(r, "x-ms-range-get-content-crc64", false, &c->hash_crc64));
+	TRY(rest_blob_flag_parse(r, "x-ms-range-get-content-md5", false, &c->hash_md5));
+	TRY(rest_blob_flag_parse(r, "x-ms-range-get-content-crc64", false, &c->hash_crc64));
 	if (!c->hash_md5 && !c->hash_crc64)
 		return ERR_OK;
 	if (c->hash_md5 && c->hash_crc64)
@@ -80,9 +80,9 @@ static enum err parse_common(struct request *r, struct get_call **ret)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_read(r, &c->get.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(blob_find(r, &c->partition));
+	TRY(rest_blob_target_read(r, &c->get.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_find(r, &c->partition));
 	request_step_call(r, read_blob);
 	*ret = c;
 	return ERR_OK;
@@ -113,7 +113,7 @@ static enum err parse_get(struct request *r)
 
 /* ---- the answer ---- */
 
-enum err blob_put_body(struct request *r, const struct blob_get_call *g)
+enum err rest_blob_put_body(struct request *r, const struct blob_get_call *g)
 {
 	struct response *p = &r->response;
 	if (g->piece_count == 1 && slice_is_set(g->piece[0].bytes)) {
@@ -135,7 +135,7 @@ enum err blob_put_body(struct request *r, const struct blob_get_call *g)
 	return ERR_OK;
 }
 
-void blob_put_content_range(struct request *r, const struct blob_get_call *g)
+void rest_blob_put_content_range(struct request *r, const struct blob_get_call *g)
 {
 	buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)g->offset,
 		   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
@@ -183,17 +183,17 @@ static enum err format_get(struct request *r)
 		r->response.status = 200;
 		r->response.content_length = g->blob.length_bytes;
 		r->response.set_length = true;
-		blob_put_properties(r, &g->blob, g->now_ticks, true);
+		rest_blob_put_properties(r, &g->blob, g->now_ticks, true);
 		return ERR_OK;
 	}
 	bool partial = g->has_range;
 	r->response.status = partial ? 206 : 200;
-	blob_put_properties(r, &g->blob, g->now_ticks, !partial);
+	rest_blob_put_properties(r, &g->blob, g->now_ticks, !partial);
 	if (partial)
-		blob_put_content_range(r, g);
+		rest_blob_put_content_range(r, g);
 	if (c->hash_md5 || c->hash_crc64)
 		return put_range_hash(r, c);
-	return blob_put_body(r, g);
+	return rest_blob_put_body(r, g);
 }
 
 static enum err parse_metadata(struct request *r)
@@ -206,8 +206,8 @@ static enum err format_metadata(struct request *r)
 {
 	struct get_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
-	blob_put_version(r, &c->get.blob);
+	rest_blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
+	rest_blob_put_version(r, &c->get.blob);
 	metadata_put_headers(r, &c->get.blob.metadata);
 	return ERR_OK;
 }

@@ -11,8 +11,8 @@ static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_mod
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_write(r, &c->target));
-	blob_step_write(r, apply);
+	TRY(rest_blob_target_write(r, &c->target));
+	rest_blob_step_write(r, apply);
 	*ret = c;
 	return ERR_OK;
 }
@@ -53,11 +53,11 @@ static enum err parse_properties(struct request *r)
 					   "x-ms-blob-cache-control",	 "x-ms-blob-content-md5" };
 	struct blob_modify_call *c;
 	TRY(begin_modify(r, blob_apply_set_properties, &c));
-	TRY(blob_refuse_encryption(r));
+	TRY(rest_blob_refuse_encryption(r));
 	/* One given replaces all six. */
 	for (size_t i = 0; i < sizeof six / sizeof *six; i++)
 		c->set_http = c->set_http || slice_is_set(request_header(r, six[i]));
-	TRY(blob_http_parse_any_md5(r, &c->http));
+	TRY(rest_blob_http_parse_any_md5(r, &c->http));
 	if (!slice_is_set(c->http.content_type))
 		c->http.content_type = SLICE(""); /* none, not even the default */
 	TRY(parse_sequence(r, c));
@@ -77,7 +77,7 @@ static enum err format_properties(struct request *r)
 {
 	struct blob_modify_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+	rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	if (c->blob.type == BLOB_PAGE)
 		response_header_u64(r, "x-ms-blob-sequence-number", c->blob.sequence_number);
 	return ERR_OK;
@@ -89,7 +89,7 @@ static enum err parse_metadata(struct request *r)
 {
 	struct blob_modify_call *c;
 	TRY(begin_modify(r, blob_apply_set_metadata, &c));
-	TRY(blob_refuse_encryption(r));
+	TRY(rest_blob_refuse_encryption(r));
 	return metadata_parse(r, &c->metadata);
 }
 
@@ -97,9 +97,9 @@ static enum err format_metadata(struct request *r)
 {
 	struct blob_modify_call *c = r->call;
 	r->response.status = 200;
-	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
-	blob_put_version(r, &c->blob);
-	blob_put_encrypted(r);
+	rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+	rest_blob_put_version(r, &c->blob);
+	rest_blob_put_encrypted(r);
 	return ERR_OK;
 }
 
@@ -109,7 +109,7 @@ static enum err parse_lease(struct request *r)
 {
 	struct blob_modify_call *c;
 	TRY(begin_modify(r, blob_apply_lease, &c));
-	TRY(lease_request_parse(r, &c->lease));
+	TRY(rest_lease_request_parse(r, &c->lease));
 	/* Acquiring and the like needs w; breaking also goes with d. */
 	if (c->lease.action != LEASE_ACTION_BREAK && !auth_allows(&r->identity, 'w'))
 		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
@@ -119,8 +119,8 @@ static enum err parse_lease(struct request *r)
 static enum err format_lease(struct request *r)
 {
 	struct blob_modify_call *c = r->call;
-	lease_request_format(r, &c->lease);
-	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+	rest_lease_request_format(r, &c->lease);
+	rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	return ERR_OK;
 }
 
@@ -173,7 +173,7 @@ static enum err parse_delete(struct request *r)
 		return ERR_NO_MEMORY;
 	struct blob_delete_call *c = &d->del;
 	r->call = d;
-	TRY(blob_target_write_any(r, &c->target));
+	TRY(rest_blob_target_write_any(r, &c->target));
 	TRY(conditional_parse_tier(r, &c->tier_conditions));
 	TRY(parse_delete_snapshots(r, c));
 	if (slice_is_set(type)) {
@@ -182,10 +182,10 @@ static enum err parse_delete(struct request *r)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "deletetype", type,
 					   "Only snapshots and versions can be deleted permanently.");
 		c->permanent = true;
-		TRY(blob_permanent_delete_allowed(r, &c->permanent_allowed));
+		TRY(rest_blob_permanent_delete_allowed(r, &c->permanent_allowed));
 	}
 	TRY(check_delete_permission(r, c));
-	TRY(blob_find(r, &d->partition));
+	TRY(rest_blob_find(r, &d->partition));
 	request_step_write(r, d->partition, blob_apply_delete);
 	request_step_call(r, delete_again);
 	return ERR_OK;

@@ -34,14 +34,14 @@ static enum err parse_sequence(struct request *r, const char *header, bool *ret_
 	return ERR_OK;
 }
 
-enum err blob_sequence_conditions_parse(struct request *r, struct blob_put_page_call *c)
+enum err rest_blob_sequence_conditions_parse(struct request *r, struct blob_put_page_call *c)
 {
 	TRY(parse_sequence(r, "x-ms-if-sequence-number-le", &c->has_le, &c->sequence_le));
 	TRY(parse_sequence(r, "x-ms-if-sequence-number-lt", &c->has_lt, &c->sequence_lt));
 	return parse_sequence(r, "x-ms-if-sequence-number-eq", &c->has_eq, &c->sequence_eq);
 }
 
-enum err blob_page_range_parse(struct request *r, struct blob_put_page_call *c)
+enum err rest_blob_page_range_parse(struct request *r, struct blob_put_page_call *c)
 {
 	struct slice text = request_header(r, "x-ms-range");
 	const char *name = slice_is_set(text) ? "x-ms-range" : "Range";
@@ -82,12 +82,12 @@ static enum err parse_page(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(parse_write_kind(r, &c->put));
-	TRY(blob_page_range_parse(r, &c->put));
-	TRY(blob_target_write(r, &c->put.target));
-	TRY(blob_refuse_encryption(r));
-	TRY(blob_sequence_conditions_parse(r, &c->put));
+	TRY(rest_blob_page_range_parse(r, &c->put));
+	TRY(rest_blob_target_write(r, &c->put.target));
+	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_sequence_conditions_parse(r, &c->put));
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	bool has_body = r->head->chunked || (r->head->has_content_length && r->head->content_length);
 	if (c->put.clear && has_body)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
@@ -116,12 +116,12 @@ static enum err format_page(struct request *r)
 {
 	struct page_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
+	rest_blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-sequence-number", c->put.blob.sequence_number);
 	if (!c->put.clear) {
 		bool md5 = blob_answers_md5(r, &c->checks);
 		body_checks_put_headers(r, md5, !md5);
-		blob_put_encrypted(r);
+		rest_blob_put_encrypted(r);
 	}
 	return ERR_OK;
 }
@@ -156,7 +156,7 @@ static enum err parse_previous(struct request *r, struct blob_page_ranges_call *
 	if (!c->diff)
 		return ERR_OK;
 	uint64_t ticks;
-	if (!blob_time_text_parse(text, &ticks))
+	if (!rest_blob_time_text_parse(text, &ticks))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "prevsnapshot", text,
 				   "Not a valid date-time.");
 	c->previous_ticks = ticks;
@@ -183,7 +183,7 @@ static enum err parse_ranges(struct request *r)
 		return ERR_NO_MEMORY;
 	struct blob_page_ranges_call *c = &call->ranges;
 	r->call = call;
-	TRY(blob_target_read(r, &c->target));
+	TRY(rest_blob_target_read(r, &c->target));
 	TRY(parse_previous(r, c));
 	TRY(paging_parse(r, &paging));
 	c->limit = slice_is_set(paging.maxresults) && paging.maxresults.len ? paging.limit : PAGE_RANGES_MAX;
@@ -199,7 +199,7 @@ static enum err parse_ranges(struct request *r)
 		c->range_first = range.first - range.first % PAGE_BYTES;
 		c->range_last = range.last | (PAGE_BYTES - 1);
 	}
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_read(r, partition, blob_apply_page_ranges);
 	return ERR_OK;
 }
@@ -215,7 +215,7 @@ static enum err format_ranges(struct request *r)
 	}
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
-	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
+	rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-content-length", c->blob.length_bytes);
 	xml_begin(b);
 	xml_open(b, "PageList");

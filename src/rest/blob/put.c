@@ -76,15 +76,15 @@ static enum err parse(struct request *r)
 	if (!r->head->has_content_length && !r->head->chunked)
 		return ERR_MISSING_CONTENT_LENGTH_HEADER;
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(blob_http_parse(r, true, &c->put.http));
+	TRY(rest_blob_http_parse(r, true, &c->put.http));
 	if (c->put.http.has_md5) { /* instead of Content-MD5, where both are given */
 		c->checks.has_md5 = true;
 		c->checks.md5_text = request_header(r, "x-ms-blob-content-md5");
 		memcpy(c->checks.md5, c->put.http.md5, sizeof c->checks.md5);
 	}
-	TRY(blob_put_headers_parse(r, &c->put));
+	TRY(rest_blob_put_headers_parse(r, &c->put));
 	TRY(blob_check_tier(c->put.type, c->put.tier));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	r->body_limit_bytes = put_limit(r->version);
 	r->want_md5 = r->want_crc64 = c->put.type == BLOB_BLOCK;
 	r->precheck = true;
@@ -96,11 +96,11 @@ static enum err format(struct request *r)
 {
 	struct put_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
-	blob_put_version(r, &c->put.blob);
+	rest_blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
+	rest_blob_put_version(r, &c->put.blob);
 	if (c->put.type == BLOB_BLOCK)
 		body_checks_put_headers(r, true, true);
-	blob_put_encrypted(r);
+	rest_blob_put_encrypted(r);
 	return ERR_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
 
-enum err blob_rules_load(struct request *r, struct blob_rules *ret)
+enum err rest_blob_rules_load(struct request *r, struct blob_rules *ret)
 {
 	struct service_properties p;
 	*ret = (struct blob_rules){ .versioning = r->server->config.versioning };
@@ -15,7 +15,7 @@ enum err blob_rules_load(struct request *r, struct blob_rules *ret)
 	return ERR_OK;
 }
 
-enum err blob_permanent_delete_allowed(struct request *r, bool *ret)
+enum err rest_blob_permanent_delete_allowed(struct request *r, bool *ret)
 {
 	struct service_properties p;
 	TRY(service_properties_load(r, &p));

@@ -6,9 +6,9 @@
 #include "rest/core/request.h"
 #include "svc/blob/blob.h"
 
-enum err blob_rules_load(struct request *, struct blob_rules *ret) MUST_CHECK;
+enum err rest_blob_rules_load(struct request *, struct blob_rules *ret) MUST_CHECK;
 
 /* Account setting AllowPermanentDelete. */
-enum err blob_permanent_delete_allowed(struct request *, bool *ret) MUST_CHECK;
+enum err rest_blob_permanent_delete_allowed(struct request *, bool *ret) MUST_CHECK;
 
 #endif

@@ -85,7 +85,7 @@ static enum err find_default_version(struct request *r)
 	struct service_properties p;
 	uint32_t version;
 	TRY(service_properties_load(r, &p));
-	if (slice_is_set(p.default_version) && version_parse(p.default_version, &version))
+	if (slice_is_set(p.default_version) && request_version_parse(p.default_version, &version))
 		address_set_version(r, version, p.default_version);
 	return ERR_OK;
 }

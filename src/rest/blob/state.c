@@ -15,11 +15,11 @@ static enum err parse_snapshot(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_write(r, &c->target));
-	TRY(blob_refuse_encryption(r));
+	TRY(rest_blob_target_write(r, &c->target));
+	TRY(rest_blob_refuse_encryption(r));
 	TRY(metadata_parse(r, &c->metadata));
 	c->has_metadata = c->metadata.count != 0;
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_snapshot);
 	return ERR_OK;
 }
@@ -28,10 +28,10 @@ static enum err format_snapshot(struct request *r)
 {
 	struct blob_snapshot_call *c = r->call;
 	r->response.status = 201;
-	blob_put_etag(r, c->snapshot.etag, c->snapshot.modified_ticks);
-	response_header(r, "x-ms-snapshot", blob_time_text(r->arena, c->snapshot.history_ticks));
+	rest_blob_put_etag(r, c->snapshot.etag, c->snapshot.modified_ticks);
+	response_header(r, "x-ms-snapshot", rest_blob_time_text(r->arena, c->snapshot.history_ticks));
 	if (c->base_version_ticks)
-		response_header(r, "x-ms-version-id", blob_time_text(r->arena, c->base_version_ticks));
+		response_header(r, "x-ms-version-id", rest_blob_time_text(r->arena, c->base_version_ticks));
 	response_header(r, "x-ms-request-server-encrypted", c->has_metadata ? SLICE("true") : SLICE("false"));
 	return ERR_OK;
 }
@@ -61,9 +61,9 @@ static enum err parse_undelete(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(blob_target_plain(r, &target));
+	TRY(rest_blob_target_plain(r, &target));
 	c->undelete.name = target.name;
-	TRY(blob_find(r, &c->partition));
+	TRY(rest_blob_find(r, &c->partition));
 	request_step_write(r, c->partition, blob_apply_undelete);
 	request_step_call(r, undelete_again);
 	return ERR_OK;
@@ -83,7 +83,7 @@ static enum err begin_state(struct request *r, apply_fn *apply, struct blob_stat
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	blob_step_write(r, apply);
+	rest_blob_step_write(r, apply);
 	*ret = c;
 	return ERR_OK;
 }
@@ -92,11 +92,11 @@ static enum err parse_tier(struct request *r)
 {
 	struct blob_state_call *c;
 	TRY(begin_state(r, blob_apply_set_tier, &c));
-	TRY(blob_target_plain_any(r, &c->target));
+	TRY(rest_blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-access-tier")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-access-tier", SLICE_NONE);
-	TRY(blob_rehydrate_priority_parse(r, &c->high_priority));
-	return blob_tier_parse(r, &c->tier);
+	TRY(rest_blob_rehydrate_priority_parse(r, &c->high_priority));
+	return rest_blob_tier_parse(r, &c->tier);
 }
 
 static enum err format_tier(struct request *r)
@@ -112,8 +112,8 @@ static enum err parse_immutability(struct request *r)
 {
 	struct blob_state_call *c;
 	TRY(begin_state(r, blob_apply_set_immutability, &c));
-	TRY(blob_target_write_any(r, &c->target));
-	return blob_immutability_parse(r, &c->mode, &c->until_ticks);
+	TRY(rest_blob_target_write_any(r, &c->target));
+	return rest_blob_immutability_parse(r, &c->mode, &c->until_ticks);
 }
 
 static enum err format_immutability(struct request *r)
@@ -130,17 +130,17 @@ static enum err parse_delete_immutability(struct request *r)
 {
 	struct blob_state_call *c;
 	TRY(begin_state(r, blob_apply_delete_immutability, &c));
-	return blob_target_plain_any(r, &c->target);
+	return rest_blob_target_plain_any(r, &c->target);
 }
 
 static enum err parse_legal_hold(struct request *r)
 {
 	struct blob_state_call *c;
 	TRY(begin_state(r, blob_apply_set_legal_hold, &c));
-	TRY(blob_target_plain_any(r, &c->target));
+	TRY(rest_blob_target_plain_any(r, &c->target));
 	if (!slice_is_set(request_header(r, "x-ms-legal-hold")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-legal-hold", SLICE_NONE);
-	return blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
+	return rest_blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
 static enum err format_legal_hold(struct request *r)
@@ -156,7 +156,7 @@ static enum err format_legal_hold(struct request *r)
 static enum err parse_expiry(struct request *r)
 {
 	struct slice partition;
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	return ERR_HIERARCHICAL_NAMESPACE_NOT_ENABLED;
 }
 

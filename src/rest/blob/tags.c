@@ -12,16 +12,16 @@
 
 enum { TAGS_HEADER_MAX = 2 * 1024 };
 
-enum err blob_tags_permission(const struct request *r)
+enum err rest_blob_tags_permission(const struct request *r)
 {
 	return auth_allows(&r->identity, 't') ? ERR_OK : ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 }
 
-enum err blob_if_tags_parse(struct request *r, const struct tag_filter **ret)
+enum err rest_blob_if_tags_parse(struct request *r, const struct tag_filter **ret)
 {
 	if (request_header(r, "x-ms-if-tags").len)
-		TRY(blob_tags_permission(r));
-	return conditional_parse_if_tags(r, "x-ms-if-tags", ret);
+		TRY(rest_blob_tags_permission(r));
+	return rest_blob_parse_if_tags(r, "x-ms-if-tags", ret);
 }
 
 static enum err check_tags(struct request *r, const struct pairs *p)
@@ -32,7 +32,7 @@ static enum err check_tags(struct request *r, const struct pairs *p)
 		if (p->pair[i].name.len == 0)
 			return ERR_EMPTY_TAG_NAME;
 		if (!blob_tag_is_valid(p->pair[i].name, p->pair[i].value))
-			return fault_xml_node(r, "Key", p->pair[i].name);
+			return rest_fault_xml_node(r, "Key", p->pair[i].name);
 		for (size_t k = 0; k < i; k++)
 			if (slice_eq(p->pair[k].name, p->pair[i].name))
 				return ERR_DUPLICATE_TAG_NAMES;
@@ -51,14 +51,14 @@ static enum err decode_part(struct request *r, struct slice text, struct slice *
 	return uri_decode(slice_make(copy, text.len), r->arena, ret);
 }
 
-enum err blob_tags_header_parse(struct request *r, struct pairs *ret)
+enum err rest_blob_tags_header_parse(struct request *r, struct pairs *ret)
 {
 	struct slice rest = request_header(r, "x-ms-tags"), all = rest;
 	struct pairs p = { NULL, 0 };
 	*ret = p;
 	if (!slice_is_set(rest) || rest.len == 0)
 		return ERR_OK;
-	TRY(blob_tags_permission(r));
+	TRY(rest_blob_tags_permission(r));
 	if (rest.len > TAGS_HEADER_MAX)
 		return ERR_TAGS_TOO_LARGE;
 	p.pair = ARENA_NEW_ARRAY(r->arena, struct pair, TAGS_MAX + 1);
@@ -90,7 +90,7 @@ struct set_call {
 
 static enum err parse_target(struct request *r, struct blob_target *t)
 {
-	TRY(blob_target_plain_any(r, t));
+	TRY(rest_blob_target_plain_any(r, t));
 	return conditional_parse_tags(r, &t->conditions);
 }
 
@@ -106,7 +106,7 @@ static enum err parse_set(struct request *r)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "snapshot", request_param(r, "snapshot"),
 				   "Tags of a snapshot cannot be changed.");
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_write(r, partition, blob_apply_set_tags);
 	return ERR_OK;
 }
@@ -119,10 +119,10 @@ static enum err parse_set_body(struct request *r)
 	hash_md5(r->body, r->body_md5);
 	r->body_crc64 = hash_crc64(0, r->body);
 	TRY(body_checks_compare(r, &c->checks));
-	TRY(fault_xml_parse(r, &root));
+	TRY(rest_fault_xml_parse(r, &root));
 	struct xml_node *set = xml_child(root, "TagSet");
 	if (!xml_is(root, "Tags") || !set)
-		return fault_xml_reason(r, "Tags must hold a TagSet.");
+		return rest_fault_xml_reason(r, "Tags must hold a TagSet.");
 	for (struct xml_node *n = set->child; n; n = n->next)
 		count++;
 	if (count > TAGS_MAX)
@@ -133,10 +133,10 @@ static enum err parse_set_body(struct request *r)
 		return ERR_NO_MEMORY;
 	for (struct xml_node *n = set->child; n; n = n->next) {
 		struct slice key, value;
-		TRY(fault_xml_child_text(r, n, "Key", &key));
-		TRY(fault_xml_child_text(r, n, "Value", &value));
+		TRY(rest_fault_xml_child_text(r, n, "Key", &key));
+		TRY(rest_fault_xml_child_text(r, n, "Value", &value));
 		if (!xml_is(n, "Tag") || !slice_is_set(key))
-			return fault_xml_reason(r, "A TagSet holds Tag elements with Key and Value.");
+			return rest_fault_xml_reason(r, "A TagSet holds Tag elements with Key and Value.");
 		p->pair[p->count++] = (struct pair){ key, slice_is_set(value) ? value : SLICE("") };
 	}
 	return check_tags(r, p);
@@ -158,12 +158,12 @@ static enum err parse_get(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(parse_target(r, &c->target));
-	TRY(blob_find(r, &partition));
+	TRY(rest_blob_find(r, &partition));
 	request_step_read_points(r, partition, blob_apply_get);
 	return ERR_OK;
 }
 
-void blob_tags_put_xml(struct buf *b, const struct pairs *tags)
+void rest_blob_tags_put_xml(struct buf *b, const struct pairs *tags)
 {
 	xml_open(b, "Tags");
 	xml_open(b, "TagSet");
@@ -183,14 +183,14 @@ static enum err format_get(struct request *r)
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
 	xml_begin(&r->response.body);
-	blob_tags_put_xml(&r->response.body, &c->blob.tags);
+	rest_blob_tags_put_xml(&r->response.body, &c->blob.tags);
 	return ERR_OK;
 }
 
 const struct handler handler_blob_set_tags = { .parse = parse_set, .parse_body = parse_set_body, .format = format_set };
 const struct handler handler_blob_get_tags = { .parse = parse_get, .format = format_get };
 
-enum err conditional_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
+enum err rest_blob_parse_if_tags(struct request *r, const char *header, const struct tag_filter **ret)
 {
 	struct slice text;
 	size_t position;

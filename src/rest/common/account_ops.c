@@ -54,11 +54,11 @@ static uint64_t whole_second(uint64_t ticks)
 static enum err parse_delegated_tenant(struct request *r, const struct xml_node *root, struct slice *ret)
 {
 	struct slice s;
-	TRY(fault_xml_child_text(r, root, "DelegatedUserTid", &s));
+	TRY(rest_fault_xml_child_text(r, root, "DelegatedUserTid", &s));
 	s = slice_trim(s);
 	for (size_t i = 0; i < s.len; i++)
 		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e || s.len > TENANT_ID_MAX)
-			return fault_xml_node(r, "DelegatedUserTid", s);
+			return rest_fault_xml_node(r, "DelegatedUserTid", s);
 	*ret = s.len ? s : SLICE_NONE;
 	return ERR_OK;
 }
@@ -67,24 +67,24 @@ static enum err parse_key_body(struct request *r)
 {
 	struct key_call *c = r->call;
 	struct xml_node *root;
-	TRY(fault_xml_parse(r, &root));
+	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "KeyInfo"))
-		return fault_xml_reason(r, "The root element must be KeyInfo.");
+		return rest_fault_xml_reason(r, "The root element must be KeyInfo.");
 	struct slice start, expiry;
-	TRY(fault_xml_child_text(r, root, "Start", &start));
-	TRY(fault_xml_child_text(r, root, "Expiry", &expiry));
+	TRY(rest_fault_xml_child_text(r, root, "Start", &start));
+	TRY(rest_fault_xml_child_text(r, root, "Expiry", &expiry));
 	struct auth_delegation *d = &c->delegation;
 	if (!slice_is_set(expiry))
 		return ERR_MISSING_REQUIRED_XML_NODE;
 	if (!date_parse_iso(expiry, &d->expiry_ticks))
-		return fault_xml_node(r, "Expiry", expiry);
+		return rest_fault_xml_node(r, "Expiry", expiry);
 	d->start_ticks = r->arrival_ticks;
 	if (slice_is_set(start) && start.len && !date_parse_iso(start, &d->start_ticks))
-		return fault_xml_node(r, "Start", start);
+		return rest_fault_xml_node(r, "Start", start);
 	d->start_ticks = whole_second(d->start_ticks);
 	d->expiry_ticks = whole_second(d->expiry_ticks);
 	if (d->expiry_ticks <= d->start_ticks || d->expiry_ticks > r->arrival_ticks + DELEGATION_MAX_TICKS)
-		return fault_xml_node(r, "Expiry", expiry);
+		return rest_fault_xml_node(r, "Expiry", expiry);
 	d->object_id = r->identity.subject;
 	d->tenant_id = r->identity.tenant;
 	TRY(parse_delegated_tenant(r, root, &d->delegated_tenant));

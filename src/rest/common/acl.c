@@ -11,7 +11,7 @@
 static enum err text_or_none(struct request *r, const struct xml_node *n, const char *child, struct slice *ret)
 {
 	struct slice s;
-	TRY(fault_xml_child_text(r, n, child, &s));
+	TRY(rest_fault_xml_child_text(r, n, child, &s));
 	s = slice_trim(s);
 	*ret = s.len ? s : SLICE_NONE;
 	return ERR_OK;
@@ -20,26 +20,26 @@ static enum err text_or_none(struct request *r, const struct xml_node *n, const 
 static enum err check_time(struct request *r, const char *node, struct slice text)
 {
 	uint64_t ticks;
-	return !slice_is_set(text) || date_parse_iso(text, &ticks) ? ERR_OK : fault_xml_node(r, node, text);
+	return !slice_is_set(text) || date_parse_iso(text, &ticks) ? ERR_OK : rest_fault_xml_node(r, node, text);
 }
 
 /* Letters in any order. More of them than there are say nothing more, and the record has no room for any number. */
 static enum err check_permission(struct request *r, struct slice text, const char *letters)
 {
 	if (text.len > strlen(letters))
-		return fault_xml_node(r, "Permission", text);
+		return rest_fault_xml_node(r, "Permission", text);
 	for (size_t i = 0; i < text.len; i++)
 		if (!strchr(letters, text.ptr[i]))
-			return fault_xml_node(r, "Permission", text);
+			return rest_fault_xml_node(r, "Permission", text);
 	return ERR_OK;
 }
 
 static enum err parse_policy(struct request *r, const struct xml_node *n, const char *letters, struct policy *ret)
 {
 	const struct xml_node *access = xml_child(n, "AccessPolicy");
-	TRY(fault_xml_child_text(r, n, "Id", &ret->id));
+	TRY(rest_fault_xml_child_text(r, n, "Id", &ret->id));
 	if (ret->id.len == 0 || name_characters(ret->id) > POLICY_ID_MAX)
-		return fault_xml_reason(r, "Signed identifier ID cannot be empty or over 64 characters in length");
+		return rest_fault_xml_reason(r, "Signed identifier ID cannot be empty or over 64 characters in length");
 	TRY(text_or_none(r, access, "Start", &ret->start));
 	TRY(text_or_none(r, access, "Expiry", &ret->expiry));
 	TRY(text_or_none(r, access, "Permission", &ret->permission));
@@ -55,18 +55,18 @@ enum err acl_parse(struct request *r, const char *letters, struct policy policy[
 	*ret_count = 0;
 	if (r->body.len == 0)
 		return ERR_OK;
-	TRY(fault_xml_parse(r, &root));
+	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "SignedIdentifiers"))
-		return fault_xml_reason(r, "Unexpected root element");
+		return rest_fault_xml_reason(r, "Unexpected root element");
 	for (const struct xml_node *n = root->child; n; n = n->next) {
 		if (!xml_is(n, "SignedIdentifier"))
-			return fault_xml_reason(r, "Unexpected element in SignedIdentifiers");
+			return rest_fault_xml_reason(r, "Unexpected element in SignedIdentifiers");
 		if (count == POLICIES_MAX)
-			return fault_xml_reason(r, "Number of signed identifiers exceeds the limit of 5");
+			return rest_fault_xml_reason(r, "Number of signed identifiers exceeds the limit of 5");
 		TRY(parse_policy(r, n, letters, &policy[count]));
 		for (size_t i = 0; i < count; i++)
 			if (slice_eq(policy[i].id, policy[count].id))
-				return fault_xml_reason(r, "Signed identifier IDs must be unique");
+				return rest_fault_xml_reason(r, "Signed identifier IDs must be unique");
 		count++;
 	}
 	*ret_count = count;

@@ -152,7 +152,7 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 
 /* ---- leases ---- */
 
-enum err lease_id_parse(struct request *r, const char *header, bool *ret_has, struct uuid *ret)
+enum err rest_lease_id_parse(struct request *r, const char *header, bool *ret_has, struct uuid *ret)
 {
 	struct slice value;
 	TRY(conditional_header(r, header, &value));
@@ -181,14 +181,14 @@ static enum err parse_seconds(struct request *r, const char *header, int64_t min
 	return ERR_OK;
 }
 
-enum err lease_request_parse(struct request *r, struct lease_request *ret)
+enum err rest_lease_request_parse(struct request *r, struct lease_request *ret)
 {
 	struct slice action = request_header(r, "x-ms-lease-action");
 	struct lease_request l = { .break_period_s = LEASE_BREAK_DEFAULT };
 	bool has;
 	TRY(required(r, "x-ms-lease-action", slice_is_set(action)));
-	TRY(lease_id_parse(r, "x-ms-lease-id", &l.has_id, &l.id));
-	TRY(lease_id_parse(r, "x-ms-proposed-lease-id", &l.has_proposed, &l.proposed));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &l.has_id, &l.id));
+	TRY(rest_lease_id_parse(r, "x-ms-proposed-lease-id", &l.has_proposed, &l.proposed));
 	if (slice_eq_nocase(action, SLICE("acquire"))) {
 		l.action = LEASE_ACTION_ACQUIRE;
 		l.minted = rng_uuid(r->rng);
@@ -216,7 +216,7 @@ enum err lease_request_parse(struct request *r, struct lease_request *ret)
 	return ERR_OK;
 }
 
-void lease_request_format(struct request *r, const struct lease_request *l)
+void rest_lease_request_format(struct request *r, const struct lease_request *l)
 {
 	char id[UUID_TEXT_BYTES];
 	switch (l->action) {
@@ -239,7 +239,7 @@ void lease_request_format(struct request *r, const struct lease_request *l)
 	response_header(r, "x-ms-lease-id", slice_make(id, sizeof id));
 }
 
-void lease_put_headers(struct request *r, const struct lease *l, uint64_t now)
+void rest_lease_put_headers(struct request *r, const struct lease *l, uint64_t now)
 {
 	enum lease_state state = lease_state(l, now);
 	const char *duration = lease_duration_word(l, now);
@@ -251,7 +251,7 @@ void lease_put_headers(struct request *r, const struct lease *l, uint64_t now)
 		response_header(r, "x-ms-lease-duration", slice_str(duration));
 }
 
-void lease_put_xml(struct buf *b, const struct lease *l, uint64_t now)
+void rest_lease_put_xml(struct buf *b, const struct lease *l, uint64_t now)
 {
 	enum lease_state state = lease_state(l, now);
 	const char *duration = lease_duration_word(l, now);

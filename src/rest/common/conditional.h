@@ -25,12 +25,12 @@ bool conditional_match_is_foreign(const struct request *, const char *header);
 enum err conditional_parse_source(struct request *, struct conditions *ret) MUST_CHECK;
 
 /* x-ms-lease-id: *ret_has says whether it is there. 400 if it is no GUID. */
-enum err lease_id_parse(struct request *, const char *header, bool *ret_has, struct uuid *ret) MUST_CHECK;
+enum err rest_lease_id_parse(struct request *, const char *header, bool *ret_has, struct uuid *ret) MUST_CHECK;
 /* x-ms-lease-action and its parameters. */
-enum err lease_request_parse(struct request *, struct lease_request *ret) MUST_CHECK;
+enum err rest_lease_request_parse(struct request *, struct lease_request *ret) MUST_CHECK;
 /* Status and headers of a lease answer (ETag and Last-Modified are the caller's). */
-void lease_request_format(struct request *, const struct lease_request *);
-void lease_put_headers(struct request *, const struct lease *, uint64_t now_ticks);
-void lease_put_xml(struct buf *, const struct lease *, uint64_t now_ticks);
+void rest_lease_request_format(struct request *, const struct lease_request *);
+void rest_lease_put_headers(struct request *, const struct lease *, uint64_t now_ticks);
+void rest_lease_put_xml(struct buf *, const struct lease *, uint64_t now_ticks);
 
 #endif

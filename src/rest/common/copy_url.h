@@ -7,10 +7,10 @@
 #include "rest/core/request.h"
 
 /* What stands between the scheme and the path; absent if it is no http or https URL. */
-struct slice copy_url_authority(struct slice url);
+struct slice source_url_authority(struct slice url);
 /* False: the URL names no service of this server. */
-bool copy_url_service(const struct request *, struct slice url, enum service *ret);
+bool source_url_service(const struct request *, struct slice url, enum service *ret);
 /* It proves itself by a SAS. */
-bool copy_url_has_signature(struct slice url);
+bool source_url_has_signature(struct slice url);
 
 #endif

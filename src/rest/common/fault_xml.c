@@ -11,27 +11,28 @@ static enum err fault_document(struct request *r, const struct xml_error *e)
 	return ERR_INVALID_XML_DOCUMENT;
 }
 
-enum err fault_xml_parse(struct request *r, struct xml_node **ret_root)
+enum err rest_fault_xml_parse(struct request *r, struct xml_node **ret_root)
 {
 	struct xml_error error;
 	enum err e = xml_parse(r->body, r->arena, ret_root, &error);
 	return e == ERR_SYNTAX ? fault_document(r, &error) : e;
 }
 
-enum err fault_xml_reason(struct request *r, const char *reason)
+enum err rest_fault_xml_reason(struct request *r, const char *reason)
 {
 	struct xml_error e = { .line = 0, .column = 0, .reason = slice_str(reason) };
 	return fault_document(r, &e);
 }
 
-enum err fault_xml_child_text(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
+enum err rest_fault_xml_child_text(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
 {
 	enum err e = xml_child_text(n, name, ret);
-	return e == ERR_SYNTAX ? fault_xml_reason(r, "An element that holds text is repeated or has elements inside")
-			       : e;
+	return e == ERR_SYNTAX
+		       ? rest_fault_xml_reason(r, "An element that holds text is repeated or has elements inside")
+		       : e;
 }
 
-enum err fault_xml_node(struct request *r, const char *node, struct slice value)
+enum err rest_fault_xml_node(struct request *r, const char *node, struct slice value)
 {
 	r->fault.count = 0;
 	fault_add(r, "XmlNodeName", slice_str(node));

@@ -22,9 +22,9 @@ static enum err read_text(struct request *r, const struct xml_node *n, const cha
 {
 	struct slice s;
 	*ret = SLICE_NONE;
-	TRY(fault_xml_child_text(r, n, name, &s));
+	TRY(rest_fault_xml_child_text(r, n, name, &s));
 	if (!slice_is_set(s))
-		return fault_xml_reason(r, "A required element is missing");
+		return rest_fault_xml_reason(r, "A required element is missing");
 	*ret = slice_trim(s);
 	return ERR_OK;
 }
@@ -34,7 +34,7 @@ static enum err read_bool(struct request *r, const struct xml_node *n, const cha
 	struct slice s;
 	TRY(read_text(r, n, name, &s));
 	if (!slice_eq_nocase(s, SLICE("true")) && !slice_eq_nocase(s, SLICE("false")))
-		return fault_xml_node(r, name, s);
+		return rest_fault_xml_node(r, name, s);
 	*ret = slice_eq_nocase(s, SLICE("true"));
 	return ERR_OK;
 }
@@ -43,16 +43,16 @@ static enum err read_retention(struct request *r, const struct xml_node *n, stru
 {
 	uint64_t days = 0;
 	if (!n)
-		return fault_xml_reason(r, "RetentionPolicy is missing");
+		return rest_fault_xml_reason(r, "RetentionPolicy is missing");
 	*ret = (struct retention_policy){ .enabled = false };
 	TRY(read_bool(r, n, "Enabled", &ret->enabled));
 	if (ret->enabled) {
 		struct slice s;
 		TRY(read_text(r, n, "Days", &s));
 		if (!slice_to_u64(s, &days) || days < 1)
-			return fault_xml_node(r, "Days", s);
+			return rest_fault_xml_node(r, "Days", s);
 		if (days > RETENTION_DAYS_MAX)
-			return fault_xml_reason(r, "Days is greater than 365");
+			return rest_fault_xml_reason(r, "Days is greater than 365");
 	}
 	ret->days = (uint32_t)days;
 	if (xml_child(n, "AllowPermanentDelete"))
@@ -65,7 +65,7 @@ static enum err read_version(struct request *r, const struct xml_node *n, struct
 	struct slice s;
 	TRY(read_text(r, n, "Version", &s));
 	if (!slice_eq(s, SLICE("1.0")) && !slice_eq(s, SLICE("2.0")))
-		return fault_xml_node(r, "Version", s);
+		return rest_fault_xml_node(r, "Version", s);
 	*ret = s;
 	return ERR_OK;
 }
@@ -99,13 +99,14 @@ static enum err check_header_list(struct request *r, const char *node, struct sl
 		struct slice entry = slice_trim(slice_cut(&rest, ','));
 		size_t star = slice_find_byte(entry, '*');
 		if (entry.len > CORS_ENTRY_MAX || (star < entry.len && star + 1 != entry.len))
-			return fault_xml_node(r, node, list);
+			return rest_fault_xml_node(r, node, list);
 		if (slice_eq(entry, SLICE("*")))
 			continue;
 		prefixes += star < entry.len;
 		literals += star == entry.len;
 	}
-	return literals > CORS_LITERALS_MAX || prefixes > CORS_PREFIXES_MAX ? fault_xml_node(r, node, list) : ERR_OK;
+	return literals > CORS_LITERALS_MAX || prefixes > CORS_PREFIXES_MAX ? rest_fault_xml_node(r, node, list)
+									    : ERR_OK;
 }
 
 static enum err check_methods(struct request *r, struct slice list)
@@ -119,7 +120,7 @@ static enum err check_methods(struct request *r, struct slice list)
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 			found = found || slice_eq(entry, slice_str(known[i]));
 		if (!found)
-			return fault_xml_node(r, "AllowedMethods", list);
+			return rest_fault_xml_node(r, "AllowedMethods", list);
 	} while (slice_is_set(rest));
 	return ERR_OK;
 }
@@ -131,7 +132,7 @@ static enum err check_origins(struct request *r, struct slice list)
 	do {
 		struct slice entry = slice_trim(slice_cut(&rest, ','));
 		if (++count > CORS_ORIGINS_MAX || entry.len == 0 || entry.len > CORS_ENTRY_MAX)
-			return fault_xml_node(r, "AllowedOrigins", list);
+			return rest_fault_xml_node(r, "AllowedOrigins", list);
 	} while (slice_is_set(rest));
 	return ERR_OK;
 }
@@ -146,7 +147,7 @@ static enum err read_cors_rule(struct request *r, const struct xml_node *n, stru
 	TRY(read_text(r, n, "ExposedHeaders", &ret->exposed_headers));
 	TRY(read_text(r, n, "MaxAgeInSeconds", &age));
 	if (!slice_to_u64(age, &seconds) || seconds > INT32_MAX)
-		return fault_xml_node(r, "MaxAgeInSeconds", age);
+		return rest_fault_xml_node(r, "MaxAgeInSeconds", age);
 	ret->max_age_s = (uint32_t)seconds;
 	TRY(check_origins(r, ret->origins));
 	TRY(check_methods(r, ret->methods));
@@ -160,23 +161,23 @@ static enum err read_cors(struct request *r, const struct xml_node *n, struct se
 	ret->cors_count = 0;
 	for (const struct xml_node *rule = n->child; rule; rule = rule->next) {
 		if (!xml_is(rule, "CorsRule"))
-			return fault_xml_reason(r, "Unexpected element in Cors");
+			return rest_fault_xml_reason(r, "Unexpected element in Cors");
 		if (ret->cors_count == CORS_RULES_MAX)
-			return fault_xml_reason(r, "There are more than 5 CORS rules");
+			return rest_fault_xml_reason(r, "There are more than 5 CORS rules");
 		struct cors_rule *c = &ret->cors[ret->cors_count];
 		TRY(read_cors_rule(r, rule, c));
 		bytes += c->origins.len + c->methods.len + c->allowed_headers.len + c->exposed_headers.len;
 		ret->cors_count++;
 	}
-	return bytes > CORS_RULES_BYTES_MAX ? fault_xml_reason(r, "The CORS rules exceed 2 KiB") : ERR_OK;
+	return bytes > CORS_RULES_BYTES_MAX ? rest_fault_xml_reason(r, "The CORS rules exceed 2 KiB") : ERR_OK;
 }
 
 static enum err read_website_path(struct request *r, const struct xml_node *n, const char *name, struct slice *ret)
 {
 	struct slice s;
-	TRY(fault_xml_child_text(r, n, name, &s));
+	TRY(rest_fault_xml_child_text(r, n, name, &s));
 	*ret = s.len ? s : SLICE_NONE;
-	return s.len > WEBSITE_PATH_MAX ? fault_xml_node(r, name, s) : ERR_OK;
+	return s.len > WEBSITE_PATH_MAX ? rest_fault_xml_node(r, name, s) : ERR_OK;
 }
 
 static enum err read_website(struct request *r, const struct xml_node *n, struct static_website *ret)
@@ -186,7 +187,7 @@ static enum err read_website(struct request *r, const struct xml_node *n, struct
 	TRY(read_website_path(r, n, "DefaultIndexDocumentPath", &ret->default_index_path));
 	TRY(read_website_path(r, n, "ErrorDocument404Path", &ret->error_document));
 	if (ret->index_document.len && ret->default_index_path.len)
-		return fault_xml_reason(r, "IndexDocument and DefaultIndexDocumentPath exclude each other");
+		return rest_fault_xml_reason(r, "IndexDocument and DefaultIndexDocumentPath exclude each other");
 	return ERR_OK;
 }
 
@@ -195,8 +196,8 @@ static enum err read_default_version(struct request *r, const struct xml_node *n
 	struct slice s = slice_trim(xml_text(n));
 	uint32_t version;
 	/* The first version there was may be named, though a request cannot ask for it here. */
-	if (!version_parse(s, &version) || version < VERSION(2008, 10, 27))
-		return fault_xml_node(r, "DefaultServiceVersion", s);
+	if (!request_version_parse(s, &version) || version < VERSION(2008, 10, 27))
+		return rest_fault_xml_node(r, "DefaultServiceVersion", s);
 	*ret = s;
 	return ERR_OK;
 }
@@ -237,7 +238,7 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 	/* File: what the service shows is fixed here, and the retention of shares is a setting of the server. */
 	if (r->service == SERVICE_FILE && (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
 		return ERR_OK;
-	return fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
+	return rest_fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
 }
 
 /* ---- set ---- */
@@ -289,7 +290,7 @@ static enum err queue_set(struct request *r, struct service_properties_set *c)
 		return ERR_NO_MEMORY;
 	if (c->website && c->wanted.website.enabled)
 		TRY(queue_web(r, c, account));
-	request_step_write(r, account, service_properties_apply_set);
+	request_step_write(r, account, account_service_properties_apply_set);
 	request_step_call(r, forget_cors);
 	return ERR_OK;
 }
@@ -298,11 +299,11 @@ static enum err parse_set_body(struct request *r)
 {
 	struct service_properties_set *c = r->call;
 	struct xml_node *root;
-	TRY(fault_xml_parse(r, &root));
+	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "StorageServiceProperties"))
-		return fault_xml_reason(r, "Unexpected root element");
+		return rest_fault_xml_reason(r, "Unexpected root element");
 	if (r->service == SERVICE_QUEUE && !root->child) /* Blob and Table take it and change nothing */
-		return fault_xml_reason(r, "StorageServiceProperties has no element");
+		return rest_fault_xml_reason(r, "StorageServiceProperties has no element");
 	for (const struct xml_node *n = root->child; n; n = n->next)
 		TRY(read_part(r, n, c));
 	return queue_set(r, c);

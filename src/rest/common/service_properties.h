@@ -10,7 +10,8 @@
 /* Through the cache of hot records. Slices live in the arena. */
 static inline enum err service_properties_load(struct request *r, struct service_properties *ret)
 {
-	return service_properties_find(r->server->store, r->account, service_facts(r->service)->letter, r->arena, ret);
+	return account_service_properties_find(r->server->store, r->account, service_facts(r->service)->letter,
+					       r->arena, ret);
 }
 
 #endif

@@ -111,6 +111,6 @@ void accesslog_write(struct exchange *ex, bool aborted)
 
 void accesslog_flush(struct rest_loop *rl)
 {
-	log_writer_put(rl->server->access_log, buf_slice(&rl->log));
+	io_log_writer_put(rl->server->access_log, buf_slice(&rl->log));
 	buf_clear(&rl->log);
 }

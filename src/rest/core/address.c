@@ -9,7 +9,7 @@
 /* Protocol versions before this one are not served. */
 #define VERSION_OLDEST VERSION(2009, 9, 19)
 
-bool version_parse(struct slice s, uint32_t *ret)
+bool request_version_parse(struct slice s, uint32_t *ret)
 {
 	if (s.len != 10 || s.ptr[4] != '-' || s.ptr[7] != '-')
 		return false;
@@ -36,19 +36,19 @@ static enum err find_version(struct request *r)
 	if (sas) {
 		struct slice api = request_param(r, "api-version");
 		if (slice_is_set(api)) {
-			if (!version_parse(api, &version) || version < VERSION_OLDEST)
+			if (!request_version_parse(api, &version) || version < VERSION_OLDEST)
 				return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "api-version", api, "");
 			address_set_version(r, version, api);
 			return ERR_OK;
 		}
 	}
 	if (slice_is_set(header)) {
-		if (!version_parse(header, &version) || version < VERSION_OLDEST)
+		if (!request_version_parse(header, &version) || version < VERSION_OLDEST)
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-version", header);
 		address_set_version(r, version, header);
 		return ERR_OK;
 	}
-	if (sas && version_parse(request_param(r, "sv"), &version)) {
+	if (sas && request_version_parse(request_param(r, "sv"), &version)) {
 		address_set_version(r, version, request_param(r, "sv"));
 		return ERR_OK;
 	}

@@ -15,8 +15,8 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 	const struct http_header *headers;
 	size_t header_count;
 	struct slice body; /* absent = none */
-	const struct auth_identity *
-		trusted; /* in the same account the part is made as this identity; NULL: it proves itself */
+	const struct auth_identity
+		*trusted;     /* in the same account the part is made as this identity; NULL: it proves itself */
 	bool account_implied; /* a target without an account is in the parent's: some clients write it so */
 	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all */
 	enum err refused;		    /* what the others answer; ERR_OK: InvalidInput */

@@ -20,7 +20,7 @@ static size_t connections_max(const struct rest_server *s)
  * whoever connects. Two that share one have the bound together. */
 static unsigned address_bucket(const struct rest_server *s, struct slice address)
 {
-	return (unsigned)(hash_bytes(s->address_seed, address) % REST_ADDRESS_BUCKETS);
+	return (unsigned)(base_hash_bytes(s->address_seed, address) % REST_ADDRESS_BUCKETS);
 }
 
 static bool address_has_room(struct rest_server *s, unsigned bucket)

@@ -42,7 +42,7 @@ struct rest_server; /* rest/core/server.h: configuration, store, accounts, worke
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
 /* Of "YYYY-MM-DD"; false if it has another form. */
-bool version_parse(struct slice, uint32_t *ret);
+bool request_version_parse(struct slice, uint32_t *ret);
 
 enum step_kind {
 	STEP_READ,	  /* apply on a snapshot */

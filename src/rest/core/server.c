@@ -136,7 +136,7 @@ static enum err open_log(struct rest_server *s, struct buf *message)
 		return ERR_OK;
 	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
 					  : open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	enum err e = fd >= 0 ? log_writer_new(fd, &s->access_log) : ERR_IO;
+	enum err e = fd >= 0 ? io_log_writer_new(fd, &s->access_log) : ERR_IO;
 	if (e != ERR_OK)
 		buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));
 	return e;
@@ -218,7 +218,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
-	log_writer_free(s->access_log);
+	io_log_writer_free(s->access_log);
 	for (size_t i = 0; i < s->account_count; i++)
 		auth_account_release(&s->accounts[i]);
 	free(s);

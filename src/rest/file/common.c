@@ -12,7 +12,7 @@
 #include "wire/date.h"
 #include "wire/etag.h"
 
-enum err file_find_share(struct request *r, struct resource *ret, struct slice *ret_partition)
+enum err rest_file_find_share(struct request *r, struct resource *ret, struct slice *ret_partition)
 {
 	TRY(name_check_container(r->container, false));
 	enum err e = resource_find(r->server->store, r->account, RESOURCE_SHARE, r->container, r->arena, ret);
@@ -22,33 +22,33 @@ enum err file_find_share(struct request *r, struct resource *ret, struct slice *
 	*ret_partition = resource_generation_partition(r->arena, r->account, RESOURCE_SHARE, ret->generation);
 	if (!slice_is_set(*ret_partition))
 		return ERR_NO_MEMORY;
-	file_wait_in(r, *ret_partition);
+	rest_file_wait_in(r, *ret_partition);
 	return ERR_OK;
 }
 
-enum err file_find(struct request *r, struct slice *ret_partition)
+enum err rest_file_find(struct request *r, struct slice *ret_partition)
 {
 	struct resource share;
-	return file_find_share(r, &share, ret_partition);
+	return rest_file_find_share(r, &share, ret_partition);
 }
 
-enum err file_step_write(struct request *r, apply_fn *apply)
+enum err rest_file_step_write(struct request *r, apply_fn *apply)
 {
 	struct slice partition;
-	TRY(file_find(r, &partition));
-	file_step_write_in(r, partition, apply);
+	TRY(rest_file_find(r, &partition));
+	rest_file_step_write_in(r, partition, apply);
 	return ERR_OK;
 }
 
-enum err file_step_read(struct request *r, apply_fn *apply)
+enum err rest_file_step_read(struct request *r, apply_fn *apply)
 {
 	struct slice partition;
-	TRY(file_find(r, &partition));
+	TRY(rest_file_find(r, &partition));
 	request_step_read(r, partition, apply);
 	return ERR_OK;
 }
 
-enum err file_flag_parse(struct request *r, const char *header, bool *ret)
+enum err rest_file_flag_parse(struct request *r, const char *header, bool *ret)
 {
 	struct slice v = request_header(r, header);
 	bool is_true = slice_eq_nocase(v, SLICE("true"));
@@ -58,16 +58,16 @@ enum err file_flag_parse(struct request *r, const char *header, bool *ret)
 	return ERR_OK;
 }
 
-enum err file_path_rules_parse(struct request *r, const char *header, struct file_path_rules *ret)
+enum err rest_file_path_rules_parse(struct request *r, const char *header, struct file_path_rules *ret)
 {
 	struct file_path_rules rules = { .keep_dots = false };
 	if (file_since(r, FILE_V_TRAILING_DOT))
-		TRY(file_flag_parse(r, header, &rules.keep_dots));
+		TRY(rest_file_flag_parse(r, header, &rules.keep_dots));
 	*ret = rules;
 	return ERR_OK;
 }
 
-enum err file_snapshot_parse(struct request *r, const char *parameter, bool *ret_has, uint64_t *ret_ticks)
+enum err rest_file_snapshot_parse(struct request *r, const char *parameter, bool *ret_has, uint64_t *ret_ticks)
 {
 	struct slice text = request_param(r, parameter);
 	*ret_has = slice_is_set(text) && text.len;
@@ -78,7 +78,7 @@ enum err file_snapshot_parse(struct request *r, const char *parameter, bool *ret
 	return ERR_OK;
 }
 
-enum err file_snapshot_refuse(struct request *r)
+enum err rest_file_snapshot_refuse(struct request *r)
 {
 	struct slice text = request_param(r, "sharesnapshot");
 	return slice_is_set(text) && text.len ? fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "sharesnapshot", text,
@@ -89,32 +89,32 @@ enum err file_snapshot_refuse(struct request *r)
 static enum err target_common(struct request *r, enum file_kind kind, struct file_target *t)
 {
 	struct file_path_rules rules;
-	TRY(file_path_rules_parse(r, "x-ms-allow-trailing-dot", &rules));
+	TRY(rest_file_path_rules_parse(r, "x-ms-allow-trailing-dot", &rules));
 	TRY(file_path_split(r->arena, r->object, rules, &t->place.path));
 	t->kind = kind;
-	TRY(file_wait_prepare(r, &t->breaks));
-	return lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id);
+	TRY(rest_file_wait_prepare(r, &t->breaks));
+	return rest_lease_id_parse(r, "x-ms-lease-id", &t->has_lease_id, &t->lease_id);
 }
 
-enum err file_target_read(struct request *r, enum file_kind kind, struct file_target *ret)
+enum err rest_file_target_read(struct request *r, enum file_kind kind, struct file_target *ret)
 {
 	struct file_target t = { .has_snapshot = false };
 	TRY(target_common(r, kind, &t));
-	TRY(file_snapshot_parse(r, "sharesnapshot", &t.has_snapshot, &t.snapshot_ticks));
+	TRY(rest_file_snapshot_parse(r, "sharesnapshot", &t.has_snapshot, &t.snapshot_ticks));
 	*ret = t;
 	return ERR_OK;
 }
 
-enum err file_target_write(struct request *r, enum file_kind kind, struct file_target *ret)
+enum err rest_file_target_write(struct request *r, enum file_kind kind, struct file_target *ret)
 {
 	struct file_target t = { .has_snapshot = false };
-	TRY(file_snapshot_refuse(r));
+	TRY(rest_file_snapshot_refuse(r));
 	TRY(target_common(r, kind, &t));
 	*ret = t;
 	return ERR_OK;
 }
 
-enum err file_refuse_body(struct request *r)
+enum err rest_file_refuse_body(struct request *r)
 {
 	if (r->head->chunked || (r->head->has_content_length && r->head->content_length))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
@@ -131,7 +131,7 @@ static struct slice either(struct request *r, const char *own, const char *stand
 	return v.len ? v : SLICE_NONE;
 }
 
-enum err file_http_parse(struct request *r, bool standard_too, struct file_http *ret)
+enum err rest_file_http_parse(struct request *r, bool standard_too, struct file_http *ret)
 {
 	struct file_http h = { .has_md5 = false };
 	h.content_type = either(r, "x-ms-content-type", standard_too ? "Content-Type" : NULL);
@@ -149,7 +149,7 @@ enum err file_http_parse(struct request *r, bool standard_too, struct file_http 
 	return ERR_OK;
 }
 
-enum err file_size_parse(struct request *r, bool *ret_has, uint64_t *ret)
+enum err rest_file_size_parse(struct request *r, bool *ret_has, uint64_t *ret)
 {
 	struct slice text = request_header(r, "x-ms-content-length");
 	int64_t n;
@@ -168,7 +168,7 @@ enum err file_size_parse(struct request *r, bool *ret_has, uint64_t *ret)
 
 /* ---- answers ---- */
 
-void file_put_etag(struct request *r, uint64_t etag_ticks)
+void rest_file_put_etag(struct request *r, uint64_t etag_ticks)
 {
 	struct buf *b = &r->response.headers;
 	BUF_PUT(b, "ETag: ");
@@ -185,21 +185,21 @@ static void put_iso(struct request *r, const char *name, uint64_t ticks)
 	response_header(r, name, slice_make(text, sizeof text));
 }
 
-void file_put_properties(struct request *r, const struct inode *i, bool written)
+void rest_file_put_properties(struct request *r, const struct inode *i, bool written)
 {
 	char text[FILE_ATTRIBUTES_TEXT_BYTES];
-	file_put_etag(r, i->etag);
+	rest_file_put_etag(r, i->etag);
 	response_header(r, written ? "x-ms-request-server-encrypted" : "x-ms-server-encrypted", SLICE("true"));
 	if (!file_since(r, FILE_V_SMB_PROPERTIES))
 		return;
-	response_header(r, "x-ms-file-attributes", slice_make(text, file_attributes_format(i->attributes, text)));
+	response_header(r, "x-ms-file-attributes", slice_make(text, rest_file_attributes_format(i->attributes, text)));
 	put_iso(r, "x-ms-file-creation-time", i->created_ticks);
 	put_iso(r, "x-ms-file-last-write-time", i->written_ticks);
 	put_iso(r, "x-ms-file-change-time", i->changed_ticks);
 	if (i->permission) {
 		char key[FILE_PERMISSION_KEY_BYTES];
 		response_header(r, "x-ms-file-permission-key",
-				slice_make(key, file_permission_key_format(r, i->permission, key)));
+				slice_make(key, rest_file_permission_key_format(r, i->permission, key)));
 	}
 	response_header_u64(r, "x-ms-file-id", i->id);
 	response_header_u64(r, "x-ms-file-parent-id", i->parent_id);
@@ -249,12 +249,13 @@ static void put_copy(struct request *r, const struct file_copy *c)
 		response_header_time(r, "x-ms-copy-completion-time", c->completed_ticks);
 }
 
-void file_put_content_properties(struct request *r, const struct inode *i, uint64_t now_ticks, bool whole, bool live)
+void rest_file_put_content_properties(struct request *r, const struct inode *i, uint64_t now_ticks, bool whole,
+				      bool live)
 {
 	put_http(r, &i->http, whole);
 	response_header(r, "x-ms-type", SLICE("File"));
 	if (live && file_since(r, FILE_V_SMB_PROPERTIES))
-		lease_put_headers(r, &i->lease, now_ticks);
+		rest_lease_put_headers(r, &i->lease, now_ticks);
 	metadata_put_headers(r, &i->metadata);
 	put_copy(r, &i->copy);
 }

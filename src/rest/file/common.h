@@ -12,43 +12,45 @@
 #include "svc/file/file.h"
 
 /* The share of the URL: checks its name, finds its record (ERR_SHARE_NOT_FOUND) and its partition. */
-enum err file_find_share(struct request *, struct resource *ret, struct slice *ret_partition) MUST_CHECK;
+enum err rest_file_find_share(struct request *, struct resource *ret, struct slice *ret_partition) MUST_CHECK;
 /* Only the partition. */
-enum err file_find(struct request *, struct slice *ret_partition) MUST_CHECK;
+enum err rest_file_find(struct request *, struct slice *ret_partition) MUST_CHECK;
 
 /* The path, the snapshot and the lease id of the request. A write that names a snapshot is refused. */
-enum err file_target_read(struct request *, enum file_kind, struct file_target *ret) MUST_CHECK;
-enum err file_target_write(struct request *, enum file_kind, struct file_target *ret) MUST_CHECK;
+enum err rest_file_target_read(struct request *, enum file_kind, struct file_target *ret) MUST_CHECK;
+enum err rest_file_target_write(struct request *, enum file_kind, struct file_target *ret) MUST_CHECK;
 /* x-ms-allow-trailing-dot or x-ms-source-allow-trailing-dot, where the version knows them. */
-enum err file_path_rules_parse(struct request *, const char *header, struct file_path_rules *ret) MUST_CHECK;
+enum err rest_file_path_rules_parse(struct request *, const char *header, struct file_path_rules *ret) MUST_CHECK;
 /* The sharesnapshot or prevsharesnapshot parameter; *ret_has false if it is absent. */
-enum err file_snapshot_parse(struct request *, const char *parameter, bool *ret_has, uint64_t *ret_ticks) MUST_CHECK;
+enum err rest_file_snapshot_parse(struct request *, const char *parameter, bool *ret_has,
+				  uint64_t *ret_ticks) MUST_CHECK;
 /* Such a parameter where it means nothing. */
-enum err file_snapshot_refuse(struct request *) MUST_CHECK;
+enum err rest_file_snapshot_refuse(struct request *) MUST_CHECK;
 /* A header that is true or false; false if absent. ERR_INVALID_HEADER_VALUE. */
-enum err file_flag_parse(struct request *, const char *header, bool *ret) MUST_CHECK;
+enum err rest_file_flag_parse(struct request *, const char *header, bool *ret) MUST_CHECK;
 /* The x-ms-content-* headers, and where they are absent the plain ones if standard_too. */
-enum err file_http_parse(struct request *, bool standard_too, struct file_http *ret) MUST_CHECK;
+enum err rest_file_http_parse(struct request *, bool standard_too, struct file_http *ret) MUST_CHECK;
 /* x-ms-content-length; *ret_has false if it is absent. ERR_FILE_SIZE_OUT_OF_RANGE. */
-enum err file_size_parse(struct request *, bool *ret_has, uint64_t *ret) MUST_CHECK;
+enum err rest_file_size_parse(struct request *, bool *ret_has, uint64_t *ret) MUST_CHECK;
 /* A body where none may be. */
-enum err file_refuse_body(struct request *) MUST_CHECK;
+enum err rest_file_refuse_body(struct request *) MUST_CHECK;
 
 /* The last step of a parse: the share is found, and the apply runs in its partition. */
-enum err file_step_write(struct request *, apply_fn *) MUST_CHECK;
-enum err file_step_read(struct request *, apply_fn *) MUST_CHECK;
+enum err rest_file_step_write(struct request *, apply_fn *) MUST_CHECK;
+enum err rest_file_step_read(struct request *, apply_fn *) MUST_CHECK;
 /* The same where the partition was found already. Holders of oplocks are told after the commit. */
-void file_step_write_in(struct request *, struct slice partition, apply_fn *);
+void rest_file_step_write_in(struct request *, struct slice partition, apply_fn *);
 
 /* The answer to an error of a write or read that must wait for SMB clients first (wait.c). For struct handler. */
-enum err file_refused(struct request *, enum err);
+enum err rest_file_refused(struct request *, enum err);
 
 /* ETag and Last-Modified. */
-void file_put_etag(struct request *, uint64_t etag_ticks);
+void rest_file_put_etag(struct request *, uint64_t etag_ticks);
 /* Those and what an answer says of a directory or file: attributes, times, permission key, ids. */
-void file_put_properties(struct request *, const struct inode *, bool written);
+void rest_file_put_properties(struct request *, const struct inode *, bool written);
 /* What is only read: content headers, metadata, lease, copy. `whole`: Content-MD5 fits the body. */
-void file_put_content_properties(struct request *, const struct inode *, uint64_t now_ticks, bool whole, bool live);
+void rest_file_put_content_properties(struct request *, const struct inode *, uint64_t now_ticks, bool whole,
+				      bool live);
 
 /* How a version gates a feature. */
 static inline bool file_since(const struct request *r, uint32_t version)

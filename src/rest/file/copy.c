@@ -78,7 +78,7 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 			c->copy.source_inode.changed_ticks = r->arrival_ticks;
 		return ERR_OK;
 	}
-	const struct inode *from = &file_get_result(part)->inode;
+	const struct inode *from = &rest_file_get_result(part)->inode;
 	c->copy.source_inode = *from;
 	to->http.has_md5 = from->http.has_md5;
 	memcpy(to->http.md5, from->http.md5, sizeof to->http.md5);
@@ -107,7 +107,7 @@ static enum err read_after(struct request *r)
 static enum err fetch(struct request *r)
 {
 	struct copy_call *c = r->call;
-	TRY(file_source_fetch(r, &c->source));
+	TRY(rest_file_source_fetch(r, &c->source));
 	c->copy.create.payload = &r->payload;
 	return ERR_OK;
 }
@@ -187,9 +187,9 @@ static enum err step_long_way(struct request *r)
 	TRY(take_from_source(r, c));
 	if (c->copy.copy.total_bytes <= COPY_AT_ONCE_BYTES) {
 		request_step_work(r, fetch);
-		file_step_write_in(r, c->partition, file_apply_copy);
+		rest_file_step_write_in(r, c->partition, file_apply_copy);
 	} else {
-		file_step_write_in(r, c->partition, file_apply_copy);
+		rest_file_step_write_in(r, c->partition, file_apply_copy);
 		request_step_work(r, bring);
 	}
 	request_step_call(r, read_after);
@@ -206,14 +206,14 @@ static enum err after_share(struct request *r)
 static enum err choose_way(struct request *r)
 {
 	struct copy_call *c = r->call;
-	TRY(file_source_result(r, &c->source));
-	if (!file_source_is_in_share(r, &c->source))
+	TRY(rest_file_source_result(r, &c->source));
+	if (!rest_file_source_is_in_share(r, &c->source))
 		return step_long_way(r);
 	c->copy.share = c->copy.source_settings = true;
 	c->copy.copy.total_bytes = request_child_length(c->source.part);
-	c->copy.source = file_get_result(c->source.part)->target;
+	c->copy.source = rest_file_get_result(c->source.part)->target;
 	c->copy.source.breaks = c->copy.create.target.breaks;
-	file_step_write_in(r, c->partition, file_apply_copy);
+	rest_file_step_write_in(r, c->partition, file_apply_copy);
 	request_step_call(r, after_share);
 	return ERR_OK;
 }
@@ -235,7 +235,7 @@ static enum err parse_permission_mode(struct request *r, struct copy_call *c)
 
 static enum err start(struct request *r)
 {
-	return file_source_start(r, &((struct copy_call *)r->call)->source);
+	return rest_file_source_start(r, &((struct copy_call *)r->call)->source);
 }
 
 static enum err parse_copy(struct request *r)
@@ -245,22 +245,22 @@ static enum err parse_copy(struct request *r)
 		return ERR_NO_MEMORY;
 	struct file_create_call *to = &c->copy.create;
 	r->call = c;
-	TRY(file_refuse_body(r));
-	TRY(file_target_write(r, FILE_KIND_FILE, &to->target));
+	TRY(rest_file_refuse_body(r));
+	TRY(rest_file_target_write(r, FILE_KIND_FILE, &to->target));
 	if (to->target.place.path.count == 0)
 		return ERR_INVALID_RESOURCE_NAME;
-	TRY(file_source_parse(r, &c->source));
+	TRY(rest_file_source_parse(r, &c->source));
 	c->source.owner_reads = true;
-	TRY(file_settings_parse(r, SETTINGS_COPY, false, &to->settings));
+	TRY(rest_file_settings_parse(r, SETTINGS_COPY, false, &to->settings));
 	TRY(parse_permission_mode(r, c));
 	TRY(metadata_parse(r, &to->metadata));
 	c->copy.has_metadata = to->metadata.count > 0;
-	TRY(file_flag_parse(r, "x-ms-file-copy-ignore-readonly", &c->copy.ignore_readonly));
-	TRY(file_flag_parse(r, "x-ms-file-copy-set-archive", &c->copy.set_archive));
+	TRY(rest_file_flag_parse(r, "x-ms-file-copy-ignore-readonly", &c->copy.ignore_readonly));
+	TRY(rest_file_flag_parse(r, "x-ms-file-copy-set-archive", &c->copy.set_archive));
 	c->copy.copy.id = rng_uuid(r->rng);
 	c->copy.copy.source = c->source.url;
-	TRY(file_find(r, &c->partition));
-	TRY(file_settings_check_key(r, c->partition, &to->settings));
+	TRY(rest_file_find(r, &c->partition));
+	TRY(rest_file_settings_check_key(r, c->partition, &to->settings));
 	request_step_call(r, start);
 	request_step_call(r, choose_way);
 	return ERR_OK;
@@ -273,7 +273,7 @@ static enum err format_copy(struct request *r)
 	char id[UUID_TEXT_BYTES];
 	uuid_format(&c->copy.copy.id, id);
 	r->response.status = 202;
-	file_put_etag(r, i->etag);
+	rest_file_put_etag(r, i->etag);
 	response_header(r, "x-ms-copy-id", slice_make(id, sizeof id));
 	response_header(r, "x-ms-copy-status",
 			c->aborted || i->copy.status == FILE_COPY_ABORTED ? SLICE("aborted")
@@ -298,8 +298,8 @@ static enum err parse_abort(struct request *r)
 	if (!slice_is_set(id) || !uuid_parse(id, &c->id))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "copyid", slice_is_set(id) ? id : SLICE(""),
 				   "copyid needs to be valid Guid.");
-	TRY(file_target_write(r, FILE_KIND_FILE, &c->target));
-	return file_step_write(r, file_apply_abort_copy);
+	TRY(rest_file_target_write(r, FILE_KIND_FILE, &c->target));
+	return rest_file_step_write(r, file_apply_abort_copy);
 }
 
 static enum err format_abort(struct request *r)
@@ -308,7 +308,7 @@ static enum err format_abort(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_file_copy = { .parse = parse_copy, .format = format_copy, .refused = file_refused };
+const struct handler handler_file_copy = { .parse = parse_copy, .format = format_copy, .refused = rest_file_refused };
 const struct handler handler_file_abort_copy = { .parse = parse_abort,
 						 .format = format_abort,
-						 .refused = file_refused };
+						 .refused = rest_file_refused };

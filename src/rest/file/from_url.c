@@ -17,7 +17,7 @@ struct from_url_call {
 
 static enum err start(struct request *r)
 {
-	return file_source_start(r, &((struct from_url_call *)r->call)->source);
+	return rest_file_source_start(r, &((struct from_url_call *)r->call)->source);
 }
 
 static enum err crc_not_met(struct request *r, uint64_t specified)
@@ -33,11 +33,11 @@ static enum err crc_not_met(struct request *r, uint64_t specified)
 static enum err fetch(struct request *r)
 {
 	struct from_url_call *c = r->call;
-	TRY(file_source_result(r, &c->source));
+	TRY(rest_file_source_result(r, &c->source));
 	if (request_child_length(c->source.part) != c->write.length)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-source-range",
 				    request_header(r, "x-ms-source-range"));
-	TRY(file_source_fetch(r, &c->source));
+	TRY(rest_file_source_fetch(r, &c->source));
 	if (c->has_crc64 && c->crc64 != r->body_crc64)
 		return ERR_CRC64_MISMATCH;
 	if (c->has_match && c->match != r->body_crc64)
@@ -74,33 +74,35 @@ static enum err parse(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_refuse_body(r));
+	TRY(rest_file_refuse_body(r));
 	if (!slice_is_set(kind))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-write", SLICE_NONE);
 	if (!slice_eq_nocase(kind, SLICE("update")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-write", kind);
-	TRY(file_write_range_parse(r, &c->write));
-	TRY(file_write_time_parse(r, &c->write));
-	TRY(file_target_write(r, FILE_KIND_FILE, &c->write.target));
-	TRY(file_source_parse(r, &c->source));
+	TRY(rest_file_write_range_parse(r, &c->write));
+	TRY(rest_file_write_time_parse(r, &c->write));
+	TRY(rest_file_target_write(r, FILE_KIND_FILE, &c->write.target));
+	TRY(rest_file_source_parse(r, &c->source));
 	TRY(parse_source_range(r, c));
 	TRY(parse_crc(r, "x-ms-source-content-crc64", &c->has_crc64, &c->crc64));
 	TRY(parse_crc(r, "x-ms-source-if-match-crc64", &c->has_match, &c->match));
 	TRY(parse_crc(r, "x-ms-source-if-none-match-crc64", &c->has_none_match, &c->none_match));
-	TRY(file_find(r, &partition));
+	TRY(rest_file_find(r, &partition));
 	request_step_call(r, start);
 	request_step_work(r, fetch);
-	file_step_write_in(r, partition, file_apply_write);
+	rest_file_step_write_in(r, partition, file_apply_write);
 	return ERR_OK;
 }
 
 static enum err format(struct request *r)
 {
 	struct from_url_call *c = r->call;
-	file_put_written(r, &c->write.inode);
+	rest_file_put_written(r, &c->write.inode);
 	body_checks_put_headers(r, false, true);
 	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 	return ERR_OK;
 }
 
-const struct handler handler_file_put_range_from_url = { .parse = parse, .format = format, .refused = file_refused };
+const struct handler handler_file_put_range_from_url = { .parse = parse,
+							 .format = format,
+							 .refused = rest_file_refused };

@@ -36,7 +36,7 @@ static enum err parse_range(struct request *r, struct get_call *c)
 		c->get.range_first = range.first;
 		c->get.range_last = range.last;
 	}
-	TRY(file_flag_parse(r, "x-ms-range-get-content-md5", &c->hash_md5));
+	TRY(rest_file_flag_parse(r, "x-ms-range-get-content-md5", &c->hash_md5));
 	if (!c->hash_md5)
 		return ERR_OK;
 	if (!c->get.has_range)
@@ -66,12 +66,12 @@ static enum err parse(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_read(r, FILE_KIND_FILE, &c->get.target));
+	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->get.target));
 	TRY(body_refuse_structured(r));
 	c->get.want_bytes = true;
 	c->get.piece_limit = GET_PIECES_MAX;
 	TRY(parse_range(r, c));
-	TRY(file_find(r, &c->partition));
+	TRY(rest_file_find(r, &c->partition));
 	request_pin(r);
 	request_step_call(r, read_file);
 	return ERR_OK;
@@ -147,8 +147,8 @@ static enum err format(struct request *r)
 		return ERR_BUSY;
 	}
 	r->response.status = g->has_range ? 206 : 200;
-	file_put_properties(r, &g->inode, false);
-	file_put_content_properties(r, &g->inode, g->now_ticks, !g->has_range, !g->target.has_snapshot);
+	rest_file_put_properties(r, &g->inode, false);
+	rest_file_put_content_properties(r, &g->inode, g->now_ticks, !g->has_range, !g->target.has_snapshot);
 	response_header(r, "Accept-Ranges", SLICE("bytes"));
 	if (g->has_range)
 		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
@@ -163,10 +163,10 @@ static enum err refused(struct request *r, enum err e)
 	struct get_call *c = r->call;
 	r->fault.has_length = e == ERR_INVALID_RANGE;
 	r->fault.length_bytes = c->get.inode.size_bytes;
-	return file_refused(r, e);
+	return rest_file_refused(r, e);
 }
 
-const struct file_get_call *file_get_result(const struct request *part)
+const struct file_get_call *rest_file_get_result(const struct request *part)
 {
 	return &((const struct get_call *)part->call)->get;
 }

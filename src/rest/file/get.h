@@ -5,6 +5,6 @@
 
 #include "rest/file/common.h"
 
-const struct file_get_call *file_get_result(const struct request *part);
+const struct file_get_call *rest_file_get_result(const struct request *part);
 
 #endif

@@ -40,8 +40,8 @@ static enum err begin(struct request *r, struct handles_call **ret)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_read(r, FILE_KIND_ANY, &c->handles.target));
-	TRY(file_flag_parse(r, "x-ms-recursive", &c->handles.recursive));
+	TRY(rest_file_target_read(r, FILE_KIND_ANY, &c->handles.target));
+	TRY(rest_file_flag_parse(r, "x-ms-recursive", &c->handles.recursive));
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_marker(r, c->paging.marker, &c->handles));
 	*ret = c;
@@ -55,7 +55,7 @@ static enum err parse_list(struct request *r)
 	struct handles_call *c;
 	TRY(begin(r, &c));
 	c->handles.limit = c->paging.limit;
-	return file_step_read(r, file_apply_list_handles);
+	return rest_file_step_read(r, file_apply_list_handles);
 }
 
 static void put_handle(struct request *r, struct buf *b, const struct file_handle_info *h)
@@ -123,7 +123,7 @@ static enum err tell_closed(struct request *r)
 	struct handles_call *c = r->call;
 	for (size_t i = 0; i < c->handles.closed_count; i++) {
 		const struct file_handle *h = &c->handles.closed[i];
-		struct wait_key key = { .share = hash_bytes(0, c->partition), .inode = h->inode_id };
+		struct wait_key key = { .share = base_hash_bytes(0, c->partition), .inode = h->inode_id };
 		struct holder_notice n = { .open_id = h->open_id, .what = NOTICE_CLOSED };
 		if (r->server->config.holders)
 			holder_post(r->server->config.holders, &n);
@@ -144,7 +144,7 @@ static enum err parse_close(struct request *r)
 	if (!c->handles.close && !slice_to_u64(id, &c->handles.close_one))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-handle-id", id);
 	c->handles.limit = CLOSE_AT_ONCE_MAX;
-	TRY(file_find(r, &c->partition));
+	TRY(rest_file_find(r, &c->partition));
 	request_step_write(r, c->partition, file_apply_force_close);
 	request_step_call(r, tell_closed);
 	return ERR_OK;
@@ -163,5 +163,9 @@ static enum err format_close(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_handles_list = { .parse = parse_list, .format = format_list, .refused = file_refused };
-const struct handler handler_handles_close = { .parse = parse_close, .format = format_close, .refused = file_refused };
+const struct handler handler_handles_list = { .parse = parse_list,
+					      .format = format_list,
+					      .refused = rest_file_refused };
+const struct handler handler_handles_close = { .parse = parse_close,
+					       .format = format_close,
+					       .refused = rest_file_refused };

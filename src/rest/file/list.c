@@ -46,14 +46,14 @@ static enum err parse_include(struct request *r, struct list_call *c)
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
-	TRY(file_flag_parse(r, "x-ms-file-extended-info", &extended));
+	TRY(rest_file_flag_parse(r, "x-ms-file-extended-info", &extended));
 	c->ids = c->ids || extended;
 	return ERR_OK;
 }
 
 static enum err parse_marker(struct request *r, struct slice marker, struct slice *ret)
 {
-	enum err e = file_marker_parse(marker, r->arena, ret);
+	enum err e = rest_file_marker_parse(marker, r->arena, ret);
 	return e == ERR_SYNTAX ? fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", marker, "Invalid marker.")
 			       : e;
 }
@@ -64,14 +64,14 @@ static enum err parse(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_read(r, FILE_KIND_DIRECTORY, &c->list.target));
+	TRY(rest_file_target_read(r, FILE_KIND_DIRECTORY, &c->list.target));
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_include(r, c));
 	if (slice_is_set(c->paging.marker))
 		TRY(parse_marker(r, c->paging.marker, &c->list.from));
 	c->list.prefix = c->paging.prefix.len ? c->paging.prefix : SLICE_NONE;
 	c->list.limit = c->paging.limit;
-	return file_step_read(r, file_apply_list);
+	return rest_file_step_read(r, file_apply_list);
 }
 
 /* ---- the answer ---- */
@@ -164,12 +164,12 @@ static void put_rest(const struct request *r, struct pen *p, const struct list_c
 	put_properties(r, p, c, i);
 	if (c->attributes) {
 		PEN(p, "<Attributes>");
-		p->at += file_attributes_format(i->attributes, p->at);
+		p->at += rest_file_attributes_format(i->attributes, p->at);
 		PEN(p, "</Attributes>");
 	}
 	if (c->keys && i->permission) {
 		PEN(p, "<PermissionKey>");
-		p->at += file_permission_key_format(r, i->permission, p->at);
+		p->at += rest_file_permission_key_format(r, i->permission, p->at);
 		PEN(p, "</PermissionKey>");
 	}
 	if (i->kind == FILE_KIND_DIRECTORY)
@@ -204,7 +204,7 @@ static enum err format(struct request *r)
 		BUF_PUT(b, "</Entries>");
 	if (c->list.more) {
 		BUF_PUT(b, "<NextMarker>");
-		file_marker_put(b, c->list.next);
+		rest_file_marker_put(b, c->list.next);
 		BUF_PUT(b, "</NextMarker>");
 	} else {
 		BUF_PUT(b, "<NextMarker />");
@@ -213,4 +213,4 @@ static enum err format(struct request *r)
 	return ERR_OK;
 }
 
-const struct handler handler_directory_list = { .parse = parse, .format = format, .refused = file_refused };
+const struct handler handler_directory_list = { .parse = parse, .format = format, .refused = rest_file_refused };

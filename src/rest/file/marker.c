@@ -4,7 +4,7 @@
 
 #include "wire/base64.h"
 
-enum err file_marker_parse(struct slice marker, struct arena *arena, struct slice *ret)
+enum err rest_file_marker_parse(struct slice marker, struct arena *arena, struct slice *ret)
 {
 	struct slice rest = marker;
 	struct slice version = slice_cut(&rest, '!'), length = slice_is_set(rest) ? slice_cut(&rest, '!') : SLICE_NONE;
@@ -19,7 +19,7 @@ enum err file_marker_parse(struct slice marker, struct arena *arena, struct slic
 	return base64_decode(slice_make(text, rest.len), arena, ret);
 }
 
-void file_marker_put(struct buf *b, struct slice name)
+void rest_file_marker_put(struct buf *b, struct slice name)
 {
 	buf_printf(b, "1!%zu!", (size_t)BASE64_BYTES(name.len));
 	size_t start = b->len;

@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 /* The name in it, in the arena. ERR_SYNTAX: it is no such marker. */
-enum err file_marker_parse(struct slice marker, struct arena *, struct slice *ret) MUST_CHECK;
-void file_marker_put(struct buf *, struct slice name);
+enum err rest_file_marker_parse(struct slice marker, struct arena *, struct slice *ret) MUST_CHECK;
+void rest_file_marker_put(struct buf *, struct slice name);
 
 #endif

@@ -24,8 +24,8 @@ static enum err begin_create(struct request *r, bool directory, struct create_ca
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_write(r, directory ? FILE_KIND_DIRECTORY : FILE_KIND_FILE, &c->create.target));
-	TRY(file_settings_parse(r, SETTINGS_CREATE, directory, &c->create.settings));
+	TRY(rest_file_target_write(r, directory ? FILE_KIND_DIRECTORY : FILE_KIND_FILE, &c->create.target));
+	TRY(rest_file_settings_parse(r, SETTINGS_CREATE, directory, &c->create.settings));
 	TRY(metadata_parse(r, &c->create.metadata));
 	c->create.never_replace = !auth_allows(&r->identity, 'w');
 	*ret = c;
@@ -35,20 +35,20 @@ static enum err begin_create(struct request *r, bool directory, struct create_ca
 static enum err end_create(struct request *r, struct create_call *c)
 {
 	struct slice partition;
-	TRY(file_find(r, &partition));
-	TRY(file_settings_check_key(r, partition, &c->create.settings));
-	file_step_write_in(r, partition, file_apply_create);
+	TRY(rest_file_find(r, &partition));
+	TRY(rest_file_settings_check_key(r, partition, &c->create.settings));
+	rest_file_step_write_in(r, partition, file_apply_create);
 	return ERR_OK;
 }
 
 static enum err parse_create_directory(struct request *r)
 {
 	struct create_call *c;
-	TRY(file_refuse_body(r));
+	TRY(rest_file_refuse_body(r));
 	TRY(begin_create(r, true, &c));
 	if (c->create.target.place.path.count == 0) {
 		struct slice partition;
-		TRY(file_find(r, &partition));
+		TRY(rest_file_find(r, &partition));
 		return ERR_RESOURCE_ALREADY_EXISTS; /* the root is there */
 	}
 	return end_create(r, c);
@@ -82,10 +82,10 @@ static enum err parse_create_file(struct request *r)
 	TRY(begin_create(r, false, &c));
 	if (c->create.target.place.path.count == 0)
 		return ERR_INVALID_RESOURCE_NAME;
-	TRY(file_size_parse(r, &has_size, &c->create.size_bytes));
+	TRY(rest_file_size_parse(r, &has_size, &c->create.size_bytes));
 	if (!has_size)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-content-length", SLICE_NONE);
-	TRY(file_http_parse(r, true, &c->create.http));
+	TRY(rest_file_http_parse(r, true, &c->create.http));
 	if (!slice_is_set(c->create.http.content_type))
 		c->create.http.content_type = SLICE("application/octet-stream");
 	TRY(parse_create_data(r, c));
@@ -108,7 +108,7 @@ static enum err format_create(struct request *r)
 {
 	struct create_call *c = r->call;
 	r->response.status = 201;
-	file_put_properties(r, &c->create.inode, true);
+	rest_file_put_properties(r, &c->create.inode, true);
 	if (c->has_body)
 		body_checks_put_headers(r, true, false);
 	return ERR_OK;
@@ -122,9 +122,9 @@ static enum err begin_get(struct request *r, enum file_kind kind)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_read(r, kind, &c->target));
+	TRY(rest_file_target_read(r, kind, &c->target));
 	struct slice partition;
-	TRY(file_find(r, &partition));
+	TRY(rest_file_find(r, &partition));
 	request_step_read_points(r, partition, file_apply_get);
 	return ERR_OK;
 }
@@ -143,7 +143,7 @@ static enum err format_get_directory(struct request *r)
 {
 	struct file_get_call *c = r->call;
 	r->response.status = 200;
-	file_put_properties(r, &c->inode, false);
+	rest_file_put_properties(r, &c->inode, false);
 	metadata_put_headers(r, &c->inode.metadata);
 	return ERR_OK;
 }
@@ -154,8 +154,8 @@ static enum err format_get_file(struct request *r)
 	r->response.status = 200;
 	r->response.content_length = c->inode.size_bytes;
 	r->response.set_length = true;
-	file_put_properties(r, &c->inode, false);
-	file_put_content_properties(r, &c->inode, c->now_ticks, true, !c->target.has_snapshot);
+	rest_file_put_properties(r, &c->inode, false);
+	rest_file_put_content_properties(r, &c->inode, c->now_ticks, true, !c->target.has_snapshot);
 	return ERR_OK;
 }
 
@@ -163,7 +163,7 @@ static enum err format_get_metadata(struct request *r)
 {
 	struct file_get_call *c = r->call;
 	r->response.status = 200;
-	file_put_etag(r, c->inode.etag);
+	rest_file_put_etag(r, c->inode.etag);
 	metadata_put_headers(r, &c->inode.metadata);
 	return ERR_OK;
 }
@@ -176,7 +176,7 @@ static enum err begin_modify(struct request *r, enum file_kind kind, struct file
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_write(r, kind, &c->target));
+	TRY(rest_file_target_write(r, kind, &c->target));
 	*ret = c;
 	return ERR_OK;
 }
@@ -184,9 +184,9 @@ static enum err begin_modify(struct request *r, enum file_kind kind, struct file
 static enum err end_set_properties(struct request *r, struct file_modify_call *c)
 {
 	struct slice partition;
-	TRY(file_find(r, &partition));
-	TRY(file_settings_check_key(r, partition, &c->settings));
-	file_step_write_in(r, partition, file_apply_set_properties);
+	TRY(rest_file_find(r, &partition));
+	TRY(rest_file_settings_check_key(r, partition, &c->settings));
+	rest_file_step_write_in(r, partition, file_apply_set_properties);
 	return ERR_OK;
 }
 
@@ -194,7 +194,7 @@ static enum err parse_set_directory(struct request *r)
 {
 	struct file_modify_call *c;
 	TRY(begin_modify(r, FILE_KIND_DIRECTORY, &c));
-	TRY(file_settings_parse(r, SETTINGS_SET, true, &c->settings));
+	TRY(rest_file_settings_parse(r, SETTINGS_SET, true, &c->settings));
 	return end_set_properties(r, c);
 }
 
@@ -204,9 +204,9 @@ static enum err parse_set_file(struct request *r)
 					   "x-ms-content-disposition", "x-ms-cache-control",	"x-ms-content-md5" };
 	struct file_modify_call *c;
 	TRY(begin_modify(r, FILE_KIND_FILE, &c));
-	TRY(file_settings_parse(r, SETTINGS_SET, false, &c->settings));
-	TRY(file_size_parse(r, &c->resize, &c->size_bytes));
-	TRY(file_http_parse(r, false, &c->http));
+	TRY(rest_file_settings_parse(r, SETTINGS_SET, false, &c->settings));
+	TRY(rest_file_size_parse(r, &c->resize, &c->size_bytes));
+	TRY(rest_file_http_parse(r, false, &c->http));
 	/* A resize alone keeps the six; else what is not given is cleared. */
 	c->set_http = !c->resize;
 	for (size_t i = 0; i < sizeof six / sizeof *six; i++)
@@ -218,7 +218,7 @@ static enum err format_set_properties(struct request *r)
 {
 	struct file_modify_call *c = r->call;
 	r->response.status = 200;
-	file_put_properties(r, &c->inode, true);
+	rest_file_put_properties(r, &c->inode, true);
 	return ERR_OK;
 }
 
@@ -227,7 +227,7 @@ static enum err parse_set_metadata(struct request *r, enum file_kind kind)
 	struct file_modify_call *c;
 	TRY(begin_modify(r, kind, &c));
 	TRY(metadata_parse(r, &c->metadata));
-	return file_step_write(r, file_apply_set_metadata);
+	return rest_file_step_write(r, file_apply_set_metadata);
 }
 
 static enum err parse_set_directory_metadata(struct request *r)
@@ -244,7 +244,7 @@ static enum err format_set_metadata(struct request *r)
 {
 	struct file_modify_call *c = r->call;
 	r->response.status = 200;
-	file_put_etag(r, c->inode.etag);
+	rest_file_put_etag(r, c->inode.etag);
 	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 	return ERR_OK;
 }
@@ -272,16 +272,16 @@ static enum err parse_lease(struct request *r)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
 	TRY(begin_modify(r, FILE_KIND_FILE, &c));
 	c->target.has_lease_id = false; /* it belongs to the action here */
-	TRY(lease_request_parse(r, &c->lease));
+	TRY(rest_lease_request_parse(r, &c->lease));
 	TRY(check_file_lease(r, &c->lease));
-	return file_step_write(r, file_apply_lease);
+	return rest_file_step_write(r, file_apply_lease);
 }
 
 static enum err format_lease(struct request *r)
 {
 	struct file_modify_call *c = r->call;
-	lease_request_format(r, &c->lease);
-	file_put_etag(r, c->inode.etag);
+	rest_lease_request_format(r, &c->lease);
+	rest_file_put_etag(r, c->inode.etag);
 	return ERR_OK;
 }
 
@@ -293,11 +293,11 @@ static enum err parse_delete(struct request *r, enum file_kind kind)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_write(r, kind, &c->target));
+	TRY(rest_file_target_write(r, kind, &c->target));
 	if (c->target.place.path.count == 0)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "restype", request_param(r, "restype"),
 				   "The root directory cannot be deleted.");
-	return file_step_write(r, file_apply_delete);
+	return rest_file_step_write(r, file_apply_delete);
 }
 
 static enum err parse_delete_directory(struct request *r)
@@ -316,7 +316,7 @@ static enum err format_delete(struct request *r)
 	return ERR_OK;
 }
 
-#define HANDLER(name_, ...) const struct handler handler_##name_ = { .refused = file_refused, __VA_ARGS__ }
+#define HANDLER(name_, ...) const struct handler handler_##name_ = { .refused = rest_file_refused, __VA_ARGS__ }
 HANDLER(directory_create, .parse = parse_create_directory, .format = format_create);
 HANDLER(directory_get, .parse = parse_get_directory, .format = format_get_directory);
 HANDLER(directory_get_metadata, .parse = parse_get_directory, .format = format_get_metadata);

@@ -20,14 +20,14 @@ static enum err begin(struct request *r, struct permission_call **ret)
 	r->call = c;
 	TRY(name_check_container(r->container, false));
 	*ret = c;
-	return file_snapshot_refuse(r);
+	return rest_file_snapshot_refuse(r);
 }
 
 static enum err parse_create(struct request *r)
 {
 	struct permission_call *c;
 	TRY(begin(r, &c));
-	return file_step_write(r, file_apply_create_permission);
+	return rest_file_step_write(r, file_apply_create_permission);
 }
 
 static enum err parse_create_body(struct request *r)
@@ -46,7 +46,7 @@ static enum err parse_create_body(struct request *r)
 		if (!c->binary && !slice_eq_nocase(format, SLICE("sddl")))
 			return ERR_INVALID_INPUT;
 	}
-	TRY(file_permission_canonical(r, text, c->binary, &c->call.text));
+	TRY(rest_file_permission_canonical(r, text, c->binary, &c->call.text));
 	return c->call.text.len > FILE_PERMISSION_BYTES_MAX ? ERR_FILE_INVALID_PERMISSION : ERR_OK;
 }
 
@@ -57,7 +57,7 @@ static enum err format_create(struct request *r)
 	r->response.status = 201;
 	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 	response_header(r, "x-ms-file-permission-key",
-			slice_make(key, file_permission_key_format(r, c->call.key, key)));
+			slice_make(key, rest_file_permission_key_format(r, c->call.key, key)));
 	return ERR_OK;
 }
 
@@ -65,7 +65,7 @@ static enum err read_permission(struct request *r)
 {
 	struct permission_call *c = r->call;
 	struct slice partition;
-	TRY(file_find(r, &partition));
+	TRY(rest_file_find(r, &partition));
 	enum err e = store_read_points(r->server->store, partition, file_apply_get_permission, &c->call, r->arena);
 	return e == ERR_FILE_INVALID_PERMISSION_KEY
 		       ? fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-permission-key",
@@ -78,10 +78,10 @@ static enum err parse_get(struct request *r)
 	struct permission_call *c;
 	struct slice key = request_header(r, "x-ms-file-permission-key");
 	TRY(begin(r, &c));
-	TRY(file_permission_format_parse(r, &c->binary));
+	TRY(rest_file_permission_format_parse(r, &c->binary));
 	if (!slice_is_set(key))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-file-permission-key", SLICE_NONE);
-	if (!file_permission_key_parse(r, key, &c->call.key))
+	if (!rest_file_permission_key_parse(r, key, &c->call.key))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-permission-key", key);
 	request_step_call(r, read_permission);
 	return ERR_OK;

@@ -28,7 +28,7 @@ static const struct {
 };
 enum { ATTRIBUTE_COUNT = sizeof attribute_names / sizeof *attribute_names };
 
-size_t file_attributes_format(uint32_t attributes, char dst[FILE_ATTRIBUTES_TEXT_BYTES])
+size_t rest_file_attributes_format(uint32_t attributes, char dst[FILE_ATTRIBUTES_TEXT_BYTES])
 {
 	size_t at = 0;
 	for (size_t i = 0; i < ATTRIBUTE_COUNT; i++) {
@@ -48,7 +48,7 @@ size_t file_attributes_format(uint32_t attributes, char dst[FILE_ATTRIBUTES_TEXT
 	return 4;
 }
 
-bool file_attributes_parse(struct slice text, uint32_t *ret)
+bool rest_file_attributes_parse(struct slice text, uint32_t *ret)
 {
 	uint32_t bits = 0;
 	size_t names = 0;
@@ -85,14 +85,14 @@ static uint64_t account_number(const struct request *r)
 	return n;
 }
 
-size_t file_permission_key_format(const struct request *r, uint64_t key, char dst[FILE_PERMISSION_KEY_BYTES])
+size_t rest_file_permission_key_format(const struct request *r, uint64_t key, char dst[FILE_PERMISSION_KEY_BYTES])
 {
 	char *p = digits_put_u64(dst, key);
 	*p++ = '*';
 	return (size_t)(digits_put_u64(p, account_number(r)) - dst);
 }
 
-bool file_permission_key_parse(const struct request *r, struct slice text, uint64_t *ret)
+bool rest_file_permission_key_parse(const struct request *r, struct slice text, uint64_t *ret)
 {
 	uint64_t account;
 	struct slice first = slice_cut(&text, '*');
@@ -102,7 +102,7 @@ bool file_permission_key_parse(const struct request *r, struct slice text, uint6
 
 /* ---- permissions ---- */
 
-enum err file_permission_canonical(struct request *r, struct slice given, bool binary, struct slice *ret)
+enum err rest_file_permission_canonical(struct request *r, struct slice given, bool binary, struct slice *ret)
 {
 	enum { WHOLE = SDDL_OWNER | SDDL_GROUP | SDDL_DACL };
 	struct buf b, text;
@@ -127,7 +127,7 @@ enum err file_permission_canonical(struct request *r, struct slice given, bool b
 	return e == ERR_SYNTAX ? ERR_FILE_INVALID_PERMISSION : e;
 }
 
-enum err file_permission_format_parse(struct request *r, bool *ret_binary)
+enum err rest_file_permission_format_parse(struct request *r, bool *ret_binary)
 {
 	struct slice v = request_header(r, "x-ms-file-permission-format");
 	*ret_binary = false;
@@ -153,9 +153,9 @@ static enum err parse_permission_text(struct request *r, struct slice text, enum
 	}
 	if (text.len > FILE_SDDL_HEADER_MAX_BYTES)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-permission", SLICE_NONE);
-	TRY(file_permission_format_parse(r, &binary));
+	TRY(rest_file_permission_format_parse(r, &binary));
 	ret->how = FILE_PERMISSION_TEXT;
-	return file_permission_canonical(r, text, binary, &ret->text);
+	return rest_file_permission_canonical(r, text, binary, &ret->text);
 }
 
 static enum err parse_permission(struct request *r, enum settings_use use, struct file_permission *ret)
@@ -173,7 +173,7 @@ static enum err parse_permission(struct request *r, enum settings_use use, struc
 	if (has_key) {
 		if (slice_eq_nocase(key, SLICE("preserve")) || slice_eq_nocase(key, SLICE("inherit"))) {
 			TRY(parse_permission_text(r, key, use, &p));
-		} else if (!file_permission_key_parse(r, key, &p.key)) {
+		} else if (!rest_file_permission_key_parse(r, key, &p.key)) {
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-permission-key", key);
 		} else {
 			p.how = FILE_PERMISSION_KEY;
@@ -183,7 +183,7 @@ static enum err parse_permission(struct request *r, enum settings_use use, struc
 	return ERR_OK;
 }
 
-enum err file_settings_check_key(struct request *r, struct slice partition, const struct file_settings *s)
+enum err rest_file_settings_check_key(struct request *r, struct slice partition, const struct file_settings *s)
 {
 	if (s->permission.how != FILE_PERMISSION_KEY)
 		return ERR_OK;
@@ -225,7 +225,7 @@ static enum err parse_attributes(struct request *r, enum settings_use use, bool 
 	if (keep || (use == SETTINGS_COPY && slice_eq_nocase(text, SLICE("source"))))
 		return ERR_OK;
 	s->set_attributes = true;
-	if (given && !file_attributes_parse(text, &s->attributes))
+	if (given && !rest_file_attributes_parse(text, &s->attributes))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-attributes", text);
 	if (directory)
 		s->attributes |= FILE_ATTR_DIRECTORY;
@@ -262,7 +262,7 @@ static enum err add_archive(struct request *r, struct file_settings *s)
 	return ERR_OK;
 }
 
-enum err file_settings_parse(struct request *r, enum settings_use use, bool directory, struct file_settings *ret)
+enum err rest_file_settings_parse(struct request *r, enum settings_use use, bool directory, struct file_settings *ret)
 {
 	bool create = use == SETTINGS_CREATE || use == SETTINGS_COPY;
 	struct file_settings s = { .created.how = create ? FILE_TIME_NOW : FILE_TIME_KEEP,

@@ -34,7 +34,7 @@ static enum err parse_write_kind(struct request *r, struct file_write_call *c)
 	return ERR_OK;
 }
 
-enum err file_write_range_parse(struct request *r, struct file_write_call *c)
+enum err rest_file_write_range_parse(struct request *r, struct file_write_call *c)
 {
 	struct slice text = request_header(r, "x-ms-range");
 	const char *name = slice_is_set(text) ? "x-ms-range" : "Range";
@@ -56,7 +56,7 @@ enum err file_write_range_parse(struct request *r, struct file_write_call *c)
 	return ERR_OK;
 }
 
-enum err file_write_time_parse(struct request *r, struct file_write_call *c)
+enum err rest_file_write_time_parse(struct request *r, struct file_write_call *c)
 {
 	struct slice v = request_header(r, "x-ms-file-last-write-time");
 	if (!slice_is_set(v) || !file_since(r, FILE_V_PROPERTIES_OPTIONAL))
@@ -75,21 +75,21 @@ static enum err parse_write(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(parse_write_kind(r, &c->write));
-	TRY(file_write_range_parse(r, &c->write));
-	TRY(file_write_time_parse(r, &c->write));
-	TRY(file_target_write(r, FILE_KIND_FILE, &c->write.target));
+	TRY(rest_file_write_range_parse(r, &c->write));
+	TRY(rest_file_write_time_parse(r, &c->write));
+	TRY(rest_file_target_write(r, FILE_KIND_FILE, &c->write.target));
 	TRY(body_checks_parse(r, &c->checks));
 	if (c->write.clear) {
-		TRY(file_refuse_body(r));
+		TRY(rest_file_refuse_body(r));
 		if (c->checks.has_md5)
 			return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-MD5", c->checks.md5_text);
 	}
-	TRY(file_find(r, &partition));
+	TRY(rest_file_find(r, &partition));
 	r->body_limit_bytes = PUT_RANGE_MAX_BYTES;
 	r->want_md5 = !c->write.clear;
 	r->want_crc64 = c->checks.has_crc64;
 	r->precheck = true;
-	file_step_write_in(r, partition, file_apply_write);
+	rest_file_step_write_in(r, partition, file_apply_write);
 	return ERR_OK;
 }
 
@@ -105,10 +105,10 @@ static enum err check_write(struct request *r)
 	return ERR_OK;
 }
 
-void file_put_written(struct request *r, const struct inode *i)
+void rest_file_put_written(struct request *r, const struct inode *i)
 {
 	r->response.status = 201;
-	file_put_etag(r, i->etag);
+	rest_file_put_etag(r, i->etag);
 	if (file_since(r, FILE_V_PROPERTIES_OPTIONAL)) {
 		char text[DATE_ISO_BYTES];
 		date_format_iso(i->written_ticks, text);
@@ -119,7 +119,7 @@ void file_put_written(struct request *r, const struct inode *i)
 static enum err format_write(struct request *r)
 {
 	struct write_call *c = r->call;
-	file_put_written(r, &c->write.inode);
+	rest_file_put_written(r, &c->write.inode);
 	if (c->write.clear)
 		return ERR_OK;
 	body_checks_put_headers(r, true, false);
@@ -152,9 +152,9 @@ static enum err parse_list(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(file_target_read(r, FILE_KIND_FILE, &c->target));
-	TRY(file_snapshot_parse(r, "prevsharesnapshot", &c->diff, &c->previous_ticks));
-	TRY(file_flag_parse(r, "x-ms-file-support-rename", &c->follow_rename));
+	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->target));
+	TRY(rest_file_snapshot_parse(r, "prevsharesnapshot", &c->diff, &c->previous_ticks));
+	TRY(rest_file_flag_parse(r, "x-ms-file-support-rename", &c->follow_rename));
 	TRY(parse_page(r, c));
 	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
 	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
@@ -162,7 +162,7 @@ static enum err parse_list(struct request *r)
 		c->range_first = range.first;
 		c->range_last = range.last;
 	}
-	return file_step_read(r, file_apply_ranges);
+	return rest_file_step_read(r, file_apply_ranges);
 }
 
 static enum err format_list(struct request *r)
@@ -175,7 +175,7 @@ static enum err format_list(struct request *r)
 	}
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
-	file_put_etag(r, c->inode.etag);
+	rest_file_put_etag(r, c->inode.etag);
 	response_header_u64(r, "x-ms-content-length", c->inode.size_bytes);
 	xml_begin(b);
 	if (c->count == 0 && !knows_marker(r)) {
@@ -202,6 +202,8 @@ static enum err format_list(struct request *r)
 }
 
 const struct handler handler_file_put_range = {
-	.parse = parse_write, .parse_body = check_write, .format = format_write, .refused = file_refused
+	.parse = parse_write, .parse_body = check_write, .format = format_write, .refused = rest_file_refused
 };
-const struct handler handler_file_list_ranges = { .parse = parse_list, .format = format_list, .refused = file_refused };
+const struct handler handler_file_list_ranges = { .parse = parse_list,
+						  .format = format_list,
+						  .refused = rest_file_refused };

@@ -6,10 +6,10 @@
 #include "rest/file/common.h"
 
 /* x-ms-range or Range: both ends, inside the largest file, at most 4 MiB unless the call clears. */
-enum err file_write_range_parse(struct request *, struct file_write_call *) MUST_CHECK;
+enum err rest_file_write_range_parse(struct request *, struct file_write_call *) MUST_CHECK;
 /* x-ms-file-last-write-time: now or preserve. */
-enum err file_write_time_parse(struct request *, struct file_write_call *) MUST_CHECK;
+enum err rest_file_write_time_parse(struct request *, struct file_write_call *) MUST_CHECK;
 /* Status, ETag, Last-Modified and last write time of the answer. */
-void file_put_written(struct request *, const struct inode *);
+void rest_file_put_written(struct request *, const struct inode *);
 
 #endif

@@ -59,11 +59,11 @@ static enum err parse_source(struct request *r, enum file_kind kind, struct file
 	struct slice path;
 	struct file_path_rules rules;
 	TRY(source_in_share(r, &path));
-	TRY(file_path_rules_parse(r, "x-ms-source-allow-trailing-dot", &rules));
+	TRY(rest_file_path_rules_parse(r, "x-ms-source-allow-trailing-dot", &rules));
 	TRY(file_path_split(r->arena, path, rules, &c->source.place.path));
 	c->source.kind = kind;
 	c->source.breaks = c->target.breaks;
-	return lease_id_parse(r, "x-ms-source-lease-id", &c->source.has_lease_id, &c->source.lease_id);
+	return rest_lease_id_parse(r, "x-ms-source-lease-id", &c->source.has_lease_id, &c->source.lease_id);
 }
 
 static enum err parse(struct request *r, enum file_kind kind)
@@ -76,21 +76,21 @@ static enum err parse(struct request *r, enum file_kind kind)
 	r->call = c;
 	if (r->version < RENAME_SINCE)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
-	TRY(file_target_write(r, FILE_KIND_ANY, &c->target));
+	TRY(rest_file_target_write(r, FILE_KIND_ANY, &c->target));
 	TRY(parse_source(r, kind, c));
-	TRY(lease_id_parse(r, "x-ms-destination-lease-id", &c->target.has_lease_id, &c->target.lease_id));
-	TRY(file_flag_parse(r, "x-ms-file-rename-replace-if-exists", &c->replace));
-	TRY(file_flag_parse(r, "x-ms-file-rename-ignore-readonly", &c->ignore_readonly));
-	TRY(file_settings_parse(r, SETTINGS_RENAME, directory, &c->settings));
+	TRY(rest_lease_id_parse(r, "x-ms-destination-lease-id", &c->target.has_lease_id, &c->target.lease_id));
+	TRY(rest_file_flag_parse(r, "x-ms-file-rename-replace-if-exists", &c->replace));
+	TRY(rest_file_flag_parse(r, "x-ms-file-rename-ignore-readonly", &c->ignore_readonly));
+	TRY(rest_file_settings_parse(r, SETTINGS_RENAME, directory, &c->settings));
 	TRY(metadata_parse(r, &c->metadata));
 	c->set_metadata = c->metadata.count > 0;
 	c->content_type = request_header(r, "x-ms-content-type");
 	c->set_content_type = !directory && slice_is_set(c->content_type) && file_since(r, RENAME_CONTENT_TYPE);
 	if (c->target.place.path.count == 0 || c->source.place.path.count == 0)
 		return ERR_INVALID_RESOURCE_NAME;
-	TRY(file_find(r, &partition));
-	TRY(file_settings_check_key(r, partition, &c->settings));
-	file_step_write_in(r, partition, file_apply_rename);
+	TRY(rest_file_find(r, &partition));
+	TRY(rest_file_settings_check_key(r, partition, &c->settings));
+	rest_file_step_write_in(r, partition, file_apply_rename);
 	return ERR_OK;
 }
 
@@ -108,9 +108,11 @@ static enum err format(struct request *r)
 {
 	struct file_rename_call *c = r->call;
 	r->response.status = 200;
-	file_put_properties(r, &c->inode, true);
+	rest_file_put_properties(r, &c->inode, true);
 	return ERR_OK;
 }
 
-const struct handler handler_file_rename = { .parse = parse_file, .format = format, .refused = file_refused };
-const struct handler handler_directory_rename = { .parse = parse_directory, .format = format, .refused = file_refused };
+const struct handler handler_file_rename = { .parse = parse_file, .format = format, .refused = rest_file_refused };
+const struct handler handler_directory_rename = { .parse = parse_directory,
+						  .format = format,
+						  .refused = rest_file_refused };

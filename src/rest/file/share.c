@@ -19,7 +19,7 @@ static const char *const tier_words[] = { [SHARE_TIER_TRANSACTION_OPTIMIZED] = "
 					  [SHARE_TIER_COOL] = "Cool",
 					  [SHARE_TIER_PREMIUM] = "Premium" };
 
-const char *share_tier_word(enum share_tier t)
+const char *rest_share_tier_word(enum share_tier t)
 {
 	return tier_words[t];
 }
@@ -78,10 +78,10 @@ static enum err parse_number(struct request *r, const char *header, bool *set, u
 static enum err parse_switch(struct request *r, const char *header, bool *set, bool *ret)
 {
 	*set = *set || slice_is_set(request_header(r, header));
-	return file_flag_parse(r, header, ret);
+	return rest_file_flag_parse(r, header, ret);
 }
 
-enum err share_settings_parse(struct request *r, struct share_call *c)
+enum err rest_share_settings_parse(struct request *r, struct share_call *c)
 {
 	struct share_settings *s = &c->change;
 	TRY(parse_quota(r, c));
@@ -103,7 +103,7 @@ static void put_settings(struct request *r, const struct share_settings *s)
 {
 	response_header_u64(r, "x-ms-share-quota", s->quota_gib);
 	if (file_since(r, FILE_V_SHARE_TIERS)) {
-		response_header(r, "x-ms-access-tier", slice_str(share_tier_word(s->tier)));
+		response_header(r, "x-ms-access-tier", slice_str(rest_share_tier_word(s->tier)));
 		if (s->tier_changed_ticks)
 			response_header_time(r, "x-ms-access-tier-change-time", s->tier_changed_ticks);
 	}
@@ -133,9 +133,9 @@ static enum err parse_create(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(name_check_container(r->container, false));
-	TRY(file_snapshot_refuse(r));
+	TRY(rest_file_snapshot_refuse(r));
 	given->change.quota_gib = SHARE_QUOTA_DEFAULT_GIB;
-	TRY(share_settings_parse(r, given));
+	TRY(rest_share_settings_parse(r, given));
 	share_create_init(c, r->container, rng_u64(r->rng));
 	c->settings = given->change;
 	TRY(metadata_parse(r, &c->base.resource.metadata));
@@ -155,7 +155,7 @@ static enum err format_create(struct request *r)
 	struct share_create *c = r->call;
 	TRY(c->base.refused);
 	r->response.status = 201;
-	file_put_etag(r, c->base.resource.etag);
+	rest_file_put_etag(r, c->base.resource.etag);
 	return ERR_OK;
 }
 
@@ -169,14 +169,14 @@ static enum err begin(struct request *r, struct share_call **ret)
 	r->call = c;
 	TRY(name_check_container(r->container, false));
 	c->name = r->container;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
 	*ret = c;
 	return ERR_OK;
 }
 
 static enum err begin_live(struct request *r, struct share_call **ret)
 {
-	TRY(file_snapshot_refuse(r));
+	TRY(rest_file_snapshot_refuse(r));
 	return begin(r, ret);
 }
 
@@ -196,7 +196,7 @@ static enum err format_changed(struct request *r)
 {
 	struct share_call *c = r->call;
 	r->response.status = 200;
-	file_put_etag(r, c->resource.etag);
+	rest_file_put_etag(r, c->resource.etag);
 	return ERR_OK;
 }
 
@@ -217,7 +217,7 @@ static enum err read_share(struct request *r)
 		return ERR_NO_MEMORY;
 	if (!c->of_snapshot)
 		return store_read_points(r->server->store, account, share_apply_get, &c->share, r->arena);
-	TRY(file_find_share(r, &share, &partition));
+	TRY(rest_file_find_share(r, &share, &partition));
 	return store_read_points(r->server->store, partition, share_apply_get_snapshot, &c->snapshot, r->arena);
 }
 
@@ -229,8 +229,8 @@ static enum err parse_get(struct request *r)
 	r->call = c;
 	TRY(name_check_container(r->container, false));
 	c->share.name = r->container;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &c->share.has_lease_id, &c->share.lease_id));
-	TRY(file_snapshot_parse(r, "sharesnapshot", &c->of_snapshot, &c->snapshot.ticks));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->share.has_lease_id, &c->share.lease_id));
+	TRY(rest_file_snapshot_parse(r, "sharesnapshot", &c->of_snapshot, &c->snapshot.ticks));
 	c->snapshot.has_lease_id = c->share.has_lease_id;
 	c->snapshot.lease_id = c->share.lease_id;
 	request_step_call(r, read_share);
@@ -241,7 +241,7 @@ static enum err format_get_metadata(struct request *r)
 {
 	struct get_call *c = r->call;
 	r->response.status = 200;
-	file_put_etag(r, c->of_snapshot ? c->snapshot.snapshot.etag : c->share.resource.etag);
+	rest_file_put_etag(r, c->of_snapshot ? c->snapshot.snapshot.etag : c->share.resource.etag);
 	metadata_put_headers(r, c->of_snapshot ? &c->snapshot.snapshot.metadata : &c->share.resource.metadata);
 	return ERR_OK;
 }
@@ -257,8 +257,8 @@ static enum err format_get(struct request *r)
 	response_header(r, "x-ms-has-immutability-policy", SLICE("false"));
 	response_header(r, "x-ms-has-legal-hold", SLICE("false"));
 	if (file_since(r, FILE_V_SHARE_LEASES))
-		lease_put_headers(r, c->of_snapshot ? &c->snapshot.snapshot.lease : &c->share.resource.lease,
-				  c->of_snapshot ? c->snapshot.now_ticks : c->share.now_ticks);
+		rest_lease_put_headers(r, c->of_snapshot ? &c->snapshot.snapshot.lease : &c->share.resource.lease,
+				       c->of_snapshot ? c->snapshot.now_ticks : c->share.now_ticks);
 	return ERR_OK;
 }
 
@@ -270,8 +270,8 @@ static enum err parse_set_properties(struct request *r)
 	struct slice partition;
 	struct resource share;
 	TRY(begin_live(r, &c));
-	TRY(share_settings_parse(r, c));
-	TRY(file_find_share(r, &share, &partition));
+	TRY(rest_share_settings_parse(r, c));
+	TRY(rest_file_find_share(r, &share, &partition));
 	c->generation = share.generation;
 	TRY(step_account(r, share_apply_set_properties, true));
 	if (c->set_quota)
@@ -300,7 +300,7 @@ static enum err format_get_acl(struct request *r)
 {
 	struct share_call *c = r->call;
 	r->response.status = 200;
-	file_put_etag(r, c->resource.etag);
+	rest_file_put_etag(r, c->resource.etag);
 	acl_format(r, c->resource.policy, c->resource.policy_count);
 	return ERR_OK;
 }
@@ -342,9 +342,9 @@ static enum err parse_stats(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(name_check_container(r->container, false));
-	TRY(file_snapshot_refuse(r));
+	TRY(rest_file_snapshot_refuse(r));
 	c->share.name = r->container;
-	TRY(lease_id_parse(r, "x-ms-lease-id", &c->share.has_lease_id, &c->share.lease_id));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->share.has_lease_id, &c->share.lease_id));
 	TRY(step_account(r, share_apply_get, false));
 	request_step_call(r, read_stats);
 	return ERR_OK;
@@ -375,13 +375,13 @@ static enum err parse_lease(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	TRY(name_check_container(r->container, false));
-	TRY(file_snapshot_parse(r, "sharesnapshot", &c->of_snapshot, &c->snapshot.ticks));
-	TRY(lease_request_parse(r, &lease));
+	TRY(rest_file_snapshot_parse(r, "sharesnapshot", &c->of_snapshot, &c->snapshot.ticks));
+	TRY(rest_lease_request_parse(r, &lease));
 	c->share.name = r->container;
 	c->share.lease = c->snapshot.lease = lease;
 	if (c->of_snapshot) {
 		r->call = &c->snapshot;
-		return file_step_write(r, share_apply_lease_snapshot);
+		return rest_file_step_write(r, share_apply_lease_snapshot);
 	}
 	r->call = &c->share;
 	return step_account(r, share_apply_lease, true);
@@ -393,10 +393,10 @@ static enum err format_lease(struct request *r)
 	const struct share_call *share = r->call;
 	const struct share_snapshot_call *snapshot = r->call;
 	const struct lease_request *lease = of_snapshot ? &snapshot->lease : &share->lease;
-	lease_request_format(r, lease);
+	rest_lease_request_format(r, lease);
 	if (lease->action == LEASE_ACTION_RELEASE)
 		response_header(r, "x-ms-lease-time", SLICE("0"));
-	file_put_etag(r, of_snapshot ? snapshot->snapshot.etag : share->resource.etag);
+	rest_file_put_etag(r, of_snapshot ? snapshot->snapshot.etag : share->resource.etag);
 	return ERR_OK;
 }
 

@@ -8,10 +8,10 @@
 
 #define SHARE_SCOPE "$account-encryption-key"
 
-const char *share_tier_word(enum share_tier);
+const char *rest_share_tier_word(enum share_tier);
 /* The headers of Create Share and Set Share Properties: `ret->change` and which of it was given. */
-enum err share_settings_parse(struct request *, struct share_call *ret) MUST_CHECK;
+enum err rest_share_settings_parse(struct request *, struct share_call *ret) MUST_CHECK;
 /* How the version of a deleted share is written: 16 hexadecimal digits. */
-bool share_version_parse(struct slice text, uint64_t *ret_ticks);
+bool rest_share_version_parse(struct slice text, uint64_t *ret_ticks);
 
 #endif

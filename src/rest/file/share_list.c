@@ -51,7 +51,7 @@ static enum err parse_marker(struct request *r, struct list_call *c)
 		slice_cut(&rest, '/');
 	}
 	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
-	if (!slice_is_set(rest) || share_version_parse(rest, &c->from_deleted_ticks))
+	if (!slice_is_set(rest) || rest_share_version_parse(rest, &c->from_deleted_ticks))
 		return ERR_OK;
 	if (!date_parse_iso(rest, &c->from_snapshot_ticks))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
@@ -108,11 +108,11 @@ static void put_properties(const struct request *r, struct buf *b, const struct 
 	etag_put(b, e->etag);
 	BUF_PUT(b, "</Etag>");
 	if (file_since(r, FILE_V_SHARE_LEASES))
-		lease_put_xml(b, e->lease, c->now_ticks);
+		rest_lease_put_xml(b, e->lease, c->now_ticks);
 	xml_put_u64(b, "Quota", e->quota_gib);
 	if (file_since(r, FILE_V_SHARE_TIERS)) {
 		if (e->settings) {
-			xml_put(b, "AccessTier", slice_str(share_tier_word(e->settings->tier)));
+			xml_put(b, "AccessTier", slice_str(rest_share_tier_word(e->settings->tier)));
 			if (e->settings->tier_changed_ticks)
 				xml_put_rfc1123(b, "AccessTierChangeTime", e->settings->tier_changed_ticks);
 			if (e->settings->provisioned_iops)

@@ -20,7 +20,7 @@ static enum err parse_snapshot(struct request *r)
 	TRY(name_check_container(r->container, false));
 	TRY(metadata_parse(r, &c->metadata));
 	c->has_metadata = c->metadata.count > 0;
-	TRY(file_find_share(r, &c->base, &partition));
+	TRY(rest_file_find_share(r, &c->base, &partition));
 	request_step_write(r, partition, share_apply_snapshot);
 	return ERR_OK;
 }
@@ -32,7 +32,7 @@ static enum err format_snapshot(struct request *r)
 	r->response.status = 201;
 	date_format_iso(c->snapshot.ticks, text);
 	response_header(r, "x-ms-snapshot", slice_make(text, sizeof text));
-	file_put_etag(r, c->snapshot.etag);
+	rest_file_put_etag(r, c->snapshot.etag);
 	return ERR_OK;
 }
 
@@ -64,8 +64,8 @@ static enum err parse_delete_one(struct request *r, uint64_t ticks)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "sharesnapshot",
 				   request_param(r, "sharesnapshot"),
 				   "x-ms-delete-snapshots is not allowed on a share snapshot.");
-	TRY(lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
-	return file_step_write(r, share_apply_delete_snapshot);
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
+	return rest_file_step_write(r, share_apply_delete_snapshot);
 }
 
 static enum err parse_delete(struct request *r)
@@ -77,7 +77,7 @@ static enum err parse_delete(struct request *r)
 	struct uuid lease_id;
 	uint64_t ticks;
 	TRY(name_check_container(r->container, false));
-	TRY(file_snapshot_parse(r, "sharesnapshot", &of_snapshot, &ticks));
+	TRY(rest_file_snapshot_parse(r, "sharesnapshot", &of_snapshot, &ticks));
 	if (of_snapshot)
 		return parse_delete_one(r, ticks);
 	struct share_delete *d = ARENA_NEW(r->arena, struct share_delete);
@@ -85,8 +85,8 @@ static enum err parse_delete(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = d;
 	TRY(parse_delete_snapshots(r, &snapshots));
-	TRY(lease_id_parse(r, "x-ms-lease-id", &has_lease_id, &lease_id));
-	TRY(file_find_share(r, &share, &inside));
+	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &has_lease_id, &lease_id));
+	TRY(rest_file_find_share(r, &share, &inside));
 	account = resource_account_partition(r->arena, r->account);
 	if (!slice_is_set(account))
 		return ERR_NO_MEMORY;
@@ -111,7 +111,7 @@ static enum err format_delete(struct request *r)
 
 /* ---- restore ---- */
 
-bool share_version_parse(struct slice text, uint64_t *ret_ticks)
+bool rest_share_version_parse(struct slice text, uint64_t *ret_ticks)
 {
 	uint64_t v = 0;
 	if (text.len != 16)
@@ -159,7 +159,7 @@ static enum err parse_restore(struct request *r)
 	if (e != ERR_NOT_FOUND)
 		return e == ERR_OK ? ERR_SHARE_ALREADY_EXISTS : e;
 	/* A text that is no version names no share. */
-	if (!share_version_parse(version, &c->deleted_ticks))
+	if (!rest_share_version_parse(version, &c->deleted_ticks))
 		return ERR_SHARE_NOT_FOUND;
 	e = resource_find_deleted(r->server->store, r->account, RESOURCE_SHARE, name, c->deleted_ticks, r->arena,
 				  &deleted);
@@ -177,7 +177,7 @@ static enum err format_restore(struct request *r)
 {
 	struct resource_restore *c = r->call;
 	r->response.status = 201;
-	file_put_etag(r, c->resource.etag);
+	rest_file_put_etag(r, c->resource.etag);
 	return ERR_OK;
 }
 

@@ -11,15 +11,15 @@
 
 enum { SOURCE_URL_MAX_BYTES = 8 * 1024, SOURCE_BUFFER_BYTES = 1024 * 1024, SOURCE_HEADERS_MAX = 6 };
 
-enum err file_source_parse(struct request *r, struct file_source *ret)
+enum err rest_file_source_parse(struct request *r, struct file_source *ret)
 {
 	struct file_source s = { .url = request_header(r, "x-ms-copy-source") };
-	struct slice authority = copy_url_authority(s.url);
+	struct slice authority = source_url_authority(s.url);
 	if (!slice_is_set(s.url))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
 	if (s.url.len > SOURCE_URL_MAX_BYTES || !slice_is_set(authority) || !authority.len)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
-	if (!copy_url_service(r, s.url, &s.service) || (s.service != SERVICE_FILE && s.service != SERVICE_BLOB)) {
+	if (!source_url_service(r, s.url, &s.service) || (s.service != SERVICE_FILE && s.service != SERVICE_BLOB)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
 	}
@@ -34,7 +34,7 @@ static bool only_get(const struct op *op)
 	       (!op->restype || !*op->restype);
 }
 
-enum err file_source_start(struct request *r, struct file_source *s)
+enum err rest_file_source_start(struct request *r, struct file_source *s)
 {
 	struct http_header *h = ARENA_NEW_ARRAY(r->arena, struct http_header, SOURCE_HEADERS_MAX);
 	struct slice authorization = request_header(r, "x-ms-copy-source-authorization"),
@@ -59,7 +59,7 @@ enum err file_source_start(struct request *r, struct file_source *s)
 				   .service = s->service };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
 	/* Holds if the source turns out to be in the same account. */
-	s->trusted = s->owner_reads && owner && !copy_url_has_signature(s->url) && !slice_is_set(authorization);
+	s->trusted = s->owner_reads && owner && !source_url_has_signature(s->url) && !slice_is_set(authorization);
 	if (s->trusted)
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
@@ -68,7 +68,7 @@ enum err file_source_start(struct request *r, struct file_source *s)
 
 /* Who may read the source by the request's own credentials is told what is wrong with it; others only that it cannot be
  * verified, with the status and the text of the source's refusal. */
-enum err file_source_result(struct request *r, const struct file_source *s)
+enum err rest_file_source_result(struct request *r, const struct file_source *s)
 {
 	enum err e = request_child_error(s->part);
 	if (e == ERR_OK)
@@ -97,7 +97,7 @@ enum err file_source_result(struct request *r, const struct file_source *s)
 	}
 }
 
-bool file_source_is_in_share(const struct request *r, const struct file_source *s)
+bool rest_file_source_is_in_share(const struct request *r, const struct file_source *s)
 {
 	return s->service == SERVICE_FILE && slice_eq(s->part->account, r->account) &&
 	       slice_eq(s->part->container, r->container);
@@ -123,7 +123,7 @@ static enum err fetch_into(struct request *r, struct payload_writer *w, const st
 	return ERR_OK;
 }
 
-enum err file_source_fetch(struct request *r, const struct file_source *s)
+enum err rest_file_source_fetch(struct request *r, const struct file_source *s)
 {
 	struct payload_writer *w = NULL;
 	char *buffer = malloc(SOURCE_BUFFER_BYTES);

@@ -17,14 +17,14 @@ struct file_source {
 };
 
 /* The URL: ERR_MISSING_REQUIRED_HEADER, ERR_INVALID_HEADER_VALUE, or that it is not on this server. */
-enum err file_source_parse(struct request *, struct file_source *ret) MUST_CHECK;
+enum err rest_file_source_parse(struct request *, struct file_source *ret) MUST_CHECK;
 /* On the loop: starts the part; the next step finds it done. */
-enum err file_source_start(struct request *, struct file_source *) MUST_CHECK;
+enum err rest_file_source_start(struct request *, struct file_source *) MUST_CHECK;
 /* After it: ERR_OK, or the error to answer. */
-enum err file_source_result(struct request *, const struct file_source *) MUST_CHECK;
+enum err rest_file_source_result(struct request *, const struct file_source *) MUST_CHECK;
 /* It is a file of the share that the request is for. */
-bool file_source_is_in_share(const struct request *, const struct file_source *);
+bool rest_file_source_is_in_share(const struct request *, const struct file_source *);
 /* On a worker: its bytes into req->payload, with their hashes in req->body_md5 and body_crc64. */
-enum err file_source_fetch(struct request *, const struct file_source *) MUST_CHECK;
+enum err rest_file_source_fetch(struct request *, const struct file_source *) MUST_CHECK;
 
 #endif

@@ -28,7 +28,7 @@ struct file_wait {
 	void *call;
 };
 
-enum err file_wait_prepare(struct request *r, struct file_breaks **ret)
+enum err rest_file_wait_prepare(struct request *r, struct file_breaks **ret)
 {
 	if (!r->wait)
 		r->wait = ARENA_NEW(r->arena, struct file_wait);
@@ -38,7 +38,7 @@ enum err file_wait_prepare(struct request *r, struct file_breaks **ret)
 	return ERR_OK;
 }
 
-void file_wait_in(struct request *r, struct slice partition)
+void rest_file_wait_in(struct request *r, struct slice partition)
 {
 	if (r->wait)
 		((struct file_wait *)r->wait)->partition = partition;
@@ -57,7 +57,7 @@ static void wait_ended(void *owner, enum wait_end end)
 
 static struct wait_key key_of(const struct file_wait *w)
 {
-	return (struct wait_key){ .share = hash_bytes(0, w->partition), .inode = w->breaks.inode_id };
+	return (struct wait_key){ .share = base_hash_bytes(0, w->partition), .inode = w->breaks.inode_id };
 }
 
 static enum err begin_wait(struct request *r)
@@ -72,7 +72,7 @@ static enum err begin_wait(struct request *r)
 	return ERR_OK;
 }
 
-void file_wait_tell(struct request *r, const struct file_breaks *breaks)
+void rest_file_wait_tell(struct request *r, const struct file_breaks *breaks)
 {
 	for (size_t i = 0; i < breaks->count; i++) {
 		const struct file_break *b = &breaks->item[i];
@@ -96,7 +96,7 @@ static enum err after_mark(struct request *r)
 	struct file_wait *w = r->wait;
 	struct wait_key key = key_of(w);
 	r->call = w->call;
-	file_wait_tell(r, &w->mark->breaks);
+	rest_file_wait_tell(r, &w->mark->breaks);
 	if (w->mark->wake)
 		wait_wake(r->server->config.waits, &key);
 	if (!w->mark->wait && w->waiter) {
@@ -153,17 +153,17 @@ static enum err tell_after(struct request *r)
 {
 	struct file_wait *w = r->wait;
 	if (w && w->breaks.count && r->server->config.holders)
-		file_wait_tell(r, &w->breaks);
+		rest_file_wait_tell(r, &w->breaks);
 	return ERR_OK;
 }
 
-void file_step_write_in(struct request *r, struct slice partition, apply_fn *apply)
+void rest_file_step_write_in(struct request *r, struct slice partition, apply_fn *apply)
 {
 	request_step_write(r, partition, apply);
 	request_step_call(r, tell_after);
 }
 
-enum err file_refused(struct request *r, enum err e)
+enum err rest_file_refused(struct request *r, enum err e)
 {
 	struct file_wait *w = r->wait;
 	if (e == ERR_BREAK_FIRST)

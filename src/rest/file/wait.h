@@ -6,10 +6,10 @@
 #include "rest/file/common.h"
 
 /* Where the applies of this request say whom they must wait for; one for all its targets. */
-enum err file_wait_prepare(struct request *, struct file_breaks **ret) MUST_CHECK;
+enum err rest_file_wait_prepare(struct request *, struct file_breaks **ret) MUST_CHECK;
 /* In which share; called when it is found. */
-void file_wait_in(struct request *, struct slice partition);
+void rest_file_wait_in(struct request *, struct slice partition);
 /* Tells the holders of these what was taken from them. */
-void file_wait_tell(struct request *, const struct file_breaks *);
+void rest_file_wait_tell(struct request *, const struct file_breaks *);
 
 #endif

@@ -14,7 +14,7 @@ static enum err parse_create(struct request *r)
 	struct resource_create *c = ARENA_NEW(r->arena, struct resource_create);
 	if (!c)
 		return ERR_NO_MEMORY;
-	TRY(queue_name_check(r));
+	TRY(rest_queue_name_check(r));
 	c->resource.kind = RESOURCE_QUEUE;
 	c->resource.name = r->container;
 	c->resource.generation = rng_u64(r->rng);
@@ -49,7 +49,7 @@ static enum err parse_delete(struct request *r)
 	struct resource q;
 	if (!c)
 		return ERR_NO_MEMORY;
-	TRY(queue_find(r, &q));
+	TRY(rest_queue_find(r, &q));
 	*c = (struct resource_delete){ .kind = RESOURCE_QUEUE,
 				       .name = r->container,
 				       .generation = q.generation,
@@ -83,7 +83,7 @@ static enum err parse_get_metadata(struct request *r)
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
-	TRY(queue_find(r, &c->queue));
+	TRY(rest_queue_find(r, &c->queue));
 	struct slice below = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, c->queue.generation);
 	if (!slice_is_set(below))
 		return ERR_NO_MEMORY;
@@ -106,7 +106,7 @@ static enum err parse_set_metadata(struct request *r)
 	struct queue_set_metadata *c = ARENA_NEW(r->arena, struct queue_set_metadata);
 	if (!c)
 		return ERR_NO_MEMORY;
-	TRY(queue_name_check(r));
+	TRY(rest_queue_name_check(r));
 	TRY(metadata_parse(r, &c->metadata));
 	c->name = r->container;
 	r->call = c;
@@ -147,7 +147,7 @@ static enum err parse_list(struct request *r)
 	c->marker = request_param(r, "marker");
 	c->list.from_name = marker_name(r, c->marker);
 	c->has_limit = slice_is_set(request_param(r, "maxresults"));
-	TRY(queue_param(r, "maxresults", 1, INT32_MAX, LIST_PAGE_MAX, &limit));
+	TRY(rest_queue_param(r, "maxresults", 1, INT32_MAX, LIST_PAGE_MAX, &limit));
 	c->list.limit = limit < LIST_PAGE_MAX ? (size_t)limit : LIST_PAGE_MAX;
 	if (slice_is_set(include) && include.len) {
 		c->metadata = slice_eq_nocase(include, SLICE("metadata"));

@@ -4,27 +4,28 @@
 
 #include "svc/account/names.h"
 
-enum err queue_name_check(struct request *r)
+enum err rest_queue_name_check(struct request *r)
 {
 	return name_check_container(r->container, false);
 }
 
-enum err queue_find(struct request *r, struct resource *ret)
+enum err rest_queue_find(struct request *r, struct resource *ret)
 {
-	TRY(queue_name_check(r));
+	TRY(rest_queue_name_check(r));
 	enum err e = resource_find(r->server->store, r->account, RESOURCE_QUEUE, r->container, r->arena, ret);
 	return e == ERR_NOT_FOUND ? ERR_QUEUE_NOT_FOUND : e;
 }
 
-enum err queue_find_partition(struct request *r, struct slice *ret)
+enum err rest_queue_find_partition(struct request *r, struct slice *ret)
 {
 	struct resource q;
-	TRY(queue_find(r, &q));
+	TRY(rest_queue_find(r, &q));
 	*ret = resource_generation_partition(r->arena, r->account, RESOURCE_QUEUE, q.generation);
 	return slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err queue_param_out_of_range(struct request *r, const char *name, struct slice value, int64_t min, int64_t max)
+enum err rest_queue_param_out_of_range(struct request *r, const char *name, struct slice value, int64_t min,
+				       int64_t max)
 {
 	fault_query(r, ERR_OK, name, value, NULL);
 	fault_add(r, "MinimumAllowed", arena_printf(r->arena, "%lld", (long long)min));
@@ -32,7 +33,7 @@ enum err queue_param_out_of_range(struct request *r, const char *name, struct sl
 	return ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE;
 }
 
-enum err queue_param(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret)
+enum err rest_queue_param(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret)
 {
 	struct slice text = request_param(r, name);
 	int64_t v = fallback;
@@ -41,7 +42,7 @@ enum err queue_param(struct request *r, const char *name, int64_t min, int64_t m
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, name, text,
 					   "Failed to parse the value as an integer.");
 		if (v < min || v > max)
-			return queue_param_out_of_range(r, name, text, min, max);
+			return rest_queue_param_out_of_range(r, name, text, min, max);
 	}
 	*ret = v;
 	return ERR_OK;

@@ -45,7 +45,7 @@ static enum err parse_change(struct request *r, struct queue_change **ret)
 static enum err add_step(struct request *r, apply_fn *apply)
 {
 	struct slice partition;
-	TRY(queue_find_partition(r, &partition));
+	TRY(rest_queue_find_partition(r, &partition));
 	request_step_write(r, partition, apply);
 	return ERR_OK;
 }
@@ -63,8 +63,8 @@ static enum err refused_update(struct request *r, enum err e)
 	const struct queue_change *c = r->call;
 	if (e != ERR_OUT_OF_RANGE_QUERY_PARAMETER_VALUE || !c->past_expiry)
 		return e;
-	return queue_param_out_of_range(r, "visibilitytimeout", request_param(r, "visibilitytimeout"), 0,
-					(int64_t)c->left_s);
+	return rest_queue_param_out_of_range(r, "visibilitytimeout", request_param(r, "visibilitytimeout"), 0,
+					     (int64_t)c->left_s);
 }
 
 static enum err format_no_content(struct request *r)
@@ -81,10 +81,10 @@ static enum err parse_update(struct request *r)
 		fault_query(r, ERR_OK, "visibilitytimeout", SLICE_NONE, NULL);
 		return ERR_MISSING_REQUIRED_QUERY_PARAMETER;
 	}
-	TRY(queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &timeout));
+	TRY(rest_queue_param(r, "visibilitytimeout", 0, QUEUE_SECONDS_MAX, 0, &timeout));
 	TRY(parse_change(r, &c));
 	c->timeout_s = (uint32_t)timeout;
-	message_text_expect(r);
+	rest_message_text_expect(r);
 	return ERR_OK;
 }
 
@@ -93,7 +93,7 @@ static enum err parse_update_body(struct request *r)
 	struct queue_change *c = r->call;
 	c->has_text = r->body.len > 0;
 	if (c->has_text)
-		TRY(message_text_parse(r, &c->text));
+		TRY(rest_message_text_parse(r, &c->text));
 	return add_step(r, queue_apply_update);
 }
 
@@ -101,7 +101,7 @@ static enum err format_update(struct request *r)
 {
 	struct queue_change *c = r->call;
 	char receipt[MESSAGE_RECEIPT_CHARS];
-	message_receipt_format(&c->message.receipt, receipt);
+	rest_message_receipt_format(&c->message.receipt, receipt);
 	r->response.status = 204;
 	response_header(r, "x-ms-popreceipt", slice_make(receipt, sizeof receipt));
 	response_header_time(r, "x-ms-time-next-visible", c->message.visible_ticks);
@@ -114,7 +114,7 @@ static enum err parse_clear(struct request *r)
 	/* A receipt is for one message, whose id got lost on the way here: not for all of them. */
 	if (slice_is_set(receipt))
 		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "popreceipt", receipt, NULL);
-	TRY(queue_find_partition(r, &partition));
+	TRY(rest_queue_find_partition(r, &partition));
 	request_step_write(r, partition, queue_apply_clear);
 	return ERR_OK;
 }

@@ -19,7 +19,7 @@ static enum err parse_count(struct request *r, struct get_call **ret)
 	int64_t want;
 	if (!c)
 		return ERR_NO_MEMORY;
-	TRY(queue_param(r, "numofmessages", 1, QUEUE_BATCH_MAX, 1, &want));
+	TRY(rest_queue_param(r, "numofmessages", 1, QUEUE_BATCH_MAX, 1, &want));
 	/* The messages are for apply to fill: clearing 32 of them for each request would be waste. */
 	c->get.want = (unsigned)want;
 	c->get.timeout_s = 0;
@@ -32,7 +32,7 @@ static enum err parse_count(struct request *r, struct get_call **ret)
 
 static enum err find_queue(struct request *r, struct get_call *c)
 {
-	TRY(queue_find_partition(r, &c->partition));
+	TRY(rest_queue_find_partition(r, &c->partition));
 	c->mark = arena_mark(r->arena);
 	return ERR_OK;
 }
@@ -68,7 +68,7 @@ static enum err parse_get(struct request *r)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "peekonly", peek_only,
 				   "Failed to parse the value as a Boolean.");
 	TRY(parse_count(r, &c));
-	TRY(queue_param(r, "visibilitytimeout", 1, QUEUE_SECONDS_MAX, QUEUE_HIDE_DEFAULT_S, &timeout));
+	TRY(rest_queue_param(r, "visibilitytimeout", 1, QUEUE_SECONDS_MAX, QUEUE_HIDE_DEFAULT_S, &timeout));
 	c->get.timeout_s = (uint32_t)timeout;
 	TRY(find_queue(r, c));
 	request_step_write(r, c->partition, queue_apply_get);
@@ -80,7 +80,7 @@ static enum err format_get(struct request *r)
 {
 	struct get_call *c = r->call;
 	r->response.status = 200;
-	message_list_format(r, c->get.message, c->get.found, MESSAGE_SHOW_GET);
+	rest_message_list_format(r, c->get.message, c->get.found, MESSAGE_SHOW_GET);
 	return ERR_OK;
 }
 
@@ -117,7 +117,7 @@ static enum err format_peek(struct request *r)
 {
 	struct get_call *c = r->call;
 	r->response.status = 200;
-	message_list_format(r, c->get.message, c->get.found, MESSAGE_SHOW_PEEK);
+	rest_message_list_format(r, c->get.message, c->get.found, MESSAGE_SHOW_PEEK);
 	return ERR_OK;
 }
 

@@ -8,7 +8,7 @@
 
 enum { MESSAGE_BYTES = 512 }; /* all but its text */
 
-void message_receipt_format(const struct queue_receipt *receipt, char dst[MESSAGE_RECEIPT_CHARS])
+void rest_message_receipt_format(const struct queue_receipt *receipt, char dst[MESSAGE_RECEIPT_CHARS])
 {
 	unsigned char bytes[QUEUE_RECEIPT_BYTES];
 	queue_receipt_encode(receipt, bytes);
@@ -27,7 +27,7 @@ static void put_message(struct pen *p, const struct queue_message *m, enum messa
 	PEN_DATE(p, "ExpirationTime", m->expires_ticks);
 	if (show != MESSAGE_SHOW_PEEK) {
 		PEN(p, "<PopReceipt>");
-		message_receipt_format(&m->receipt, p->at);
+		rest_message_receipt_format(&m->receipt, p->at);
 		p->at += MESSAGE_RECEIPT_CHARS;
 		PEN(p, "</PopReceipt>");
 		PEN_DATE(p, "TimeNextVisible", m->visible_ticks);
@@ -43,7 +43,7 @@ static void put_message(struct pen *p, const struct queue_message *m, enum messa
 	pen_leave(p);
 }
 
-void message_list_format(struct request *r, const struct queue_message *m, size_t count, enum message_show show)
+void rest_message_list_format(struct request *r, const struct queue_message *m, size_t count, enum message_show show)
 {
 	struct buf *b = &r->response.body;
 	struct pen pen = pen_of(b);

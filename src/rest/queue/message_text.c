@@ -13,7 +13,7 @@
  * bytes, and the elements around come on top. */
 enum { BODY_BYTES_MAX = 6 * QUEUE_TEXT_BYTES_MAX + 1024 };
 
-void message_text_expect(struct request *r)
+void rest_message_text_expect(struct request *r)
 {
 	r->body_limit_bytes = BODY_BYTES_MAX;
 	r->body_limit_shown = QUEUE_TEXT_BYTES_MAX;
@@ -63,13 +63,13 @@ static bool take_plain_message(struct slice body, struct slice *ret)
 	return body.len == 0;
 }
 
-enum err message_text_parse(struct request *r, struct slice *ret)
+enum err rest_message_text_parse(struct request *r, struct slice *ret)
 {
 	struct slice text;
 	if (!take_plain_message(r->body, &text)) {
 		struct xml_node *root;
-		TRY(fault_xml_parse(r, &root));
-		TRY(fault_xml_child_text(r, root, "MessageText", &text));
+		TRY(rest_fault_xml_parse(r, &root));
+		TRY(rest_fault_xml_child_text(r, root, "MessageText", &text));
 		if (!xml_is(root, "QueueMessage") || !slice_is_set(text)) {
 			fault_add(r, "XmlNodeName",
 				  xml_is(root, "QueueMessage") ? SLICE("MessageText") : SLICE("QueueMessage"));

@@ -6,9 +6,9 @@
 #include "rest/core/request.h"
 
 /* Before the body comes: how long it may be. */
-void message_text_expect(struct request *);
+void rest_message_text_expect(struct request *);
 /* The text as the client meant it (escapes resolved), in the body or the arena. Errors: InvalidXmlDocument,
  * MissingRequiredXmlNode, RequestBodyTooLarge. */
-enum err message_text_parse(struct request *, struct slice *ret) MUST_CHECK;
+enum err rest_message_text_parse(struct request *, struct slice *ret) MUST_CHECK;
 
 #endif

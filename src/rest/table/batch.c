@@ -91,15 +91,15 @@ static enum err parse_change(struct request *req, size_t i)
 		.partition_key = SLICE_NONE,
 		.body = op->part->body,
 	};
-	op->prefer = table_prefer_of(http_header(c->head, SLICE("prefer")));
-	TRY(table_format_of(req->version, &op->query, c->head, &op->level));
-	TRY(table_method(c->head, &change.method));
+	op->prefer = rest_table_prefer_of(http_header(c->head, SLICE("prefer")));
+	TRY(rest_table_format_of(req->version, &op->query, c->head, &op->level));
+	TRY(rest_table_method(c->head, &change.method));
 	if ((change.method == HTTP_POST) == slice_is_set(op->keys))
 		return ERR_INVALID_INPUT;
 	if (slice_is_set(op->keys))
-		TRY(table_keys_parse(req, op->keys, &change.partition_key, &change.row_key));
-	TRY(entity_change_parse(req, &change, w));
-	TRY(entity_change_allowed(req, op->table, w));
+		TRY(rest_table_keys_parse(req, op->keys, &change.partition_key, &change.row_key));
+	TRY(rest_entity_change_parse(req, &change, w));
+	TRY(rest_entity_change_allowed(req, op->table, w));
 	if (!slice_eq_nocase(op->table, c->op[0].table) || !slice_eq(w->partition_key, c->batch.write[0].partition_key))
 		return ERR_COMMANDS_IN_BATCH_ACT_ON_DIFFERENT_PARTITIONS;
 	for (size_t j = 0; j < i; j++)
@@ -132,8 +132,8 @@ static enum err parse_changeset(struct request *req)
 	for (size_t i = 0; i < count; i++)
 		c->op[i].level = c->writer.level;
 	if (count > BATCH_OPS_MAX) {
-		table_fault(req, ERR_INVALID_INPUT,
-			    SLICE("The batch request operation exceeds the maximum 100 changes per change set."));
+		rest_table_fault(req, ERR_INVALID_INPUT,
+				 SLICE("The batch request operation exceeds the maximum 100 changes per change set."));
 		return refuse(c, BATCH_OPS_MAX - 1, ERR_INVALID_INPUT); /* the last that fits is the one named */
 	}
 	for (size_t i = 0; i < count && !c->refused; i++) {
@@ -146,9 +146,9 @@ static enum err parse_changeset(struct request *req)
 	if (!c->batch.count)
 		return ERR_OK;
 	c->writer.table = c->op[0].table;
-	enum err e = table_find(req, c->op[0].table, ERR_TABLE_NOT_FOUND, &c->partition);
+	enum err e = rest_table_find(req, c->op[0].table, ERR_TABLE_NOT_FOUND, &c->partition);
 	if (e)
-		return refuse(c, 0, table_fault(req, e, SLICE_NONE));
+		return refuse(c, 0, rest_table_fault(req, e, SLICE_NONE));
 	/* The first operation that fails is the one to name: those before one that cannot be read are asked too. */
 	if (c->refused)
 		request_step_read(req, c->partition, entity_batch_judge);
@@ -196,8 +196,8 @@ static enum err batch_parse_body(struct request *req)
 		return ERR_OK;
 	}
 	if (req->secondary)
-		return table_fault(req, ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS,
-				   SLICE("Write operations are not allowed."));
+		return rest_table_fault(req, ERR_INSUFFICIENT_ACCOUNT_PERMISSIONS,
+					SLICE("Write operations are not allowed."));
 	for (size_t i = 0; i < c->parts.count; i++)
 		if (!c->parts.requests[i].in_changeset)
 			return ERR_INVALID_INPUT;
@@ -268,19 +268,19 @@ static void put_error(struct request *req, struct buf *b, size_t index, enum err
 	BUF_PUT(b, NO_BODY_HEADERS);
 	put_header(b, "Content-Type",
 		   atom ? SLICE("application/xml;charset=utf-8")
-			: table_content_type(req->version, ODATA_MINIMAL, false));
+			: rest_table_content_type(req->version, ODATA_MINIMAL, false));
 	BUF_PUT(b, "\r\n");
 	if (atom)
-		table_error_put_xml(b, code, message);
+		rest_table_error_put_xml(b, code, message);
 	else
-		table_error_put_json(b, code, message);
+		rest_table_error_put_json(b, code, message);
 }
 
 static void put_insert_answer(struct request *req, struct buf *b, const struct batch_op *op,
 			      const struct entity_write *w)
 {
 	struct batch_call *c = req->call;
-	struct slice url = entity_url(req, &c->writer, w);
+	struct slice url = rest_entity_url(req, &c->writer, w);
 	bool no_content = op->prefer == PREFER_NO_CONTENT;
 	put_preference(b, op->prefer);
 	put_header(b, "Location", slice_is_set(url) ? url : SLICE(""));
@@ -288,7 +288,7 @@ static void put_insert_answer(struct request *req, struct buf *b, const struct b
 		put_header(b, "DataServiceId", slice_is_set(url) ? url : SLICE(""));
 		return;
 	}
-	put_header(b, "Content-Type", table_content_type(req->version, op->level, false));
+	put_header(b, "Content-Type", rest_table_content_type(req->version, op->level, false));
 }
 
 static void put_answer(struct request *req, struct buf *b, size_t i)
@@ -305,13 +305,13 @@ static void put_answer(struct request *req, struct buf *b, size_t i)
 		put_insert_answer(req, b, op, w);
 	if (w->action != ENTITY_DELETE) {
 		char etag[ENTITY_ETAG_MAX];
-		put_header(b, "ETag", slice_make(etag, entity_etag_format(w->ticks, etag)));
+		put_header(b, "ETag", slice_make(etag, rest_entity_etag_format(w->ticks, etag)));
 	}
 	BUF_PUT(b, "\r\n");
 	if (content) {
 		struct entity e = { w->partition_key, w->row_key, w->ticks, w->properties };
 		c->writer.level = op->level;
-		entity_write(b, &c->writer, &e, true);
+		rest_entity_write(b, &c->writer, &e, true);
 	}
 }
 
@@ -319,7 +319,7 @@ static void put_changeset(struct request *req, struct buf *b, struct slice outer
 {
 	struct batch_call *c = req->call;
 	/* What the store refused comes before what could not be read, and has no words of its own. */
-	enum err refused = c->batch.refused ? table_fault(req, c->batch.refused, SLICE_NONE) : c->refused;
+	enum err refused = c->batch.refused ? rest_table_fault(req, c->batch.refused, SLICE_NONE) : c->refused;
 	struct slice type =
 		arena_printf(req->arena, "Content-Type: multipart/mixed; boundary=%.*s\r\n", SLICE_FMT(inner));
 	multipart_put_part(b, outer, slice_is_set(type) ? type : SLICE(""));
@@ -390,7 +390,7 @@ static enum err batch_format(struct request *req)
 	buf_fini(&b);
 	req->response.status = 202;
 	response_header(req, "Content-Type", type);
-	table_empty_headers(req);
+	rest_table_empty_headers(req);
 	return e;
 }
 
@@ -401,9 +401,9 @@ static enum err batch_parse(struct request *req)
 		return ERR_NO_MEMORY;
 	req->call = c;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
-	TRY(table_writer_init(req, &c->writer));
-	TRY(table_writer_set_time(req, &c->writer));
-	c->writer.level = table_errors_are_xml(req) ? ODATA_ATOM : ODATA_MINIMAL;
+	TRY(rest_table_writer_init(req, &c->writer));
+	TRY(rest_table_writer_set_time(req, &c->writer));
+	c->writer.level = rest_table_errors_are_xml(req) ? ODATA_ATOM : ODATA_MINIMAL;
 	return multipart_boundary(request_header(req, "content-type"), &c->boundary) == ERR_OK ? ERR_OK
 											       : ERR_INVALID_INPUT;
 }

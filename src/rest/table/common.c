@@ -8,7 +8,7 @@
 #include "wire/base64.h"
 #include "wire/date.h"
 
-enum err table_fault(struct request *req, enum err err, struct slice message)
+enum err rest_table_fault(struct request *req, enum err err, struct slice message)
 {
 	req->fault.message = message;
 	return err;
@@ -22,25 +22,25 @@ static bool has_token(struct slice text, struct slice token)
 	return false;
 }
 
-struct slice table_service_root(struct request *req)
+struct slice rest_table_service_root(struct request *req)
 {
 	struct slice host = req->head->host;
 	return arena_printf(req->arena, "%s://%.*s/%.*s%s", req->secure ? "https" : "http", SLICE_FMT(host),
 			    req->path_style ? (int)req->account.len : 0, req->account.ptr, req->path_style ? "/" : "");
 }
 
-enum err table_writer_init(struct request *req, struct entity_writer *w)
+enum err rest_table_writer_init(struct request *req, struct entity_writer *w)
 {
 	if (!req->head->host.len) /* links begin with it, and HTTP/1.0 need not tell it */
 		return ERR_HOST_INFORMATION_NOT_PRESENT;
 	*w = (struct entity_writer){
 		.level = ODATA_MINIMAL, .account = req->account, .table = req->container, .select_all = true
 	};
-	w->root = table_service_root(req);
+	w->root = rest_table_service_root(req);
 	return slice_is_set(w->root) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err table_writer_set_time(struct request *req, struct entity_writer *w)
+enum err rest_table_writer_set_time(struct request *req, struct entity_writer *w)
 {
 	char *text = arena_alloc(req->arena, DATE_ISO_BYTES);
 	if (!text)
@@ -50,14 +50,14 @@ enum err table_writer_set_time(struct request *req, struct entity_writer *w)
 	return ERR_OK;
 }
 
-enum err table_writer_init_level(struct request *req, struct entity_writer *w)
+enum err rest_table_writer_init_level(struct request *req, struct entity_writer *w)
 {
-	TRY(table_writer_init(req, w));
-	TRY(table_format_of(req->version, &req->query, req->head, &w->level));
-	return w->level == ODATA_ATOM ? table_writer_set_time(req, w) : ERR_OK;
+	TRY(rest_table_writer_init(req, w));
+	TRY(rest_table_format_of(req->version, &req->query, req->head, &w->level));
+	return w->level == ODATA_ATOM ? rest_table_writer_set_time(req, w) : ERR_OK;
 }
 
-enum err table_method(const struct http_head *head, enum http_method *ret)
+enum err rest_table_method(const struct http_head *head, enum http_method *ret)
 {
 	static const struct {
 		const char *text;
@@ -81,20 +81,20 @@ enum err table_method(const struct http_head *head, enum http_method *ret)
 	return ERR_X_METHOD_INCORRECT_VALUE;
 }
 
-enum table_prefer table_prefer_of(struct slice header)
+enum table_prefer rest_table_prefer_of(struct slice header)
 {
 	if (has_token(header, SLICE("return-no-content")))
 		return PREFER_NO_CONTENT;
 	return has_token(header, SLICE("return-content")) ? PREFER_CONTENT : PREFER_NOTHING;
 }
 
-void table_headers(struct request *req, enum odata_level level, bool list)
+void rest_table_headers(struct request *req, enum odata_level level, bool list)
 {
-	response_header(req, "Content-Type", table_content_type(req->version, level, list));
-	table_empty_headers(req);
+	response_header(req, "Content-Type", rest_table_content_type(req->version, level, list));
+	rest_table_empty_headers(req);
 }
 
-void table_empty_headers(struct request *req)
+void rest_table_empty_headers(struct request *req)
 {
 	BUF_PUT(&req->response.headers, "Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n");
 	/* Versions of the time of Atom said it; from 2015-12-11 on only parts of a batch do. */
@@ -104,15 +104,15 @@ void table_empty_headers(struct request *req)
 		BUF_PUT(&req->response.headers, "DataServiceVersion: 3.0;\r\n");
 }
 
-void entity_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool document)
+void rest_entity_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool document)
 {
 	if (w->level == ODATA_ATOM)
-		entity_atom_write(b, w, e, document);
+		rest_entity_atom_write(b, w, e, document);
 	else
-		entity_json_write(b, w, e, document);
+		rest_entity_json_write(b, w, e, document);
 }
 
-struct slice table_token_make(struct arena *arena, struct slice text)
+struct slice rest_table_token_make(struct arena *arena, struct slice text)
 {
 	size_t len = BASE64_BYTES(text.len);
 	struct slice head = arena_printf(arena, "1!%zu!", len);
@@ -126,7 +126,7 @@ struct slice table_token_make(struct arena *arena, struct slice text)
 	return slice_make(all, head.len + len);
 }
 
-bool table_token_read(struct arena *arena, struct slice token, struct slice *ret)
+bool rest_table_token_read(struct arena *arena, struct slice token, struct slice *ret)
 {
 	struct slice rest = token;
 	uint64_t len;
@@ -143,7 +143,7 @@ bool table_token_read(struct arena *arena, struct slice token, struct slice *ret
 	return base64_decode(slice_make(plain, rest.len), arena, ret) == ERR_OK;
 }
 
-enum err table_find(struct request *req, struct slice table, enum err missing, struct slice *ret_partition)
+enum err rest_table_find(struct request *req, struct slice table, enum err missing, struct slice *ret_partition)
 {
 	struct resource r;
 	enum err e = resource_find(req->server->store, req->account, RESOURCE_TABLE, table, req->arena, &r);
@@ -153,7 +153,7 @@ enum err table_find(struct request *req, struct slice table, enum err missing, s
 	return slice_is_set(*ret_partition) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err table_option(struct request *req, const char *name, struct slice *ret)
+enum err rest_table_option(struct request *req, const char *name, struct slice *ret)
 {
 	struct slice value = request_param(req, name);
 	*ret = SLICE_NONE;
@@ -182,37 +182,37 @@ static enum err parse_filter(struct request *req, filter_parse_fn *parse, struct
 	struct slice text;
 	size_t position = 0;
 	*ret = NULL;
-	TRY(table_option(req, "$filter", &text));
+	TRY(rest_table_option(req, "$filter", &text));
 	if (!slice_is_set(text))
 		return ERR_OK;
 	enum err e = parse(text, req->arena, ret, &position);
 	if (e == ERR_SYNTAX)
-		return table_fault(req, ERR_INVALID_INPUT,
-				   arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.",
-						edm_utf16_units(slice_first(text, position)), SLICE_FMT(text)));
+		return rest_table_fault(req, ERR_INVALID_INPUT,
+					arena_printf(req->arena, "Syntax error at position %zu in '%.*s'.",
+						     edm_utf16_units(slice_first(text, position)), SLICE_FMT(text)));
 	if (e == ERR_OUT_OF_RANGE_INPUT) {
 		size_t start = position;
 		while (start > 0 && (unsigned char)(text.ptr[start - 1] - '0') < 10)
 			start--;
 		start -= start > 0 && text.ptr[start - 1] == '-';
-		return table_fault(req, ERR_INVALID_INPUT,
-				   arena_printf(req->arena, "Unrecognized 'Edm.Int32' literal '%.*s' in '%.*s'.",
-						(int)(position - start), text.ptr + start, SLICE_FMT(text)));
+		return rest_table_fault(req, ERR_INVALID_INPUT,
+					arena_printf(req->arena, "Unrecognized 'Edm.Int32' literal '%.*s' in '%.*s'.",
+						     (int)(position - start), text.ptr + start, SLICE_FMT(text)));
 	}
 	return e == ERR_LIMIT ? ERR_INVALID_INPUT : e;
 }
 
-enum err table_filter(struct request *req, struct filter **ret)
+enum err rest_table_filter(struct request *req, struct filter **ret)
 {
 	return parse_filter(req, filter_parse, ret);
 }
 
-enum err table_filter_tables(struct request *req, struct filter **ret)
+enum err rest_table_filter_tables(struct request *req, struct filter **ret)
 {
 	return parse_filter(req, filter_parse_lower, ret);
 }
 
-enum err table_options_check(const struct request *req)
+enum err rest_table_options_check(const struct request *req)
 {
 	static const char *const missing[] = { "$orderby", "$skip", "$inlinecount", "$expand" };
 	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
@@ -221,7 +221,7 @@ enum err table_options_check(const struct request *req)
 	return ERR_OK;
 }
 
-enum err table_top(struct request *req, size_t *ret)
+enum err rest_table_top(struct request *req, size_t *ret)
 {
 	struct slice text = request_param(req, "$top");
 	uint64_t top = TABLES_PAGE_MAX;
@@ -264,7 +264,7 @@ static bool take_prefix(struct slice *rest, struct slice prefix)
 
 static enum err refuse_keys(struct request *req)
 {
-	return table_fault(
+	return rest_table_fault(
 		req, ERR_INVALID_INPUT,
 		arena_printf(req->arena,
 			     "The number of keys specified in the URI does not match number of key properties "
@@ -272,7 +272,7 @@ static enum err refuse_keys(struct request *req)
 			     SLICE_FMT(req->account), SLICE_FMT(req->container)));
 }
 
-enum err table_keys_parse(struct request *req, struct slice text, struct slice *ret_pk, struct slice *ret_rk)
+enum err rest_table_keys_parse(struct request *req, struct slice text, struct slice *ret_pk, struct slice *ret_rk)
 {
 	struct slice pk = SLICE_NONE, rk = SLICE_NONE;
 	do {
@@ -293,15 +293,15 @@ enum err table_keys_parse(struct request *req, struct slice text, struct slice *
 	return ERR_OK;
 }
 
-struct entity_bounds table_sas_bounds(const struct request *req)
+struct entity_bounds rest_table_sas_bounds(const struct request *req)
 {
 	const struct auth_identity *id = &req->identity;
 	return (struct entity_bounds){ id->start_pk, id->start_rk, id->end_pk, id->end_rk };
 }
 
-enum err table_range_check(const struct request *req, struct slice pk, struct slice rk)
+enum err rest_table_range_check(const struct request *req, struct slice pk, struct slice rk)
 {
-	struct entity_bounds bounds = table_sas_bounds(req);
+	struct entity_bounds bounds = rest_table_sas_bounds(req);
 	return entity_bounds_hold(&bounds, pk, rk) ? ERR_OK : auth_refusal(&req->identity, ERR_AUTHORIZATION_FAILURE);
 }
 
@@ -314,7 +314,7 @@ static bool is_etag(struct slice s)
 	return slice_find_byte(slice_make(s.ptr + 1, s.len - 2), '"') == s.len - 2;
 }
 
-enum err table_match_parse(const struct http_head *head, struct table_match *ret)
+enum err rest_table_match_parse(const struct http_head *head, struct table_match *ret)
 {
 	struct slice if_match = http_header(head, SLICE("if-match"));
 	*ret = (struct table_match){ .present = slice_is_set(if_match) };
@@ -325,6 +325,6 @@ enum err table_match_parse(const struct http_head *head, struct table_match *ret
 	ret->any = slice_eq(if_match, SLICE("*"));
 	if (!ret->any && !is_etag(if_match))
 		return ERR_INVALID_INPUT;
-	ret->ticks = ret->any ? 0 : entity_etag_parse(if_match);
+	ret->ticks = ret->any ? 0 : rest_entity_etag_parse(if_match);
 	return ERR_OK;
 }

@@ -44,7 +44,7 @@ static enum err read_property(const struct xml_node *n, struct arena *arena, str
 	if (is_null(n))
 		return ERR_OK;
 	struct slice text = type == EDM_STRING ? n->text : slice_trim(n->text);
-	TRY(entity_value_parse_typed(text, type, arena, &v));
+	TRY(rest_entity_value_parse_typed(text, type, arena, &v));
 	property_encode(run, n->name, &v);
 	return ERR_OK;
 }
@@ -58,7 +58,7 @@ static enum err read_element(const struct xml_node *n, struct arena *arena, stru
 	return slice_eq(n->name, SLICE("Timestamp")) ? ERR_OK : read_property(n, arena, run);
 }
 
-enum err entity_atom_parse(struct slice text, struct arena *arena, struct entity_body *ret)
+enum err rest_entity_atom_parse(struct slice text, struct arena *arena, struct entity_body *ret)
 {
 	struct entity_body b = { .key_typed = false };
 	struct xml_node *properties;
@@ -76,10 +76,10 @@ enum err entity_atom_parse(struct slice text, struct arena *arena, struct entity
 	for (const struct xml_node *n = properties->child; n; n = n->next) {
 		if (count == ELEMENTS_MAX)
 			return ERR_TOO_MANY_PROPERTIES;
-		if (name_index_find(index, names, n->name) >= 0)
+		if (entity_name_index_find(index, names, n->name) >= 0)
 			return ERR_DUPLICATE_PROPERTIES_SPECIFIED;
 		names[count] = n->name;
-		name_index_add(index, names, count++);
+		entity_name_index_add(index, names, count++);
 		TRY(read_element(n, arena, &b, &run));
 	}
 	if (!buf_ok(&run))
@@ -89,7 +89,7 @@ enum err entity_atom_parse(struct slice text, struct arena *arena, struct entity
 	return ERR_OK;
 }
 
-enum err table_atom_parse(struct slice text, struct arena *arena, struct slice *ret_name)
+enum err rest_table_atom_parse(struct slice text, struct arena *arena, struct slice *ret_name)
 {
 	struct xml_node *properties;
 	TRY(find_properties(text, arena, &properties));

@@ -183,7 +183,7 @@ static void put_selected(struct buf *b, const struct entity_writer *w, const str
 	}
 }
 
-void entity_atom_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool document)
+void rest_entity_atom_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool document)
 {
 	char etag[ENTITY_ETAG_MAX];
 	if (document)
@@ -191,11 +191,11 @@ void entity_atom_write(struct buf *b, struct entity_writer *w, const struct enti
 	else
 		BUF_PUT(b, "<entry");
 	BUF_PUT(b, " m:etag=\"");
-	put_attribute(b, slice_make(etag, entity_etag_format(e->ticks, etag)));
+	put_attribute(b, slice_make(etag, rest_entity_etag_format(e->ticks, etag)));
 	BUF_PUT(b, "\">");
 	struct buf link;
 	buf_init(&link, b->limit_bytes);
-	entity_link_write(&link, w, e->partition_key, e->row_key);
+	rest_entity_link_write(&link, w, e->partition_key, e->row_key);
 	if (buf_ok(&link))
 		put_entry_head(b, w, buf_slice(&link), w->table);
 	else
@@ -208,7 +208,7 @@ void entity_atom_write(struct buf *b, struct entity_writer *w, const struct enti
 	put_entry_end(b);
 }
 
-void table_atom_write(struct buf *b, const struct entity_writer *w, struct slice name, bool document)
+void rest_table_atom_write(struct buf *b, const struct entity_writer *w, struct slice name, bool document)
 {
 	struct edm_value v = text_value(name);
 	char link[TABLE_NAME_MAX + 16];

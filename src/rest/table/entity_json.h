@@ -10,7 +10,7 @@
 #include "rest/table/format.h"
 
 /* Reads, types and checks an entity; keys and total size are not judged here. */
-enum err entity_body_parse(struct slice text, struct arena *, struct entity_body *ret) MUST_CHECK;
+enum err rest_entity_body_parse(struct slice text, struct arena *, struct entity_body *ret) MUST_CHECK;
 
 /* What writing entities of one table needs to know. */
 struct entity_writer {
@@ -27,18 +27,19 @@ struct entity_writer {
 enum { SELECT_MAX = 255 };
 
 /* One object, from '{' to '}'. metadata_url: begin with odata.metadata of a single entity. */
-void entity_json_write(struct buf *, struct entity_writer *, const struct entity *, bool metadata_url);
+void rest_entity_json_write(struct buf *, struct entity_writer *, const struct entity *, bool metadata_url);
 /* odata.metadata and the comma behind it, of one entity or of a list; it names what was selected. */
-void entity_metadata_write(struct buf *, const struct entity_writer *, bool element);
+void rest_entity_metadata_write(struct buf *, const struct entity_writer *, bool element);
 /* table(PartitionKey='..',RowKey='..'), percent-encoded, quotes doubled. */
-void entity_link_write(struct buf *, const struct entity_writer *, struct slice partition_key, struct slice row_key);
+void rest_entity_link_write(struct buf *, const struct entity_writer *, struct slice partition_key,
+			    struct slice row_key);
 /* A quoted JSON string. */
-void json_text_write(struct buf *, struct slice text);
+void rest_table_json_text_write(struct buf *, struct slice text);
 
 /* W/"datetime'...'" of ticks, at most ENTITY_ETAG_MAX bytes; returns the length. */
 enum { ENTITY_ETAG_MAX = 48 };
-size_t entity_etag_format(uint64_t ticks, char *dst);
+size_t rest_entity_etag_format(uint64_t ticks, char *dst);
 /* The ticks of an ETag of ours exactly as we write it; 0 if it is another one. */
-uint64_t entity_etag_parse(struct slice etag);
+uint64_t rest_entity_etag_parse(struct slice etag);
 
 #endif

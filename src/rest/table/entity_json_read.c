@@ -40,18 +40,18 @@ static enum err index_members(struct members *o, struct arena *arena)
 	memset(&o->by_typed, 0, sizeof o->by_typed);
 	for (size_t i = 0; i < o->count; i++) {
 		o->names[i] = o->member[i].name;
-		if (name_index_find(&o->by_name, o->names, o->names[i]) >= 0)
+		if (entity_name_index_find(&o->by_name, o->names, o->names[i]) >= 0)
 			return ERR_DUPLICATE_PROPERTIES_SPECIFIED;
-		name_index_add(&o->by_name, o->names, i);
+		entity_name_index_add(&o->by_name, o->names, i);
 		if (is_type_member(o->names[i], &o->typed[i]))
-			name_index_add(&o->by_typed, o->typed, i);
+			entity_name_index_add(&o->by_typed, o->typed, i);
 	}
 	return ERR_OK;
 }
 
 static const struct json_member *find_type(const struct members *o, size_t i)
 {
-	int at = name_index_find(&o->by_typed, o->typed, o->names[i]);
+	int at = entity_name_index_find(&o->by_typed, o->typed, o->names[i]);
 	return at < 0 ? NULL : &o->member[at];
 }
 
@@ -113,12 +113,13 @@ static enum err read_property(const struct members *o, size_t i, struct arena *a
 	struct edm_value v;
 	if (!kind_fits(m->kind, type))
 		return t && (type == EDM_INT32 || type == EDM_INT64) ? ERR_UNREADABLE_INPUT : ERR_INVALID_VALUE_TYPE;
-	TRY(t ? entity_value_parse_typed(m->text, type, arena, &v) : entity_value_parse(m->text, type, arena, &v));
+	TRY(t ? rest_entity_value_parse_typed(m->text, type, arena, &v)
+	      : rest_entity_value_parse(m->text, type, arena, &v));
 	property_encode(run, m->name, &v);
 	return ERR_OK;
 }
 
-enum err entity_body_parse(struct slice text, struct arena *arena, struct entity_body *ret)
+enum err rest_entity_body_parse(struct slice text, struct arena *arena, struct entity_body *ret)
 {
 	struct members o;
 	struct entity_body b = { .key_typed = false };

@@ -125,7 +125,7 @@ static INNER size_t put_plain(char *p, struct slice s)
 	return i + put_bytes(p + i, slice_from(s, i));
 }
 
-void json_text_write(struct buf *b, struct slice s)
+void rest_table_json_text_write(struct buf *b, struct slice s)
 {
 	char *p = buf_reserve(b, s.len + 2);
 	if (!p)
@@ -187,7 +187,7 @@ static char *put_text(struct buf *b, char *p, struct slice s, size_t behind)
 		return p + s.len + 2;
 	}
 	b->len = (size_t)(p - b->ptr);
-	json_text_write(b, s);
+	rest_table_json_text_write(b, s);
 	return room(b, behind);
 }
 
@@ -313,7 +313,7 @@ static char *put_encoded(char *p, const struct stamp *s)
 	return p + s->len - 17;
 }
 
-size_t entity_etag_format(uint64_t ticks, char *dst)
+size_t rest_entity_etag_format(uint64_t ticks, char *dst)
 {
 	struct stamp s = { 0 };
 	s.len = edm_datetime_format(ticks, s.text);
@@ -323,7 +323,7 @@ size_t entity_etag_format(uint64_t ticks, char *dst)
 	return (size_t)(p - dst);
 }
 
-uint64_t entity_etag_parse(struct slice etag)
+uint64_t rest_entity_etag_parse(struct slice etag)
 {
 	struct slice head = SLICE("W/\"datetime'");
 	char text[EDM_DATETIME_TEXT_MAX], again[ENTITY_ETAG_MAX];
@@ -338,11 +338,12 @@ uint64_t entity_etag_parse(struct slice etag)
 	uint64_t ticks;
 	if (!edm_datetime_parse(slice_make(text, n), &ticks))
 		return 0;
-	size_t len = entity_etag_format(ticks, again);
+	size_t len = rest_entity_etag_format(ticks, again);
 	return slice_eq(etag, slice_make(again, len)) ? ticks : 0;
 }
 
-void entity_link_write(struct buf *b, const struct entity_writer *w, struct slice partition_key, struct slice row_key)
+void rest_entity_link_write(struct buf *b, const struct entity_writer *w, struct slice partition_key,
+			    struct slice row_key)
 {
 	const struct slice keys[] = { partition_key, row_key };
 	buf_put(b, w->table);
@@ -360,7 +361,7 @@ void entity_link_write(struct buf *b, const struct entity_writer *w, struct slic
 	BUF_PUT(b, "')");
 }
 
-void entity_metadata_write(struct buf *b, const struct entity_writer *w, bool element)
+void rest_entity_metadata_write(struct buf *b, const struct entity_writer *w, bool element)
 {
 	BUF_PUT(b, "\"odata.metadata\":\"");
 	buf_put(b, w->root);
@@ -383,7 +384,7 @@ static void write_full_head(struct buf *b, const struct entity_writer *w, const 
 	buf_put(b, w->table);
 	BUF_PUT(b, "\",\"odata.id\":\"");
 	buf_put(b, w->root);
-	entity_link_write(b, w, e->partition_key, e->row_key);
+	rest_entity_link_write(b, w, e->partition_key, e->row_key);
 	BUF_PUT(b, "\",");
 }
 
@@ -391,7 +392,7 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 			bool metadata_url)
 {
 	if (metadata_url)
-		entity_metadata_write(b, w, true);
+		rest_entity_metadata_write(b, w, true);
 	if (w->level == ODATA_FULL)
 		write_full_head(b, w, e);
 	char *p = room(b, MEMBER_BYTES);
@@ -403,7 +404,7 @@ static void write_heads(struct buf *b, const struct entity_writer *w, const stru
 	b->len = (size_t)(p - b->ptr);
 	if (w->level == ODATA_FULL) {
 		BUF_PUT(b, "\"odata.editLink\":\"");
-		entity_link_write(b, w, e->partition_key, e->row_key);
+		rest_entity_link_write(b, w, e->partition_key, e->row_key);
 		BUF_PUT(b, "\",");
 	}
 }
@@ -455,7 +456,7 @@ static void write_selected(struct buf *b, const struct entity_writer *w, const s
 	for (size_t i = 0; i < w->select_count; i++)
 		values[i].type = EDM_NONE;
 	while (property_next(&c, &p)) {
-		int at = name_index_find(w->select_index, w->select, p.name);
+		int at = entity_name_index_find(w->select_index, w->select, p.name);
 		if (at >= 0)
 			values[at] = p.value;
 	}
@@ -482,7 +483,7 @@ static void write_all(struct buf *b, const struct entity_writer *w, const struct
 		write_member(b, w->level, p.name, &p.value);
 }
 
-void entity_json_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool metadata_url)
+void rest_entity_json_write(struct buf *b, struct entity_writer *w, const struct entity *e, bool metadata_url)
 {
 	struct stamp stamp = { 0 };
 	stamp.len = edm_datetime_format_near(&w->second, e->ticks, stamp.text);

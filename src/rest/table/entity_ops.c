@@ -25,9 +25,9 @@ static enum err refuse_key(struct request *req, enum err e, const char *name, st
 {
 	if (e != ERR_OUT_OF_RANGE_INPUT)
 		return e;
-	return table_fault(req, e,
-			   arena_printf(req->arena, "The '%s' parameter of value '%.*s' is out of range.", name,
-					SLICE_FMT(value)));
+	return rest_table_fault(req, e,
+				arena_printf(req->arena, "The '%s' parameter of value '%.*s' is out of range.", name,
+					     SLICE_FMT(value)));
 }
 
 static enum err check_keys(struct request *req, const struct entity_write *w)
@@ -43,8 +43,9 @@ static enum err parse_properties(struct request *req, const struct entity_change
 {
 	struct entity_body body;
 	bool atom;
-	TRY(table_body_is_atom(req->version, c->head, c->body, &atom));
-	TRY(atom ? entity_atom_parse(c->body, req->arena, &body) : entity_body_parse(c->body, req->arena, &body));
+	TRY(rest_table_body_is_atom(req->version, c->head, c->body, &atom));
+	TRY(atom ? rest_entity_atom_parse(c->body, req->arena, &body)
+		 : rest_entity_body_parse(c->body, req->arena, &body));
 	if (w->action == ENTITY_INSERT) {
 		if (!slice_is_set(body.partition_key) || !slice_is_set(body.row_key))
 			return ERR_PROPERTIES_NEED_VALUE;
@@ -79,12 +80,12 @@ static enum err find_action(const struct entity_change *c, const struct table_ma
 	}
 }
 
-enum err entity_change_parse(struct request *req, const struct entity_change *c, struct entity_write *w)
+enum err rest_entity_change_parse(struct request *req, const struct entity_change *c, struct entity_write *w)
 {
 	struct table_match match = { 0 };
 	*w = (struct entity_write){ .partition_key = c->partition_key, .row_key = c->row_key, .properties = SLICE("") };
 	if (c->method != HTTP_POST)
-		TRY(table_match_parse(c->head, &match));
+		TRY(rest_table_match_parse(c->head, &match));
 	TRY(find_action(c, &match, &w->action));
 	w->match_any = match.any;
 	w->match_ticks = match.ticks;
@@ -100,7 +101,7 @@ enum err entity_change_parse(struct request *req, const struct entity_change *c,
 	return slice_is_set(w->key) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err entity_change_allowed(const struct request *req, struct slice table, const struct entity_write *w)
+enum err rest_entity_change_allowed(const struct request *req, struct slice table, const struct entity_write *w)
 {
 	const struct auth_identity *id = &req->identity;
 	static const char *const letters[] = {
@@ -114,15 +115,15 @@ enum err entity_change_allowed(const struct request *req, struct slice table, co
 	for (const char *letter = letters[w->action]; *letter; letter++)
 		if (!auth_allows_in(id, table, *letter))
 			return auth_refusal(id, ERR_AUTHORIZATION_PERMISSION_MISMATCH);
-	return table_range_check(req, w->partition_key, w->row_key);
+	return rest_table_range_check(req, w->partition_key, w->row_key);
 }
 
-struct slice entity_url(struct request *req, const struct entity_writer *w, const struct entity_write *e)
+struct slice rest_entity_url(struct request *req, const struct entity_writer *w, const struct entity_write *e)
 {
 	struct buf b;
 	buf_init(&b, 3 * LIMIT_KEY_BYTES + LIMIT_HEAD_BYTES);
 	buf_put(&b, w->root);
-	entity_link_write(&b, w, e->partition_key, e->row_key);
+	rest_entity_link_write(&b, w, e->partition_key, e->row_key);
 	struct slice s = buf_ok(&b) ? arena_dup(req->arena, buf_slice(&b)) : SLICE_NONE;
 	buf_fini(&b);
 	return s;
@@ -137,8 +138,8 @@ static enum err call_new(struct request *req, struct entity_call **ret)
 		return ERR_NO_MEMORY;
 	req->call = c;
 	*ret = c;
-	TRY(table_method(req->head, &c->method));
-	return table_writer_init_level(req, &c->writer);
+	TRY(rest_table_method(req->head, &c->method));
+	return rest_table_writer_init_level(req, &c->writer);
 }
 
 static enum err queue_change(struct request *req, struct slice body)
@@ -151,8 +152,8 @@ static enum err queue_change(struct request *req, struct slice body)
 		.row_key = c->row_key,
 		.body = body,
 	};
-	TRY(entity_change_parse(req, &change, &c->write));
-	TRY(table_range_check(req, c->write.partition_key, c->write.row_key));
+	TRY(rest_entity_change_parse(req, &change, &c->write));
+	TRY(rest_table_range_check(req, c->write.partition_key, c->write.row_key));
 	c->batch = (struct entity_batch){ .write = &c->write, .count = 1 };
 	request_step_write(req, c->partition, entity_write_apply);
 	return ERR_OK;
@@ -165,8 +166,8 @@ static enum err insert_parse(struct request *req)
 	if (c->method != HTTP_POST)
 		return ERR_METHOD_NOT_ALLOWED;
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
-	c->prefer = table_prefer_of(request_header(req, "prefer"));
-	return table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition);
+	c->prefer = rest_table_prefer_of(request_header(req, "prefer"));
+	return rest_table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition);
 }
 
 static enum err change_parse_body(struct request *req)
@@ -179,9 +180,10 @@ static enum err change_parse(struct request *req)
 	struct entity_call *c;
 	TRY(call_new(req, &c));
 	req->body_limit_bytes = LIMIT_TABLE_BODY_BYTES;
-	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
+	TRY(rest_table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
 	bool matched = slice_is_set(request_header(req, "if-match"));
-	return table_find(req, req->container, matched ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND, &c->partition);
+	return rest_table_find(req, req->container, matched ? ERR_RESOURCE_NOT_FOUND : ERR_TABLE_NOT_FOUND,
+			       &c->partition);
 }
 
 /* Which letters a SAS needs depends on X-HTTP-Method. */
@@ -189,29 +191,29 @@ static enum err post_method_parse_body(struct request *req)
 {
 	TRY(queue_change(req, req->body));
 	struct entity_call *c = req->call;
-	return entity_change_allowed(req, req->container, &c->write);
+	return rest_entity_change_allowed(req, req->container, &c->write);
 }
 
 static enum err delete_parse(struct request *req)
 {
 	struct entity_call *c;
 	TRY(call_new(req, &c));
-	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
-	TRY(table_find(req, req->container, ERR_RESOURCE_NOT_FOUND, &c->partition));
+	TRY(rest_table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
+	TRY(rest_table_find(req, req->container, ERR_RESOURCE_NOT_FOUND, &c->partition));
 	return queue_change(req, SLICE_NONE);
 }
 
 static void etag_header(struct request *req, uint64_t ticks)
 {
 	char etag[ENTITY_ETAG_MAX];
-	size_t len = entity_etag_format(ticks, etag);
+	size_t len = rest_entity_etag_format(ticks, etag);
 	response_header(req, "ETag", slice_make(etag, len));
 }
 
 static enum err insert_format(struct request *req)
 {
 	struct entity_call *c = req->call;
-	struct slice url = entity_url(req, &c->writer, &c->write);
+	struct slice url = rest_entity_url(req, &c->writer, &c->write);
 	bool no_content = c->prefer == PREFER_NO_CONTENT;
 	req->response.status = no_content ? 204 : 201;
 	etag_header(req, c->write.ticks);
@@ -221,11 +223,11 @@ static enum err insert_format(struct request *req)
 				no_content ? SLICE("return-no-content") : SLICE("return-content"));
 	if (no_content) {
 		response_header(req, "DataServiceId", url);
-		table_empty_headers(req);
+		rest_table_empty_headers(req);
 	} else {
 		struct entity e = { c->write.partition_key, c->write.row_key, c->write.ticks, c->write.properties };
-		table_headers(req, c->writer.level, false);
-		entity_write(&req->response.body, &c->writer, &e, true);
+		rest_table_headers(req, c->writer.level, false);
+		rest_entity_write(&req->response.body, &c->writer, &e, true);
 	}
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -236,7 +238,7 @@ static enum err change_format(struct request *req)
 	req->response.status = 204;
 	if (c->write.action != ENTITY_DELETE)
 		etag_header(req, c->write.ticks);
-	table_empty_headers(req);
+	rest_table_empty_headers(req);
 	return ERR_OK;
 }
 
@@ -265,10 +267,10 @@ static enum err get_again(struct request *req)
 	return ERR_OK;
 }
 
-enum err entity_select_parse(struct request *req, struct entity_writer *w)
+enum err rest_entity_select_parse(struct request *req, struct entity_writer *w)
 {
 	struct slice rest;
-	TRY(table_option(req, "$select", &rest));
+	TRY(rest_table_option(req, "$select", &rest));
 	if (!slice_is_set(rest))
 		return ERR_OK;
 	w->select = ARENA_NEW_ARRAY(req->arena, struct slice, SELECT_MAX);
@@ -280,12 +282,12 @@ enum err entity_select_parse(struct request *req, struct entity_writer *w)
 		struct slice name = slice_trim(slice_cut(&rest, ','));
 		bool all = slice_eq(name, SLICE("*"));
 		w->select_all |= all;
-		if (all || name_index_find(w->select_index, w->select, name) >= 0)
+		if (all || entity_name_index_find(w->select_index, w->select, name) >= 0)
 			continue;
 		if (entity_name_check(name) || w->select_count == SELECT_MAX)
 			return ERR_INVALID_INPUT;
 		w->select[w->select_count] = name;
-		name_index_add(w->select_index, w->select, w->select_count++);
+		entity_name_index_add(w->select_index, w->select, w->select_count++);
 	}
 	return ERR_OK;
 }
@@ -295,12 +297,12 @@ static enum err get_parse(struct request *req)
 	struct entity_call *c;
 	struct key k;
 	TRY(call_new(req, &c));
-	TRY(entity_select_parse(req, &c->writer));
-	TRY(table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
+	TRY(rest_entity_select_parse(req, &c->writer));
+	TRY(rest_table_keys_parse(req, req->object, &c->partition_key, &c->row_key));
 	/* Outside of its SAS's key range an entity is not there for a reader. */
-	if (table_range_check(req, c->partition_key, c->row_key) != ERR_OK)
+	if (rest_table_range_check(req, c->partition_key, c->row_key) != ERR_OK)
 		return ERR_RESOURCE_NOT_FOUND;
-	TRY(table_find(req, req->container, ERR_RESOURCE_NOT_FOUND, &c->partition));
+	TRY(rest_table_find(req, req->container, ERR_RESOURCE_NOT_FOUND, &c->partition));
 	entity_key(&k, c->partition_key, c->row_key);
 	if (k.overflow)
 		return ERR_RESOURCE_NOT_FOUND;
@@ -321,8 +323,8 @@ static enum err get_format(struct request *req)
 	struct entity e = { c->partition_key, c->row_key, c->get.ticks, c->get.properties };
 	req->response.status = 200;
 	etag_header(req, e.ticks);
-	table_headers(req, c->writer.level, false);
-	entity_write(&req->response.body, &c->writer, &e, true);
+	rest_table_headers(req, c->writer.level, false);
+	rest_entity_write(&req->response.body, &c->writer, &e, true);
 	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
 

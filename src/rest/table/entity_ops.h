@@ -14,14 +14,14 @@ struct entity_change {
 	struct slice body;		     /* absent for a delete */
 };
 /* Checks everything that needs no store and fills the write; its slices point into body and arena. */
-enum err entity_change_parse(struct request *, const struct entity_change *, struct entity_write *ret) MUST_CHECK;
+enum err rest_entity_change_parse(struct request *, const struct entity_change *, struct entity_write *ret) MUST_CHECK;
 /* Permission letters and key range of a SAS, for a part of a batch (a request of its own was asked by its row of
  * ops.def). */
-enum err entity_change_allowed(const struct request *, struct slice table, const struct entity_write *) MUST_CHECK;
+enum err rest_entity_change_allowed(const struct request *, struct slice table, const struct entity_write *) MUST_CHECK;
 /* http://host/account/table(PartitionKey='..',RowKey='..'), in the arena; absent: no memory. */
-struct slice entity_url(struct request *, const struct entity_writer *, const struct entity_write *);
+struct slice rest_entity_url(struct request *, const struct entity_writer *, const struct entity_write *);
 /* $select into the writer. */
-enum err entity_select_parse(struct request *, struct entity_writer *) MUST_CHECK;
+enum err rest_entity_select_parse(struct request *, struct entity_writer *) MUST_CHECK;
 
 /* A single GET inside a batch runs one of these. */
 extern const struct handler handler_entity_get, handler_entity_query;

@@ -41,7 +41,7 @@ static enum err emit(void *arg, const struct entity *e, bool *ret_full)
 		reserve_page(c);
 	if (c->body->ptr[c->body->len - 1] == '}')
 		buf_put_byte(c->body, ',');
-	entity_write(c->body, &c->writer, e, false);
+	rest_entity_write(c->body, &c->writer, e, false);
 	*ret_full = c->body->len >= LIMIT_TABLE_PAGE_BYTES;
 	return buf_ok(c->body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -61,7 +61,7 @@ static void open_list(struct buf *b, const struct entity_writer *w)
 	}
 	buf_put_byte(b, '{');
 	if (w->level != ODATA_NONE)
-		entity_metadata_write(b, w, false);
+		rest_entity_metadata_write(b, w, false);
 	BUF_PUT(b, "\"value\":[");
 }
 
@@ -125,9 +125,9 @@ static enum err parse_next(struct request *req, struct query_call *c)
 	struct key k;
 	if (!slice_is_set(pk_token))
 		return ERR_OK;
-	if (!table_token_read(req->arena, pk_token, &pk))
+	if (!rest_table_token_read(req->arena, pk_token, &pk))
 		return ERR_INVALID_INPUT;
-	if (slice_is_set(rk_token) && rk_token.len && !table_token_read(req->arena, rk_token, &rk))
+	if (slice_is_set(rk_token) && rk_token.len && !rest_table_token_read(req->arena, rk_token, &rk))
 		return ERR_INVALID_INPUT;
 	entity_key(&k, pk, rk);
 	if (k.overflow)
@@ -139,7 +139,7 @@ static enum err parse_next(struct request *req, struct query_call *c)
 /* A SAS with a key range cuts what a query can see. */
 static enum err clip_to_sas(struct request *req, struct plan *plan)
 {
-	struct entity_bounds bounds = table_sas_bounds(req);
+	struct entity_bounds bounds = rest_table_sas_bounds(req);
 	enum err e = plan_clip_to_bounds(plan, &bounds, req->arena);
 	return e == ERR_LIMIT ? auth_refusal(&req->identity, ERR_AUTHORIZATION_FAILURE) : e;
 }
@@ -153,15 +153,15 @@ static enum err query_parse(struct request *req)
 	memset(&c->query, 0, offsetof(struct table_query, next_bytes));
 	c->req = req;
 	req->call = c;
-	TRY(table_writer_init_level(req, &c->writer));
+	TRY(rest_table_writer_init_level(req, &c->writer));
 	enum http_method method;
-	TRY(table_method(req->head, &method));
-	TRY(table_options_check(req));
-	TRY(entity_select_parse(req, &c->writer));
-	TRY(table_top(req, &c->query.limit));
-	TRY(table_filter(req, &c->filter));
+	TRY(rest_table_method(req->head, &method));
+	TRY(rest_table_options_check(req));
+	TRY(rest_entity_select_parse(req, &c->writer));
+	TRY(rest_table_top(req, &c->query.limit));
+	TRY(rest_table_filter(req, &c->filter));
 	TRY(parse_next(req, c));
-	TRY(table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition));
+	TRY(rest_table_find(req, req->container, ERR_TABLE_NOT_FOUND, &c->partition));
 	TRY(plan_make(c->filter, req->arena, &c->plan));
 	TRY(clip_to_sas(req, &c->plan));
 	c->query.filter = c->filter;
@@ -179,10 +179,10 @@ static enum err query_format(struct request *req)
 	req->response.status = 200;
 	req->log_note = arena_printf(req->arena, "plan=%s ranges=%zu scanned=%llu matched=%zu", c->plan.name,
 				     c->plan.count, (unsigned long long)c->query.scanned, c->query.matched);
-	table_headers(req, c->writer.level, true);
+	rest_table_headers(req, c->writer.level, true);
 	if (c->query.more) {
-		struct slice pk = table_token_make(req->arena, c->query.next_partition_key);
-		struct slice rk = table_token_make(req->arena, c->query.next_row_key);
+		struct slice pk = rest_table_token_make(req->arena, c->query.next_partition_key);
+		struct slice rk = rest_table_token_make(req->arena, c->query.next_row_key);
 		if (!slice_is_set(pk) || !slice_is_set(rk))
 			return ERR_NO_MEMORY;
 		response_header(req, "x-ms-continuation-NextPartitionKey", pk);

@@ -56,7 +56,7 @@ static bool string_too_long(const struct edm_value *v)
 	return v->bytes.len > ENTITY_VALUE_BYTES_MAX / 2 && edm_value_size(v) > ENTITY_VALUE_BYTES_MAX;
 }
 
-enum err entity_value_parse(struct slice text, enum edm_type type, struct arena *arena, struct edm_value *v)
+enum err rest_entity_value_parse(struct slice text, enum edm_type type, struct arena *arena, struct edm_value *v)
 {
 	bool ok = false;
 	v->type = type;
@@ -90,9 +90,10 @@ enum err entity_value_parse(struct slice text, enum edm_type type, struct arena 
 	return ok ? ERR_OK : ERR_INVALID_VALUE_TYPE;
 }
 
-enum err entity_value_parse_typed(struct slice text, enum edm_type type, struct arena *arena, struct edm_value *ret)
+enum err rest_entity_value_parse_typed(struct slice text, enum edm_type type, struct arena *arena,
+				       struct edm_value *ret)
 {
-	enum err e = entity_value_parse(text, type, arena, ret);
+	enum err e = rest_entity_value_parse(text, type, arena, ret);
 	bool number = type == EDM_INT32 || type == EDM_INT64;
 	return e == ERR_INVALID_VALUE_TYPE && number ? ERR_UNREADABLE_INPUT : e;
 }

@@ -13,9 +13,10 @@ struct entity_body {
 };
 
 /* ERR_INVALID_VALUE_TYPE if the text does not fit the type, ERR_ENTITY_TOO_LARGE past 64 KiB. */
-enum err entity_value_parse(struct slice text, enum edm_type, struct arena *, struct edm_value *ret) MUST_CHECK;
+enum err rest_entity_value_parse(struct slice text, enum edm_type, struct arena *, struct edm_value *ret) MUST_CHECK;
 /* The same for a value whose type was named: of a number that does not fit it, the service says that it cannot read
  * it. */
-enum err entity_value_parse_typed(struct slice text, enum edm_type, struct arena *, struct edm_value *ret) MUST_CHECK;
+enum err rest_entity_value_parse_typed(struct slice text, enum edm_type, struct arena *,
+				       struct edm_value *ret) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 
 #define METADATA "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
 
-void table_error_put_json(struct buf *b, struct slice code, struct slice message)
+void rest_table_error_put_json(struct buf *b, struct slice code, struct slice message)
 {
 	BUF_PUT(b, "{\"odata.error\":{\"code\":\"");
 	buf_put(b, code);
@@ -18,7 +18,7 @@ void table_error_put_json(struct buf *b, struct slice code, struct slice message
 	BUF_PUT(b, "\"}}}");
 }
 
-void table_error_put_xml(struct buf *b, struct slice code, struct slice message)
+void rest_table_error_put_xml(struct buf *b, struct slice code, struct slice message)
 {
 	xml_begin_plain(b);
 	BUF_PUT(b, "<m:error xmlns:m=\"" METADATA "\"><m:code>");
@@ -40,7 +40,7 @@ static void put_body(struct request *r, enum err e, void (*put)(struct buf *, st
 /* The front of the service answers these before OData is reached. */
 static void put_access(struct request *r, enum err e)
 {
-	put_body(r, e, table_error_put_json);
+	put_body(r, e, rest_table_error_put_json);
 	response_header(r, "Content-Type", SLICE("application/json"));
 }
 
@@ -52,24 +52,24 @@ static void put_common_headers(struct request *r)
 
 static void put_json(struct request *r, enum err e)
 {
-	put_body(r, e, table_error_put_json);
-	response_header(r, "Content-Type", table_content_type(r->version, ODATA_MINIMAL, false));
+	put_body(r, e, rest_table_error_put_json);
+	response_header(r, "Content-Type", rest_table_content_type(r->version, ODATA_MINIMAL, false));
 	put_common_headers(r);
 }
 
 static void put_xml(struct request *r, enum err e)
 {
-	put_body(r, e, table_error_put_xml);
+	put_body(r, e, rest_table_error_put_xml);
 	response_header(r, "Content-Type", SLICE("application/xml;charset=utf-8"));
 	put_common_headers(r);
 }
 
-const struct error_form *table_error_form(const struct request *r, enum err e)
+const struct error_form *rest_table_error_form(const struct request *r, enum err e)
 {
 	static const struct error_form access = { .code_header = true, .put_body = put_access },
 				       json = { .code_header = false, .put_body = put_json },
 				       xml = { .code_header = false, .put_body = put_xml };
-	if (table_errors_are_xml(r))
+	if (rest_table_errors_are_xml(r))
 		return &xml;
 	/* What a SAS may not do is told by the service itself. */
 	bool sas = slice_is_set(request_param(r, "sig"));

@@ -5,10 +5,10 @@
 
 #include "rest/core/service.h"
 
-const struct error_form *table_error_form(const struct request *, enum err);
+const struct error_form *rest_table_error_form(const struct request *, enum err);
 
 /* The bodies, also for parts of a batch. */
-void table_error_put_json(struct buf *, struct slice code, struct slice message);
-void table_error_put_xml(struct buf *, struct slice code, struct slice message);
+void rest_table_error_put_json(struct buf *, struct slice code, struct slice message);
+void rest_table_error_put_xml(struct buf *, struct slice code, struct slice message);
 
 #endif

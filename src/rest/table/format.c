@@ -36,8 +36,8 @@ static enum odata_level json_level(struct slice wanted)
 	return has_token(wanted, "odata=fullmetadata") ? ODATA_FULL : ODATA_MINIMAL;
 }
 
-enum err table_format_of(uint32_t version, const struct query *query, const struct http_head *head,
-			 enum odata_level *ret)
+enum err rest_table_format_of(uint32_t version, const struct query *query, const struct http_head *head,
+			      enum odata_level *ret)
 {
 	struct slice wanted = query_get(query, SLICE("$format"));
 	if (!slice_is_set(wanted))
@@ -57,7 +57,7 @@ enum err table_format_of(uint32_t version, const struct query *query, const stru
 	return atom ? ERR_ATOM_FORMAT_NOT_SUPPORTED : ERR_MEDIA_TYPE_NOT_SUPPORTED;
 }
 
-enum err table_body_is_atom(uint32_t version, const struct http_head *head, struct slice body, bool *ret)
+enum err rest_table_body_is_atom(uint32_t version, const struct http_head *head, struct slice body, bool *ret)
 {
 	struct slice type = http_header(head, SLICE("content-type"));
 	bool atom = asks_for_atom(type);
@@ -79,7 +79,7 @@ static bool data_service_version_ok(uint32_t version, struct slice value)
 	       (slice_eq(number, SLICE("3.0")) && version >= VERSION_JSON);
 }
 
-enum err table_check_data_service_version(uint32_t version, const struct http_head *head)
+enum err rest_table_check_data_service_version(uint32_t version, const struct http_head *head)
 {
 	/* What the client takes at most may be higher than what this version speaks. */
 	struct slice exact = http_header(head, SLICE("dataserviceversion"));
@@ -89,7 +89,7 @@ enum err table_check_data_service_version(uint32_t version, const struct http_he
 	return !slice_is_set(most) || data_service_version_ok(VERSION_JSON, most) ? ERR_OK : ERR_INVALID_INPUT;
 }
 
-bool table_errors_are_xml(const struct request *r)
+bool rest_table_errors_are_xml(const struct request *r)
 {
 	static const char *const xml_operations[] = { "properties", "stats", "acl" };
 	struct slice comp = request_param(r, "comp"), accept = request_header(r, "accept");
@@ -105,7 +105,7 @@ bool table_errors_are_xml(const struct request *r)
 	return asks_for_atom(accept) || r->version < VERSION_NO_ATOM;
 }
 
-struct slice table_content_type(uint32_t version, enum odata_level level, bool list)
+struct slice rest_table_content_type(uint32_t version, enum odata_level level, bool list)
 {
 	/* Without blanks: clients look for this text. */
 	static const struct slice json[] = {

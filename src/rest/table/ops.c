@@ -22,7 +22,7 @@ struct tables_call {
 static void write_table(struct buf *b, const struct entity_writer *w, struct slice name, bool metadata_url)
 {
 	if (w->level == ODATA_ATOM) {
-		table_atom_write(b, w, name, metadata_url);
+		rest_table_atom_write(b, w, name, metadata_url);
 		return;
 	}
 	buf_put_byte(b, '{');
@@ -43,7 +43,7 @@ static void write_table(struct buf *b, const struct entity_writer *w, struct sli
 		BUF_PUT(b, "')\",");
 	}
 	BUF_PUT(b, "\"TableName\":");
-	json_text_write(b, name);
+	rest_table_json_text_write(b, name);
 	buf_put_byte(b, '}');
 }
 
@@ -55,10 +55,10 @@ static enum err call_new(struct request *req, struct tables_call **ret)
 	req->call = c;
 	*ret = c;
 	enum http_method method;
-	TRY(table_method(req->head, &method));
+	TRY(rest_table_method(req->head, &method));
 	if (method != req->head->method) /* no operation on tables has a verb that a proxy does not know */
 		return ERR_METHOD_NOT_ALLOWED;
-	return table_writer_init_level(req, &c->writer);
+	return rest_table_writer_init_level(req, &c->writer);
 }
 
 /* ---- Create ---- */
@@ -67,7 +67,7 @@ static enum err create_parse(struct request *req)
 {
 	struct tables_call *c;
 	TRY(call_new(req, &c));
-	c->prefer = table_prefer_of(request_header(req, "prefer"));
+	c->prefer = rest_table_prefer_of(request_header(req, "prefer"));
 	return ERR_OK;
 }
 
@@ -75,9 +75,9 @@ static enum err parse_name(struct request *req, struct slice *ret)
 {
 	struct json_node *body;
 	bool atom;
-	TRY(table_body_is_atom(req->version, req->head, req->body, &atom));
+	TRY(rest_table_body_is_atom(req->version, req->head, req->body, &atom));
 	if (atom)
-		return table_atom_parse(req->body, req->arena, ret);
+		return rest_table_atom_parse(req->body, req->arena, ret);
 	enum err e = json_parse(req->body, req->arena, 1, &body);
 	if (e)
 		return e == ERR_SYNTAX ? ERR_INVALID_INPUT : e;
@@ -123,9 +123,9 @@ static enum err create_format(struct request *req)
 				no_content ? SLICE("return-no-content") : SLICE("return-content"));
 	if (no_content) {
 		response_header(req, "DataServiceId", url);
-		table_empty_headers(req);
+		rest_table_empty_headers(req);
 	} else {
-		table_headers(req, c->writer.level, false);
+		rest_table_headers(req, c->writer.level, false);
 		write_table(&req->response.body, &c->writer, name, true);
 	}
 	return slice_is_set(url) && buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
@@ -161,7 +161,7 @@ static enum err delete_parse(struct request *req)
 static enum err delete_format(struct request *req)
 {
 	req->response.status = 204;
-	table_empty_headers(req);
+	rest_table_empty_headers(req);
 	return ERR_OK;
 }
 
@@ -182,7 +182,7 @@ static enum err get_format(struct request *req)
 {
 	struct tables_call *c = req->call;
 	req->response.status = 200;
-	table_headers(req, c->writer.level, false);
+	rest_table_headers(req, c->writer.level, false);
 	write_table(&req->response.body, &c->writer, c->create.resource.name, true);
 	return buf_ok(&req->response.body) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -204,13 +204,13 @@ static enum err query_parse(struct request *req)
 {
 	struct tables_call *c;
 	TRY(call_new(req, &c));
-	TRY(table_options_check(req));
-	TRY(table_top(req, &c->list.limit));
+	TRY(rest_table_options_check(req));
+	TRY(rest_table_top(req, &c->list.limit));
 	struct slice next = request_param(req, "NextTableName");
 	struct filter *filter;
-	TRY(table_filter_tables(req, &filter));
+	TRY(rest_table_filter_tables(req, &filter));
 	c->list.filter = filter;
-	if (slice_is_set(next) && !table_token_read(req->arena, next, &c->list.from_name))
+	if (slice_is_set(next) && !rest_table_token_read(req->arena, next, &c->list.from_name))
 		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
 	/* A page of what there is is short, a search through all there is may not be. */
 	if (filter)
@@ -254,10 +254,10 @@ static enum err query_format(struct request *req)
 {
 	struct tables_call *c = req->call;
 	req->response.status = 200;
-	table_headers(req, c->writer.level, true);
+	rest_table_headers(req, c->writer.level, true);
 	write_tables(&req->response.body, c);
 	if (slice_is_set(c->list.next_name)) {
-		struct slice token = table_token_make(req->arena, c->list.next_name);
+		struct slice token = rest_table_token_make(req->arena, c->list.next_name);
 		if (!slice_is_set(token))
 			return ERR_NO_MEMORY;
 		response_header(req, "x-ms-continuation-NextTableName", token);

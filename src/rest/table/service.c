@@ -98,7 +98,7 @@ static enum err check_request(struct request *r)
 	r->may_be_read = r->op->id == OP_TABLE_BATCH;
 	if (r->op->level == LEVEL_SERVICE || r->head->method == HTTP_OPTIONS)
 		return ERR_OK;
-	TRY(table_check_data_service_version(r->version, r->head));
+	TRY(rest_table_check_data_service_version(r->version, r->head));
 	return r->level == LEVEL_TABLE || r->level == LEVEL_ENTITY ? name_check_table(r->container) : ERR_OK;
 }
 
@@ -109,7 +109,7 @@ const struct rest_service rest_service_table = {
 	.check_request = check_request,
 	.find_policy = find_policy,
 	.decorate = cors_decorate,
-	.error_form = table_error_form,
+	.error_form = rest_table_error_form,
 	.not_built_error = ERR_NOT_IMPLEMENTED,
 	.wrong_verb_error = ERR_METHOD_NOT_ALLOWED,
 };

@@ -6,8 +6,8 @@
 #include "rest/blob/common.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
-#include "rest/core/server.h"
 #include "rest/common/service_properties.h"
+#include "rest/core/server.h"
 #include "wire/range.h"
 
 struct web_call {
@@ -28,9 +28,9 @@ static enum err read_name(struct request *r, struct web_call *c, struct slice na
 	c->get.range_first = c->range.first;
 	c->get.range_last = c->range.last;
 	c->get.want_bytes = true;
-	enum err e = blob_read(r, c->partition, &c->get);
+	enum err e = rest_blob_read(r, c->partition, &c->get);
 	if (e == ERR_NOT_MODIFIED)
-		blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
+		rest_blob_put_etag(r, c->get.blob.etag, c->get.blob.modified_ticks);
 	return e;
 }
 
@@ -74,7 +74,8 @@ static enum err parse(struct request *r)
 	c->range = range_parse(parts ? request_header(r, "Range") : SLICE_NONE);
 	TRY(service_properties_load(r, &p));
 	c->site = p.website;
-	enum err e = p.website.enabled ? blob_find_container(r, &container, &c->partition) : ERR_CONTAINER_NOT_FOUND;
+	enum err e =
+		p.website.enabled ? rest_blob_find_container(r, &container, &c->partition) : ERR_CONTAINER_NOT_FOUND;
 	if (e == ERR_CONTAINER_NOT_FOUND) {
 		r->fault.message = p.website.enabled ? SLICE("The static website's container, $web, does not exist.")
 						     : SLICE("The account has no static website.");
@@ -97,7 +98,7 @@ static enum err format(struct request *r)
 	struct web_call *c = r->call;
 	const struct blob *b = &c->get.blob;
 	r->response.status = c->get.has_range ? 206 : c->status;
-	blob_put_etag(r, b->etag, b->modified_ticks);
+	rest_blob_put_etag(r, b->etag, b->modified_ticks);
 	response_header(r, "Content-Type",
 			slice_is_set(b->http.content_type) ? b->http.content_type : SLICE("application/octet-stream"));
 	put_if_set(r, "Content-Encoding", b->http.content_encoding);
@@ -106,8 +107,8 @@ static enum err format(struct request *r)
 	put_if_set(r, "Cache-Control", b->http.cache_control);
 	response_header(r, "Accept-Ranges", SLICE("bytes"));
 	if (c->get.has_range)
-		blob_put_content_range(r, &c->get);
-	return blob_put_body(r, &c->get);
+		rest_blob_put_content_range(r, &c->get);
+	return rest_blob_put_body(r, &c->get);
 }
 
 const struct handler handler_website = { .parse = parse, .format = format };

@@ -40,7 +40,7 @@ static void take_metrics(struct cursor *c, struct service_metrics *ret)
 	take_retention(c, &ret->retention);
 }
 
-void service_properties_encode(struct buf *b, const struct service_properties *p)
+void account_service_properties_encode(struct buf *b, const struct service_properties *p)
 {
 	const struct service_logging *l = &p->logging;
 	bytes_put_u8(b, PROPERTIES_VERSION);
@@ -65,7 +65,7 @@ void service_properties_encode(struct buf *b, const struct service_properties *p
 	bytes_put_str(b, p->website.error_document);
 }
 
-enum err service_properties_decode(struct slice record, struct service_properties *ret)
+enum err account_service_properties_decode(struct slice record, struct service_properties *ret)
 {
 	struct cursor c = cursor_make(record);
 	if (cursor_u8(&c) != PROPERTIES_VERSION)
@@ -97,7 +97,7 @@ enum err service_properties_decode(struct slice record, struct service_propertie
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
 
-struct service_properties service_properties_default(void)
+struct service_properties account_service_properties_default(void)
 {
 	struct service_properties p = { .logging = { .version = SLICE("1.0") },
 					.hour = { .version = SLICE("1.0") },
@@ -114,14 +114,14 @@ static struct slice properties_key(char bytes[static 2], char service)
 
 static enum err decode_or_default(enum err found, struct slice record, struct service_properties *ret)
 {
-	*ret = service_properties_default();
+	*ret = account_service_properties_default();
 	if (found == ERR_NOT_FOUND)
 		return ERR_OK;
-	return found == ERR_OK ? service_properties_decode(record, ret) : found;
+	return found == ERR_OK ? account_service_properties_decode(record, ret) : found;
 }
 
-enum err service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
-				 struct service_properties *ret)
+enum err account_service_properties_find(struct store *store, struct slice account, char service, struct arena *arena,
+					 struct service_properties *ret)
 {
 	struct key partition;
 	struct slice record = SLICE_NONE;
@@ -154,7 +154,7 @@ static void merge(struct service_properties *p, const struct service_properties_
 		p->website = c->wanted.website;
 }
 
-enum err service_properties_apply_set(struct txn *txn, void *service_properties_set)
+enum err account_service_properties_apply_set(struct txn *txn, void *service_properties_set)
 {
 	const struct service_properties_set *c = service_properties_set;
 	struct service_properties p;
@@ -167,6 +167,6 @@ enum err service_properties_apply_set(struct txn *txn, void *service_properties_
 	if (!mem)
 		return ERR_NO_MEMORY;
 	struct buf b = { .ptr = mem, .cap = RECORD_BYTES_MAX, .limit_bytes = RECORD_BYTES_MAX };
-	service_properties_encode(&b, &p);
+	account_service_properties_encode(&b, &p);
 	return buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_LIMIT;
 }

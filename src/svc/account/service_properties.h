@@ -49,11 +49,11 @@ struct service_properties {
 };
 
 /* What holds before anything was set. */
-struct service_properties service_properties_default(void);
+struct service_properties account_service_properties_default(void);
 
 /* Through the cache of hot records; the defaults if never set. Slices live in the arena. */
-enum err service_properties_find(struct store *, struct slice account, char service, struct arena *,
-				 struct service_properties *ret) MUST_CHECK;
+enum err account_service_properties_find(struct store *, struct slice account, char service, struct arena *,
+					 struct service_properties *ret) MUST_CHECK;
 
 struct service_properties_set {
 	struct resource_create web; /* first: the container of a website that is switched on (resource_create_*) */
@@ -62,10 +62,10 @@ struct service_properties_set {
 	bool logging, hour, minute, cors, default_version, delete_retention, website; /* which of them are set */
 };
 /* In the account partition. */
-enum err service_properties_apply_set(struct txn *, void *service_properties_set) MUST_CHECK;
+enum err account_service_properties_apply_set(struct txn *, void *service_properties_set) MUST_CHECK;
 
 /* The record; decode leaves slices pointing into it. */
-void service_properties_encode(struct buf *, const struct service_properties *);
-enum err service_properties_decode(struct slice record, struct service_properties *ret) MUST_CHECK;
+void account_service_properties_encode(struct buf *, const struct service_properties *);
+enum err account_service_properties_decode(struct slice record, struct service_properties *ret) MUST_CHECK;
 
 #endif

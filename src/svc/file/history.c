@@ -43,7 +43,7 @@ static enum err keep_under(struct txn *txn, uint64_t number, struct slice key, s
 enum err history_keep(struct txn *txn, uint64_t newest, struct slice key, struct slice record, bool *ret_kept)
 {
 	uint64_t stamp;
-	TRY(row_stamp(record, &stamp));
+	TRY(file_row_stamp(record, &stamp));
 	*ret_kept = newest > stamp;
 	return *ret_kept ? keep_under(txn, newest, key, record) : ERR_OK;
 }
@@ -52,7 +52,7 @@ enum err history_keep_as_of(struct txn *txn, const struct snapshots *all, uint64
 			    struct slice record, bool *ret_kept)
 {
 	uint64_t stamp;
-	TRY(row_stamp(record, &stamp));
+	TRY(file_row_stamp(record, &stamp));
 	uint64_t number = snapshots_between(all, stamp, as_of);
 	*ret_kept = number != 0;
 	return *ret_kept ? keep_under(txn, number, key, record) : ERR_OK;
@@ -73,12 +73,12 @@ static enum err get_past(struct txn *txn, uint64_t snapshot, struct slice key, s
 	TRY(txn_scan(txn, &spec, &rows));
 	if (!rows.count)
 		return ERR_NOT_FOUND;
-	TRY(row_stamp(rows.row[0].value, &stamp));
+	TRY(file_row_stamp(rows.row[0].value, &stamp));
 	*ret = rows.row[0].value;
 	return stamp < snapshot ? ERR_OK : ERR_NOT_FOUND;
 }
 
-enum err row_get(struct txn *txn, const struct file_view *view, struct slice key, struct slice *ret)
+enum err file_row_get(struct txn *txn, const struct file_view *view, struct slice key, struct slice *ret)
 {
 	struct slice value;
 	uint64_t stamp;
@@ -89,7 +89,7 @@ enum err row_get(struct txn *txn, const struct file_view *view, struct slice key
 		return e;
 	}
 	if (e == ERR_OK) {
-		TRY(row_stamp(value, &stamp));
+		TRY(file_row_stamp(value, &stamp));
 		if (stamp < view->snapshot) {
 			*ret = value;
 			return ERR_OK;
@@ -127,8 +127,8 @@ static struct key past_key(const struct key *row_key)
 	return k;
 }
 
-enum err row_walk_begin(struct row_walk *w, struct txn *txn, const struct file_view *view, const struct key *from,
-			const struct key *until, size_t page_rows)
+enum err file_row_walk_begin(struct row_walk *w, struct txn *txn, const struct file_view *view, const struct key *from,
+			     const struct key *until, size_t page_rows)
 {
 	assert(page_rows > 0);
 	w->txn = txn;
@@ -156,7 +156,7 @@ static enum err is_visible(const struct row_walk *w, bool past, struct row *row,
 	*ret = true;
 	if (!w->snapshot)
 		return ERR_OK;
-	TRY(row_stamp(row->value, &stamp));
+	TRY(file_row_stamp(row->value, &stamp));
 	*ret = stamp < w->snapshot;
 	if (!past)
 		return ERR_OK;
@@ -209,7 +209,7 @@ static enum err head_fill(struct row_walk *w, struct row_stream *s, struct row *
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-enum err row_walk_next(struct row_walk *w, struct row *ret)
+enum err file_row_walk_next(struct row_walk *w, struct row *ret)
 {
 	if (!w->snapshot)
 		return stream_next(w, &w->live, ret);

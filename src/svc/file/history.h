@@ -23,7 +23,7 @@ enum err history_keep_as_of(struct txn *, const struct snapshots *, uint64_t as_
 			    struct slice record, bool *ret_kept) MUST_CHECK;
 
 /* A row as a view sees it. ERR_NOT_FOUND is a value. */
-enum err row_get(struct txn *, const struct file_view *, struct slice key, struct slice *ret) MUST_CHECK;
+enum err file_row_get(struct txn *, const struct file_view *, struct slice key, struct slice *ret) MUST_CHECK;
 
 /* The rows of a key range as a view sees them, in key order. Rows are in the transaction's arena; pages in which
  * nothing is visible are given back. A walk that changes rows behind itself stays correct. */
@@ -40,13 +40,13 @@ struct row_walk {
 	size_t page_rows;
 	struct row_stream live;
 	struct row_past *past; /* of a snapshot, in the arena; NULL = live */
-	/* May be set after row_walk_begin: rows that the caller does not want to see either. */
+	/* May be set after file_row_walk_begin: rows that the caller does not want to see either. */
 	enum err (*filter)(void *arg, const struct row *, bool *ret_visible);
 	void *filter_arg;
 };
 /* until: exclusive. page_rows: of one scan; small for those who need few. */
-enum err row_walk_begin(struct row_walk *, struct txn *, const struct file_view *, const struct key *from,
-			const struct key *until, size_t page_rows) MUST_CHECK;
-enum err row_walk_next(struct row_walk *, struct row *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
+enum err file_row_walk_begin(struct row_walk *, struct txn *, const struct file_view *, const struct key *from,
+			     const struct key *until, size_t page_rows) MUST_CHECK;
+enum err file_row_walk_next(struct row_walk *, struct row *ret) MUST_CHECK; /* ERR_NOT_FOUND at the end */
 
 #endif

@@ -16,7 +16,7 @@ static enum err get_by_key(struct txn *txn, const struct file_view *view, const 
 	struct slice value;
 	if (k->overflow)
 		return ERR_RESOURCE_NOT_FOUND;
-	enum err e = row_get(txn, view, key_slice(k), &value);
+	enum err e = file_row_get(txn, view, key_slice(k), &value);
 	if (e == ERR_NOT_FOUND)
 		return ERR_RESOURCE_NOT_FOUND;
 	TRY(e);
@@ -35,7 +35,7 @@ static enum err get_where(struct txn *txn, const struct file_view *view, uint64_
 	struct key k;
 	struct slice value;
 	where_key(&k, id);
-	enum err e = row_get(txn, view, key_slice(&k), &value);
+	enum err e = file_row_get(txn, view, key_slice(&k), &value);
 	if (e == ERR_NOT_FOUND)
 		return ERR_RESOURCE_NOT_FOUND;
 	TRY(e);
@@ -176,7 +176,7 @@ static enum err put_at(struct txn *txn, const struct key *k, struct inode *n)
 	n->stamp = txn_now(txn);
 	buf_init(&b, FILE_RECORD_MAX);
 	inode_encode(&b, n);
-	return row_put(txn, k, &b);
+	return file_row_put(txn, k, &b);
 }
 
 static enum err key_of(struct txn *txn, uint64_t id, uint64_t parent_id, struct slice name, struct key *ret,
@@ -211,7 +211,7 @@ static enum err put_where(struct txn *txn, uint64_t id, uint64_t stamp, uint64_t
 	TRY(keep_row(txn, &k, stamp));
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
 	where_encode(&b, &(struct inode_where){ txn_now(txn), parent_id, folded });
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 static enum err del_keeping(struct txn *txn, const struct key *k)
@@ -362,7 +362,7 @@ enum err file_permission_put(struct txn *txn, struct slice sddl, uint64_t *ret_k
 		bytes_put_u8(&b, PERMISSION_RECORD_VERSION);
 		buf_put(&b, sddl);
 		permission_key(&k, key);
-		TRY(row_put(txn, &k, &b));
+		TRY(file_row_put(txn, &k, &b));
 		*ret_key = key;
 		return ERR_OK;
 	}

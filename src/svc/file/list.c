@@ -55,7 +55,7 @@ static enum err list_rows(struct txn *txn, struct file_list_call *c, struct row_
 		struct row row;
 		struct inode n;
 		bool hidden;
-		enum err e = row_walk_next(w, &row);
+		enum err e = file_row_walk_next(w, &row);
 		if (e == ERR_NOT_FOUND)
 			return ERR_OK;
 		TRY(e);
@@ -89,6 +89,7 @@ enum err file_apply_list(struct txn *txn, void *call)
 	if (!c->entry)
 		return ERR_NO_MEMORY;
 	TRY(list_bounds(txn, c, &from, &until));
-	TRY(row_walk_begin(&w, txn, &view, &from, &until, c->limit < LIST_PAGE_ROWS ? c->limit + 1 : LIST_PAGE_ROWS));
+	TRY(file_row_walk_begin(&w, txn, &view, &from, &until,
+				c->limit < LIST_PAGE_ROWS ? c->limit + 1 : LIST_PAGE_ROWS));
 	return list_rows(txn, c, &w);
 }

@@ -178,7 +178,7 @@ static enum err rows_unchanged(struct txn *txn, const struct merge *m, bool *ret
 		run_key(&k, m->content, m->stretch.last_byte[i]);
 		enum err e = txn_get(txn, key_slice(&k), &record);
 		if (e == ERR_OK)
-			e = row_stamp(record, &stamp);
+			e = file_row_stamp(record, &stamp);
 		if (e != ERR_OK && e != ERR_NOT_FOUND)
 			return e;
 		*ret = e == ERR_OK && stamp == m->stretch.stamp[i];

@@ -17,7 +17,7 @@
 
 enum { ROW_VERSION = 1 };
 
-enum err row_put(struct txn *txn, const struct key *k, struct buf *b)
+enum err file_row_put(struct txn *txn, const struct key *k, struct buf *b)
 {
 	enum err e = k->overflow || !buf_ok(b) ? ERR_LIMIT : txn_put(txn, key_slice(k), buf_slice(b));
 	buf_fini(b);
@@ -392,7 +392,7 @@ enum err snapshot_decode(struct slice record, struct arena *arena, struct share_
 
 /* ---- history ---- */
 
-enum err row_stamp(struct slice record, uint64_t *ret)
+enum err file_row_stamp(struct slice record, uint64_t *ret)
 {
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
@@ -464,7 +464,7 @@ enum err work_add(struct txn *txn, const struct work *w)
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
 	work_encode(&b, w);
 	work_key(&k, w->stamp, w->subject);
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 void merge_key(struct key *k, uint64_t inode_id)

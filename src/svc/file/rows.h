@@ -104,7 +104,7 @@ enum err snapshot_decode(struct slice record, struct arena *, struct share_snaps
 
 /* ---- history ---- */
 /* The stamp of any row that has one. */
-enum err row_stamp(struct slice record, uint64_t *ret) MUST_CHECK;
+enum err file_row_stamp(struct slice record, uint64_t *ret) MUST_CHECK;
 void history_key(struct key *, struct slice row_key, uint64_t number);
 /* A history key in its two parts. */
 bool history_key_split(struct slice key, struct slice *ret_row_key, uint64_t *ret_number);
@@ -129,6 +129,6 @@ enum err work_add(struct txn *, const struct work *) MUST_CHECK; /* under its st
 void merge_key(struct key *, uint64_t inode_id);
 
 /* Puts what `encode` wrote into b, and frees b. */
-enum err row_put(struct txn *, const struct key *, struct buf *b) MUST_CHECK;
+enum err file_row_put(struct txn *, const struct key *, struct buf *b) MUST_CHECK;
 
 #endif

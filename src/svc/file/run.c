@@ -98,7 +98,7 @@ static enum err run_write(struct txn *txn, uint64_t content, const struct run *r
 	run_key(&k, content, r->end - 1);
 	buf_init(&b, RUN_INLINE_BYTES + 128);
 	run_encode(&b, r);
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 enum err run_row_drop(struct txn *txn, const struct snapshots *snapshots, uint64_t as_of, const struct run_row *row)
@@ -241,7 +241,7 @@ static enum err cut_by_cover(struct txn *txn, struct inode *n, const struct shar
 	buf_init(&b, 64);
 	cover_encode(&b, &c);
 	cover_key(&k, n->content, c.stamp);
-	TRY(row_put(txn, &k, &b));
+	TRY(file_row_put(txn, &k, &b));
 	return work_add(txn, &(struct work){ .kind = WORK_COVER, .subject = n->content, .stamp = c.stamp });
 }
 

@@ -71,7 +71,7 @@ enum err run_walk_begin(struct run_walk *w, struct txn *txn, const struct file_v
 	run_key(&from, n->content, first);
 	/* A run that reaches into the range ends at most this far behind it. */
 	run_key(&until, n->content, end + RUN_MAX_BYTES);
-	TRY(row_walk_begin(&w->rows, txn, view, &from, &until, page_rows));
+	TRY(file_row_walk_begin(&w->rows, txn, view, &from, &until, page_rows));
 	if (w->covers.count) {
 		w->rows.filter = is_uncovered;
 		w->rows.filter_arg = w;
@@ -83,7 +83,7 @@ enum err run_walk_next(struct run_walk *w, struct run_row *ret)
 {
 	struct row row;
 	struct run run;
-	TRY(row_walk_next(&w->rows, &row));
+	TRY(file_row_walk_next(&w->rows, &row));
 	TRY(run_decode(row.key, row.value, &run));
 	if (run.first >= w->end)
 		return ERR_NOT_FOUND;

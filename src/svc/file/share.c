@@ -105,7 +105,7 @@ static enum err put_root(struct txn *txn)
 	inode_root_key(&k);
 	buf_init(&b, 1024);
 	inode_encode(&b, &root);
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 enum err share_create_open(struct txn *txn, void *call)
@@ -337,7 +337,7 @@ static enum err snapshot_put(struct txn *txn, const struct share_snapshot *s)
 	snapshot_key(&k, s->ticks);
 	buf_init(&b, LIMIT_VALUE_BYTES);
 	snapshot_encode(&b, s);
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 /* Whole seconds, each name later than the one before. */

@@ -125,7 +125,7 @@ static enum err do_history_row(struct txn *txn, const struct snapshots *snapshot
 	struct run run;
 	if (!history_key_split(row->key, &key, &number))
 		return ERR_CORRUPT;
-	TRY(row_stamp(row->value, &stamp));
+	TRY(file_row_stamp(row->value, &stamp));
 	if (snapshots_between(snapshots, stamp, number))
 		return ERR_OK;
 	if (key.ptr[0] == 'r') {
@@ -168,7 +168,7 @@ static enum err do_work(struct txn *txn, const struct row *row)
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
 	work_encode(&b, &w);
 	work_key(&k, w.stamp, w.subject);
-	return row_put(txn, &k, &b);
+	return file_row_put(txn, &k, &b);
 }
 
 static enum err apply_piece(struct txn *txn, void *call)

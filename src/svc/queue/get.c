@@ -85,8 +85,8 @@ static enum err ready_load(struct picker *p)
 	}
 	if (p->ready.next == p->ready.rows.count) {
 		struct row_key from, until;
-		row_key_ready(&from, p->head->epoch, p->ready_from);
-		row_key_ready(&until, p->head->epoch, p->head->next_sequence);
+		queue_row_key_ready(&from, p->head->epoch, p->ready_from);
+		queue_row_key_ready(&until, p->head->epoch, p->head->next_sequence);
 		struct scan_spec spec = { .from = row_key_slice(&from),
 					  .until = row_key_slice(&until),
 					  .limit_rows = page_limit(p, &p->ready) };
@@ -110,8 +110,8 @@ static enum err timed_load(struct picker *p, uint64_t until_time)
 		return ERR_OK;
 	if (p->timed.next == p->timed.rows.count) {
 		struct row_key from, until;
-		row_key_timed(&from, p->head->epoch, p->timed_from, p->timed_from_sequence);
-		row_key_timed(&until, p->head->epoch, until_time, 0);
+		queue_row_key_timed(&from, p->head->epoch, p->timed_from, p->timed_from_sequence);
+		queue_row_key_timed(&until, p->head->epoch, until_time, 0);
 		struct scan_spec spec = { .from = row_key_slice(&from),
 					  .until = row_key_slice(&until),
 					  .limit_rows = page_limit(p, &p->timed) };

@@ -26,7 +26,7 @@ static enum err message_set_text(struct txn *txn, uint32_t epoch, struct message
 		return ERR_NO_MEMORY;
 	value[0] = 1; /* version, as in every value */
 	memcpy(value + 1, text.ptr, text.len);
-	row_key_text(&key, epoch, m->sequence);
+	queue_row_key_text(&key, epoch, m->sequence);
 	return txn_put(txn, row_key_slice(&key), slice_make(value, text.len + 1));
 }
 
@@ -128,7 +128,7 @@ enum err queue_apply_clear(struct txn *txn, void *call)
 	if (!head.count)
 		return ERR_OK;
 	/* The sweep removes the messages. One that is ready goes at once: a full disk takes only what removes rows. */
-	row_key_ready(&first, head.epoch, head.ready_head);
+	queue_row_key_ready(&first, head.epoch, head.ready_head);
 	TRY(txn_del(txn, row_key_slice(&first)));
 	head.epoch++;
 	head.count = 0;

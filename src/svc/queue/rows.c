@@ -45,38 +45,38 @@ static void row_key_begin(struct row_key *k, char tag, uint32_t epoch)
 	row_key_u64(k, epoch);
 }
 
-void row_key_ready(struct row_key *k, uint32_t epoch, uint64_t sequence)
+void queue_row_key_ready(struct row_key *k, uint32_t epoch, uint64_t sequence)
 {
 	row_key_begin(k, 'r', epoch);
 	row_key_u64(k, sequence);
 }
 
-void row_key_timed(struct row_key *k, uint32_t epoch, uint64_t visible, uint64_t sequence)
+void queue_row_key_timed(struct row_key *k, uint32_t epoch, uint64_t visible, uint64_t sequence)
 {
 	row_key_begin(k, 'v', epoch);
 	row_key_u64(k, visible);
 	row_key_u64(k, sequence);
 }
 
-void row_key_text(struct row_key *k, uint32_t epoch, uint64_t sequence)
+void queue_row_key_text(struct row_key *k, uint32_t epoch, uint64_t sequence)
 {
 	row_key_begin(k, 't', epoch);
 	row_key_u64(k, sequence);
 }
 
-void row_key_expiry(struct row_key *k, uint32_t epoch, uint64_t expires, uint64_t sequence)
+void queue_row_key_expiry(struct row_key *k, uint32_t epoch, uint64_t expires, uint64_t sequence)
 {
 	row_key_begin(k, 'x', epoch);
 	row_key_u64(k, expires);
 	row_key_u64(k, sequence);
 }
 
-void row_key_message(struct row_key *k, uint32_t epoch, const struct message *m)
+void queue_row_key_message(struct row_key *k, uint32_t epoch, const struct message *m)
 {
 	if (m->timed)
-		row_key_timed(k, epoch, m->visible, m->sequence);
+		queue_row_key_timed(k, epoch, m->visible, m->sequence);
 	else
-		row_key_ready(k, epoch, m->sequence);
+		queue_row_key_ready(k, epoch, m->sequence);
 }
 
 enum err head_load(struct txn *txn, struct queue_head *ret)
@@ -200,7 +200,7 @@ enum err message_find(struct txn *txn, uint32_t epoch, bool timed, uint64_t visi
 	struct row_key key;
 	struct slice value;
 	*ret = (struct message){ .timed = timed, .visible = visible, .sequence = sequence };
-	row_key_message(&key, epoch, ret);
+	queue_row_key_message(&key, epoch, ret);
 	TRY(txn_get(txn, row_key_slice(&key), &value));
 	TRY(message_decode_value(value, ret));
 	if (!timed)
@@ -216,7 +216,7 @@ static enum err expiry_save(struct txn *txn, uint32_t epoch, const struct messag
 	bytes_put_u8(&b, ROW_VERSION);
 	bytes_put_u8(&b, m->timed ? LANE_TIMED : LANE_READY);
 	bytes_put_u64(&b, m->timed ? m->visible : 0);
-	row_key_expiry(&key, epoch, m->expires, m->sequence);
+	queue_row_key_expiry(&key, epoch, m->expires, m->sequence);
 	return txn_put(txn, row_key_slice(&key), buf_slice(&b));
 }
 
@@ -258,7 +258,7 @@ enum err message_save(struct txn *txn, uint32_t epoch, const struct message *m)
 	struct buf b = buf_over(mem, bytes);
 	message_encode(&b, m);
 	assert(buf_ok(&b));
-	row_key_message(&key, epoch, m);
+	queue_row_key_message(&key, epoch, m);
 	TRY(txn_put(txn, row_key_slice(&key), buf_slice(&b)));
 	return m->indexed ? expiry_save(txn, epoch, m) : ERR_OK;
 }
@@ -266,14 +266,14 @@ enum err message_save(struct txn *txn, uint32_t epoch, const struct message *m)
 enum err message_remove(struct txn *txn, uint32_t epoch, const struct message *m, bool with_text)
 {
 	struct row_key key;
-	row_key_message(&key, epoch, m);
+	queue_row_key_message(&key, epoch, m);
 	TRY(txn_del(txn, row_key_slice(&key)));
 	if (m->indexed) {
-		row_key_expiry(&key, epoch, m->expires, m->sequence);
+		queue_row_key_expiry(&key, epoch, m->expires, m->sequence);
 		TRY(txn_del(txn, row_key_slice(&key)));
 	}
 	if (with_text && m->text_apart) {
-		row_key_text(&key, epoch, m->sequence);
+		queue_row_key_text(&key, epoch, m->sequence);
 		TRY(txn_del(txn, row_key_slice(&key)));
 	}
 	return ERR_OK;
@@ -287,7 +287,7 @@ enum err message_text(struct txn *txn, uint32_t epoch, const struct message *m, 
 		*ret = m->text;
 		return ERR_OK;
 	}
-	row_key_text(&key, epoch, m->sequence);
+	queue_row_key_text(&key, epoch, m->sequence);
 	enum err e = txn_get(txn, row_key_slice(&key), &value);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && (value.len != m->text_bytes + 1u || value.ptr[0] != ROW_VERSION)))
 		return ERR_CORRUPT;

@@ -100,11 +100,11 @@ static inline struct slice row_key_slice(const struct row_key *k)
 {
 	return slice_make(k->bytes, k->len);
 }
-void row_key_ready(struct row_key *, uint32_t epoch, uint64_t sequence);
-void row_key_timed(struct row_key *, uint32_t epoch, uint64_t visible, uint64_t sequence);
-void row_key_text(struct row_key *, uint32_t epoch, uint64_t sequence);
-void row_key_expiry(struct row_key *, uint32_t epoch, uint64_t expires, uint64_t sequence);
-void row_key_message(struct row_key *, uint32_t epoch, const struct message *);
+void queue_row_key_ready(struct row_key *, uint32_t epoch, uint64_t sequence);
+void queue_row_key_timed(struct row_key *, uint32_t epoch, uint64_t visible, uint64_t sequence);
+void queue_row_key_text(struct row_key *, uint32_t epoch, uint64_t sequence);
+void queue_row_key_expiry(struct row_key *, uint32_t epoch, uint64_t expires, uint64_t sequence);
+void queue_row_key_message(struct row_key *, uint32_t epoch, const struct message *);
 
 void message_encode(struct buf *, const struct message *); /* the value of its row */
 /* From a row of either lane; the text points into it. */

@@ -91,8 +91,8 @@ static enum err sweep_old_epochs(struct sweep *s)
 static enum err sweep_ready_page(struct sweep *s, size_t limit, uint64_t *at, bool *ret_stop)
 {
 	struct row_key from, until;
-	row_key_ready(&from, s->head.epoch, *at);
-	row_key_ready(&until, s->head.epoch, s->head.next_sequence);
+	queue_row_key_ready(&from, s->head.epoch, *at);
+	queue_row_key_ready(&until, s->head.epoch, s->head.next_sequence);
 	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = limit };
 	struct rows rows;
 	TRY(txn_scan(s->txn, &spec, &rows));
@@ -142,8 +142,8 @@ static enum err sweep_ready_head(struct sweep *s)
 	if (h->count == h->timed)
 		return ERR_OK;
 	struct row_key from, until;
-	row_key_ready(&from, h->epoch, s->hint_head > h->ready_head ? s->hint_head : h->ready_head);
-	row_key_ready(&until, h->epoch, h->next_sequence);
+	queue_row_key_ready(&from, h->epoch, s->hint_head > h->ready_head ? s->hint_head : h->ready_head);
+	queue_row_key_ready(&until, h->epoch, h->next_sequence);
 	struct scan_spec spec = { .from = row_key_slice(&from), .until = row_key_slice(&until), .limit_rows = 1 };
 	struct rows rows;
 	struct message m;
@@ -170,10 +170,10 @@ static enum err sweep_timed(struct sweep *s)
 		return ERR_OK;
 	struct row_key from, until;
 	if (due > s->row.timed)
-		row_key_timed(&from, s->head.epoch, due, 0);
+		queue_row_key_timed(&from, s->head.epoch, due, 0);
 	else
-		row_key_timed(&from, s->head.epoch, s->row.timed, s->row.timed_sequence);
-	row_key_timed(&until, s->head.epoch, end, 0);
+		queue_row_key_timed(&from, s->head.epoch, s->row.timed, s->row.timed_sequence);
+	queue_row_key_timed(&until, s->head.epoch, end, 0);
 	struct scan_spec spec = { .from = row_key_slice(&from),
 				  .until = row_key_slice(&until),
 				  .limit_rows = LIMIT_QUEUE_SWEEP_ROWS };
@@ -203,8 +203,8 @@ static enum err sweep_timed(struct sweep *s)
 static enum err sweep_expired(struct sweep *s)
 {
 	struct row_key from, until;
-	row_key_expiry(&from, s->head.epoch, s->row.expiry, 0);
-	row_key_expiry(&until, s->head.epoch, s->now + 1, 0);
+	queue_row_key_expiry(&from, s->head.epoch, s->row.expiry, 0);
+	queue_row_key_expiry(&until, s->head.epoch, s->now + 1, 0);
 	struct scan_spec spec = { .from = row_key_slice(&from),
 				  .until = row_key_slice(&until),
 				  .limit_rows = LIMIT_QUEUE_SWEEP_ROWS };
@@ -240,7 +240,7 @@ static enum err sweep_due(struct sweep *s)
 		return ERR_OK;
 	struct row_key from;
 	struct key until;
-	row_key_timed(&from, h->epoch, h->due, 0);
+	queue_row_key_timed(&from, h->epoch, h->due, 0);
 	key_init(&until);
 	key_tag(&until, 'v');
 	key_u64(&until, (uint64_t)h->epoch + 1);

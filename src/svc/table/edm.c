@@ -180,7 +180,7 @@ static unsigned name_hash(struct slice name)
 	return h ^ h >> 16;
 }
 
-void name_index_add(struct name_index *x, const struct slice *names, size_t position)
+void entity_name_index_add(struct name_index *x, const struct slice *names, size_t position)
 {
 	assert(position < NAME_INDEX_MAX);
 	unsigned at = name_hash(names[position]) % NAME_INDEX_SLOTS;
@@ -189,7 +189,7 @@ void name_index_add(struct name_index *x, const struct slice *names, size_t posi
 	x->slot[at] = (uint16_t)(position + 1);
 }
 
-int name_index_find(const struct name_index *x, const struct slice *names, struct slice name)
+int entity_name_index_find(const struct name_index *x, const struct slice *names, struct slice name)
 {
 	for (unsigned at = name_hash(name) % NAME_INDEX_SLOTS; x->slot[at]; at = (at + 1) % NAME_INDEX_SLOTS)
 		if (slice_eq(names[x->slot[at] - 1], name))

@@ -69,9 +69,9 @@ enum { NAME_INDEX_SLOTS = 2048, NAME_INDEX_MAX = 1024 };
 struct name_index {
 	uint16_t slot[NAME_INDEX_SLOTS]; /* position + 1, 0 = free */
 };
-void name_index_add(struct name_index *, const struct slice *names, size_t position);
+void entity_name_index_add(struct name_index *, const struct slice *names, size_t position);
 /* The position of the name, or -1. */
-int name_index_find(const struct name_index *, const struct slice *names, struct slice name);
+int entity_name_index_find(const struct name_index *, const struct slice *names, struct slice name);
 
 /* "Edm.String" and so on, exactly; EDM_NONE if it is none of them. */
 enum edm_type edm_type_from_name(struct slice name);

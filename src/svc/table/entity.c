@@ -214,13 +214,13 @@ static enum err merge(struct txn *t, struct slice old, struct slice change, stru
 			return ERR_TOO_MANY_PROPERTIES;
 		names[count] = p.name;
 		encoded[count] = p.encoded;
-		name_index_add(&index, names, count++);
+		entity_name_index_add(&index, names, count++);
 	}
 	/* Exactly what it takes: a hundred of these lie in the arena at once. */
 	size_t room = change.len;
 	c = property_cursor_make(old);
 	while (property_next(&c, &p))
-		if (name_index_find(&index, names, p.name) < 0)
+		if (entity_name_index_find(&index, names, p.name) < 0)
 			room += p.encoded.len;
 	if (c.failed)
 		return ERR_CORRUPT;
@@ -229,7 +229,7 @@ static enum err merge(struct txn *t, struct slice old, struct slice change, stru
 		return ERR_NO_MEMORY;
 	c = property_cursor_make(old);
 	while (property_next(&c, &p)) {
-		int at = name_index_find(&index, names, p.name);
+		int at = entity_name_index_find(&index, names, p.name);
 		struct slice s = at < 0 ? p.encoded : encoded[at];
 		memcpy(all + len, s.ptr, s.len);
 		len += s.len;

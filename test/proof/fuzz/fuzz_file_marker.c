@@ -11,15 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena arena;
 	buf_init(&b, 8 << 20);
 	arena_init(&arena, 8 << 20);
-	if (file_marker_parse(s, &arena, &name) == ERR_OK) {
+	if (rest_file_marker_parse(s, &arena, &name) == ERR_OK) {
 		struct slice again;
-		file_marker_put(&b, name);
-		CHECK(buf_ok(&b) && file_marker_parse(buf_slice(&b), &arena, &again) == ERR_OK &&
+		rest_file_marker_put(&b, name);
+		CHECK(buf_ok(&b) && rest_file_marker_parse(buf_slice(&b), &arena, &again) == ERR_OK &&
 		      slice_eq(name, again));
 	}
 	buf_clear(&b);
-	file_marker_put(&b, s);
-	CHECK(buf_ok(&b) && file_marker_parse(buf_slice(&b), &arena, &name) == ERR_OK && slice_eq(name, s));
+	rest_file_marker_put(&b, s);
+	CHECK(buf_ok(&b) && rest_file_marker_parse(buf_slice(&b), &arena, &name) == ERR_OK && slice_eq(name, s));
 	arena_fini(&arena);
 	buf_fini(&b);
 	return 0;

@@ -94,7 +94,7 @@ static void check_others(struct slice key, struct slice value)
 	struct key again;
 	if (share_settings_decode(value, &settings) == ERR_OK)
 		CHECK(settings.tier <= SHARE_TIER_PREMIUM);
-	if (row_stamp(value, &stamp) == ERR_OK)
+	if (file_row_stamp(value, &stamp) == ERR_OK)
 		CHECK(value.len >= 9);
 	if (!history_key_split(key, &row_key, &number))
 		return;

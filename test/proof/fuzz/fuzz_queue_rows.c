@@ -17,7 +17,7 @@ static void check_message(struct slice key, struct slice value)
 	message_encode(&b, &m);
 	CHECK(buf_ok(&b) && slice_eq(buf_slice(&b), value));
 	/* The key holds an epoch that the message does not repeat: the rest must come back. */
-	row_key_message(&again, 1, &m);
+	queue_row_key_message(&again, 1, &m);
 	CHECK(again.len == key.len);
 	size_t behind = 1 + KEY_U64_BYTES;
 	CHECK(slice_eq(slice_from(row_key_slice(&again), behind), slice_from(key, behind)));

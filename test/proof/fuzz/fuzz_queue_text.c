@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct xml_error error;
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	struct request r = { .arena = &arena, .body = body };
-	enum err e = message_text_parse(&r, &text);
+	enum err e = rest_message_text_parse(&r, &text);
 	enum err by_reader = xml_parse(body, &arena, &root, &error);
 	if (e == ERR_OK) {
 		CHECK(by_reader == ERR_OK && xml_is(root, "QueueMessage"));

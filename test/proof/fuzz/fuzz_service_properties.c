@@ -9,15 +9,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slice record = fuzz_copy(slice_make(data, size));
 	struct service_properties p, q;
-	if (service_properties_decode(record, &p) == ERR_OK) {
+	if (account_service_properties_decode(record, &p) == ERR_OK) {
 		struct buf one, two;
 		enum cors_origin match;
 		buf_init(&one, 1 << 24);
 		buf_init(&two, 1 << 24);
-		service_properties_encode(&one, &p);
+		account_service_properties_encode(&one, &p);
 		CHECK(buf_ok(&one) && one.len == record.len);
-		CHECK(service_properties_decode(buf_slice(&one), &q) == ERR_OK);
-		service_properties_encode(&two, &q);
+		CHECK(account_service_properties_decode(buf_slice(&one), &q) == ERR_OK);
+		account_service_properties_encode(&two, &q);
 		CHECK(slice_eq(buf_slice(&one), buf_slice(&two)));
 		const struct cors_rule *rule = cors_find_rule(&p, SLICE("http://a.b.c"), SLICE("GET"), &match);
 		if (rule)

@@ -21,9 +21,9 @@ static void check_again(struct arena *arena, const struct entity_body *body)
 	for (int level = ODATA_NONE; level <= ODATA_FULL; level++) {
 		w.level = (enum odata_level)level;
 		buf_clear(&b);
-		entity_json_write(&b, &w, &e, level != ODATA_NONE);
+		rest_entity_json_write(&b, &w, &e, level != ODATA_NONE);
 		CHECK(buf_ok(&b));
-		CHECK(entity_body_parse(buf_slice(&b), arena, &again) == ERR_OK);
+		CHECK(rest_entity_body_parse(buf_slice(&b), arena, &again) == ERR_OK);
 		CHECK(slice_eq(again.partition_key, e.partition_key) && slice_eq(again.row_key, e.row_key));
 		if (level != ODATA_NONE)
 			CHECK(slice_eq(again.properties, e.properties));
@@ -47,9 +47,9 @@ static void check_atom_again(struct arena *arena, const struct entity_body *body
 		e.partition_key = SLICE("p");
 	if (!slice_is_set(e.row_key))
 		e.row_key = SLICE("r");
-	entity_atom_write(&b, &w, &e, true);
+	rest_entity_atom_write(&b, &w, &e, true);
 	CHECK(buf_ok(&b));
-	CHECK(entity_atom_parse(buf_slice(&b), arena, &again) == ERR_OK);
+	CHECK(rest_entity_atom_parse(buf_slice(&b), arena, &again) == ERR_OK);
 	CHECK(slice_eq(again.partition_key, e.partition_key) && slice_eq(again.row_key, e.row_key));
 	CHECK(slice_eq(again.properties, e.properties));
 	buf_fini(&b);
@@ -80,15 +80,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct entity_body body;
 	struct arena arena;
 	arena_init(&arena, 32 << 20);
-	if (entity_body_parse(s, &arena, &body) == ERR_OK)
+	if (rest_entity_body_parse(s, &arena, &body) == ERR_OK)
 		check_again(&arena, &body);
-	if (entity_atom_parse(s, &arena, &body) == ERR_OK)
+	if (rest_entity_atom_parse(s, &arena, &body) == ERR_OK)
 		check_atom_again(&arena, &body);
 	check_record(s);
-	uint64_t ticks = entity_etag_parse(s);
+	uint64_t ticks = rest_entity_etag_parse(s);
 	if (ticks) {
 		char etag[ENTITY_ETAG_MAX];
-		CHECK(slice_eq(s, slice_make(etag, entity_etag_format(ticks, etag))));
+		CHECK(slice_eq(s, slice_make(etag, rest_entity_etag_format(ticks, etag))));
 	}
 	arena_fini(&arena);
 	fuzz_free(s);

@@ -13,9 +13,9 @@ static bool holds(const char *range_text, const char *address_text)
 {
 	struct address_range range;
 	unsigned char address[ADDRESS_BYTES];
-	assert_true(address_range_parse(slice_str(range_text), &range));
-	assert_true(address_parse(slice_str(address_text), address));
-	return address_range_holds(&range, address);
+	assert_true(auth_address_range_parse(slice_str(range_text), &range));
+	assert_true(auth_address_parse(slice_str(address_text), address));
+	return auth_address_range_holds(&range, address);
 }
 
 static void test_within(void **state)
@@ -49,7 +49,7 @@ static void test_no_ranges(void **state)
 	struct address_range range;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		if (address_range_parse(slice_str(bad[i]), &range))
+		if (auth_address_range_parse(slice_str(bad[i]), &range))
 			fail_msg("'%s' was taken", bad[i]);
 }
 

@@ -486,7 +486,7 @@ static void no_two_opens_that_deny_each_other(void **state)
 				continue;
 			struct lock_open *o = set_open(&s, access, share);
 			for (size_t i = 0; i < s.f.open_count; i++) {
-				bool clash = share_mode_conflicts(s.open[i].access, s.open[i].share, access, share);
+				bool clash = lock_share_conflicts(s.open[i].access, s.open[i].share, access, share);
 				assert_true(&s.open[i] == o || !clash);
 			}
 		}

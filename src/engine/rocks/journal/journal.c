@@ -27,8 +27,8 @@ static int journal_file_open(struct journal *j, size_t i, int flags)
 	journal_file_name(name, i);
 	int fd = -1;
 	if (!j->options.buffered)
-		fd = file_open_at(j->dir_fd, name, flags | O_RDWR | O_DIRECT, 0600);
-	return fd >= 0 ? fd : file_open_at(j->dir_fd, name, flags | O_RDWR, 0600);
+		fd = base_file_open_at(j->dir_fd, name, flags | O_RDWR | O_DIRECT, 0600);
+	return fd >= 0 ? fd : base_file_open_at(j->dir_fd, name, flags | O_RDWR, 0600);
 }
 
 static enum err write_at(int fd, uint64_t at, const char *bytes, size_t count)

@@ -116,7 +116,7 @@ static enum err reader_open(struct journal *j, size_t i, const struct journal_fi
 	char name[JOURNAL_NAME_BYTES];
 	struct stat st;
 	journal_file_name(name, i);
-	*ret = (struct reader){ .fd = file_open_at(j->dir_fd, name, O_RDONLY, 0),
+	*ret = (struct reader){ .fd = base_file_open_at(j->dir_fd, name, O_RDONLY, 0),
 				.epoch = f->epoch,
 				.number = f->first,
 				.at = JOURNAL_BLOCK_BYTES };
@@ -223,7 +223,7 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 	bool made = mkdirat(options->dir_fd, "journal", 0700) == 0;
 	if (made)
 		fsync(options->dir_fd);
-	j->dir_fd = made || errno == EEXIST ? file_open_dir_at(options->dir_fd, "journal") : -1;
+	j->dir_fd = made || errno == EEXIST ? base_file_open_dir_at(options->dir_fd, "journal") : -1;
 	enum err err = j->dir_fd < 0 ? ERR_IO : look(j);
 	if (err != ERR_OK) {
 		journal_free(j);

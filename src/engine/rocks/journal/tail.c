@@ -14,7 +14,7 @@ enum { TAIL_BYTES = 4096 };
 enum err tail_open(struct tail *t, int dir_fd, uint64_t *ret_remembered)
 {
 	static const char zeros[TAIL_BYTES];
-	int fd = file_open_at(dir_fd, "TAIL", O_RDWR | O_CREAT, 0600);
+	int fd = base_file_open_at(dir_fd, "TAIL", O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return ERR_IO;
 	off_t size = lseek(fd, 0, SEEK_END);

@@ -48,8 +48,8 @@ static void pass_gates(struct locator *l)
 uint64_t locator_hash(const struct locator *l, struct slice full_key, uint64_t *ret_partition_hash)
 {
 	size_t len = slice_find_byte(full_key, 0);
-	*ret_partition_hash = hash_bytes(l->seed, slice_first(full_key, len));
-	return hash_bytes(*ret_partition_hash, slice_from(full_key, len));
+	*ret_partition_hash = base_hash_bytes(l->seed, slice_first(full_key, len));
+	return base_hash_bytes(*ret_partition_hash, slice_from(full_key, len));
 }
 
 static struct page *page_new(struct locator *l)
@@ -119,7 +119,7 @@ void locator_note(struct locator *l, struct slice full_key)
 
 void locator_note_partition(struct locator *l, struct slice partition)
 {
-	page_add(l->page[l->page_count - 1], hash_bytes(l->seed, partition));
+	page_add(l->page[l->page_count - 1], base_hash_bytes(l->seed, partition));
 }
 
 /* ---- what reads go by ---- */

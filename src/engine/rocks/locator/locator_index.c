@@ -111,9 +111,9 @@ enum err locator_index_make(struct locator *l, uint64_t number, struct table_ind
 {
 	char name[48];
 	snprintf(name, sizeof name, "db/%06llu.sst", (unsigned long long)number);
-	int fd = file_open_at(l->options.dir_fd, name, O_RDONLY | O_NOATIME, 0);
+	int fd = base_file_open_at(l->options.dir_fd, name, O_RDONLY | O_NOATIME, 0);
 	if (fd < 0 && errno == EPERM) /* somebody else's files */
-		fd = file_open_at(l->options.dir_fd, name, O_RDONLY, 0);
+		fd = base_file_open_at(l->options.dir_fd, name, O_RDONLY, 0);
 	if (fd < 0)
 		return ERR_NOT_FOUND;
 	struct table_index *t = calloc(1, sizeof *t);

@@ -94,7 +94,7 @@ static enum err file_open(struct segments *s, uint32_t number, bool create, stru
 	struct segment_file *f = calloc(1, sizeof *f);
 	if (!f)
 		return ERR_NO_MEMORY;
-	f->fd = file_open_at(s->dir_fd, name, O_RDWR | (create ? O_CREAT : 0), 0600);
+	f->fd = base_file_open_at(s->dir_fd, name, O_RDWR | (create ? O_CREAT : 0), 0600);
 	f->direct_fd = -1;
 	if (f->fd < 0) {
 		enum err err = errno == ENOENT && !create ? ERR_NOT_FOUND : errno_error();
@@ -103,7 +103,7 @@ static enum err file_open(struct segments *s, uint32_t number, bool create, stru
 	}
 	/* Some file systems (tmpfs) have no direct i/o: then the page cache it is. */
 	if (!s->buffered)
-		f->direct_fd = file_open_at(s->dir_fd, name, O_RDWR | O_DIRECT, 0);
+		f->direct_fd = base_file_open_at(s->dir_fd, name, O_RDWR | O_DIRECT, 0);
 	if (create && fsync(s->dir_fd) != 0) {
 		file_close(f);
 		return ERR_IO;
@@ -168,7 +168,7 @@ enum err segments_open(const struct segments_options *o, struct segments **ret)
 	if (err == ERR_OK && mkdirat(o->dir_fd, "segments", 0700) != 0 && errno != EEXIST)
 		err = errno_error();
 	if (err == ERR_OK) {
-		s->dir_fd = file_open_dir_at(o->dir_fd, "segments");
+		s->dir_fd = base_file_open_dir_at(o->dir_fd, "segments");
 		if (s->dir_fd < 0)
 			err = errno_error();
 	}

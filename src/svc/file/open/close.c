@@ -151,7 +151,7 @@ static enum err check_new_parent(struct txn *txn, const struct file_rename_call 
 	TRY(opens_load(txn, parent.id, &f));
 	for (size_t i = 0; i < f.rules.open_count; i++) {
 		const struct lock_open *o = &f.rules.open[i];
-		if (share_mode_conflicts(o->access, o->share, ACCESS_DELETE, SHARE_READ | SHARE_WRITE))
+		if (lock_share_conflicts(o->access, o->share, ACCESS_DELETE, SHARE_READ | SHARE_WRITE))
 			return ERR_SHARING_VIOLATION;
 	}
 	return ERR_OK;

@@ -19,7 +19,7 @@ static void assert_slice(struct slice a, struct slice b)
 
 static struct service_properties sample(void)
 {
-	struct service_properties p = service_properties_default();
+	struct service_properties p = account_service_properties_default();
 	p.logging.read = true;
 	p.logging.retention = (struct retention_policy){ .enabled = true, .days = 7 };
 	p.hour.enabled = p.hour.include_apis = true;
@@ -41,10 +41,10 @@ static void test_record(void **state)
 	struct buf b, again;
 	buf_init(&b, 65536);
 	buf_init(&again, 65536);
-	service_properties_encode(&b, &p);
+	account_service_properties_encode(&b, &p);
 	assert_true(buf_ok(&b));
 	memset(&q, 0xff, sizeof q);
-	assert_int_equal(service_properties_decode(buf_slice(&b), &q), ERR_OK);
+	assert_int_equal(account_service_properties_decode(buf_slice(&b), &q), ERR_OK);
 	assert_true(q.logging.read && !q.logging.write && !q.logging.del && q.logging.retention.days == 7);
 	assert_true(q.hour.enabled && q.hour.include_apis && !q.minute.enabled && q.minute.retention.days == 365);
 	assert_int_equal(q.cors_count, 2);
@@ -55,13 +55,13 @@ static void test_record(void **state)
 	assert_true(q.delete_retention.allow_permanent_delete);
 	assert_slice(q.website.default_index_path, SLICE_NONE);
 	assert_slice(q.website.error_document, SLICE("404.html"));
-	service_properties_encode(&again, &q);
+	account_service_properties_encode(&again, &q);
 	assert_slice(buf_slice(&again), buf_slice(&b));
 	/* Cut anywhere, or of another version, it is damage. */
 	for (size_t i = 0; i < b.len; i++)
-		assert_int_equal(service_properties_decode(slice_first(buf_slice(&b), i), &q), ERR_CORRUPT);
+		assert_int_equal(account_service_properties_decode(slice_first(buf_slice(&b), i), &q), ERR_CORRUPT);
 	b.ptr[0]++;
-	assert_int_equal(service_properties_decode(buf_slice(&b), &q), ERR_CORRUPT);
+	assert_int_equal(account_service_properties_decode(buf_slice(&b), &q), ERR_CORRUPT);
 	buf_fini(&b);
 	buf_fini(&again);
 }
@@ -76,12 +76,12 @@ static void test_golden(void **state)
 		0,   0,	  0,   0,    0,	   0,	 0,    9,    0,	   0,	 0,    0xff, 0xff, 0xff, 0xff, 0,   0,	 0,
 		0,   0,	  0,   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	};
-	struct service_properties p = service_properties_default();
+	struct service_properties p = account_service_properties_default();
 	struct buf b;
 	p.cors_count = 1;
 	p.cors[0] = (struct cors_rule){ SLICE("*"), SLICE("GET"), SLICE(""), SLICE(""), 9 };
 	buf_init(&b, 65536);
-	service_properties_encode(&b, &p);
+	account_service_properties_encode(&b, &p);
 	assert_slice(buf_slice(&b), slice_make(golden, sizeof golden));
 	buf_fini(&b);
 }

@@ -16,7 +16,7 @@ static struct auth_account accounts[] = { { .name = SLICE("acct") }, { .name = S
 static enum err find_default_version(struct request *r)
 {
 	uint32_t version;
-	if (version_parse(default_version, &version))
+	if (request_version_parse(default_version, &version))
 		address_set_version(r, version, default_version);
 	return ERR_OK;
 }

@@ -44,7 +44,7 @@ static void *smb_run(void *arg)
 
 static void wake(uint64_t inode)
 {
-	struct wait_key key = { hash_bytes(0, S.partition), inode };
+	struct wait_key key = { base_hash_bytes(0, S.partition), inode };
 	wait_wake(S.waits, &key);
 }
 

@@ -35,7 +35,7 @@ static struct buf format(const struct queue_message *m, size_t count, enum messa
 	struct request r = { 0 };
 	buf_init(&r.response.headers, 1024);
 	buf_init(&r.response.body, limit);
-	message_list_format(&r, m, count, show);
+	rest_message_list_format(&r, m, count, show);
 	buf_fini(&r.response.headers);
 	return r.response.body;
 }
@@ -53,7 +53,7 @@ static void forms(void **state)
 {
 	struct queue_message m[2] = { message_of(SLICE("a<b>&\xc3\xa4"), UINT32_MAX), message_of(SLICE(""), 0) };
 	char receipt[MESSAGE_RECEIPT_CHARS], want[2048];
-	message_receipt_format(&m[0].receipt, receipt);
+	rest_message_receipt_format(&m[0].receipt, receipt);
 	check(NULL, 0, MESSAGE_SHOW_GET, "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><QueueMessagesList />");
 	snprintf(want, sizeof want,
 		 FRONT "<QueueMessage>" TIMES "<PopReceipt>%.*s</PopReceipt>" NEXT "</QueueMessage>" BACK,

@@ -20,7 +20,7 @@ static struct answer by_handler(struct arena *arena, struct slice body)
 {
 	struct request r = { .arena = arena, .body = body };
 	struct answer a = { .text = SLICE_NONE };
-	a.err = message_text_parse(&r, &a.text);
+	a.err = rest_message_text_parse(&r, &a.text);
 	return a;
 }
 

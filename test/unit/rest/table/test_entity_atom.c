@@ -29,9 +29,9 @@ static void check_round_trip(struct slice pk, struct slice rk, struct slice run)
 	struct buf b;
 	arena_init(&arena, 8 << 20);
 	buf_init(&b, 1 << 20);
-	entity_atom_write(&b, &w, &e, true);
+	rest_entity_atom_write(&b, &w, &e, true);
 	assert_true(buf_ok(&b));
-	enum err err = entity_atom_parse(buf_slice(&b), &arena, &body);
+	enum err err = rest_entity_atom_parse(buf_slice(&b), &arena, &body);
 	if (err)
 		print_message("%.*s\n", (int)b.len, b.ptr);
 	assert_int_equal(err, ERR_OK);
@@ -112,7 +112,7 @@ static void test_refused(void **state)
 	arena_init(&arena, 8 << 20);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct entity_body body;
-		enum err e = entity_atom_parse(slice_str(cases[i].text), &arena, &body);
+		enum err e = rest_entity_atom_parse(slice_str(cases[i].text), &arena, &body);
 		if (e != cases[i].want)
 			fail_msg("%s: %s, not %s", cases[i].text, err_name(e), err_name(cases[i].want));
 	}
@@ -128,12 +128,12 @@ static void test_table_names(void **state)
 	(void)state;
 	arena_init(&arena, 1 << 20);
 	buf_init(&b, 1 << 16);
-	table_atom_write(&b, &w, SLICE("mytable"), true);
-	assert_int_equal(table_atom_parse(buf_slice(&b), &arena, &name), ERR_OK);
+	rest_table_atom_write(&b, &w, SLICE("mytable"), true);
+	assert_int_equal(rest_table_atom_parse(buf_slice(&b), &arena, &name), ERR_OK);
 	assert_true(slice_eq(name, SLICE("mytable")));
-	assert_int_equal(table_atom_parse(SLICE(ENTRY("")), &arena, &name), ERR_OK);
+	assert_int_equal(rest_table_atom_parse(SLICE(ENTRY("")), &arena, &name), ERR_OK);
 	assert_false(slice_is_set(name));
-	assert_int_equal(table_atom_parse(SLICE("<x/>"), &arena, &name), ERR_INVALID_INPUT);
+	assert_int_equal(rest_table_atom_parse(SLICE("<x/>"), &arena, &name), ERR_INVALID_INPUT);
 	buf_fini(&b);
 	arena_fini(&arena);
 }

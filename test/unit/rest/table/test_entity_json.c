@@ -23,14 +23,14 @@ static void write_one(struct buf *b, const struct edm_value *v)
 	struct buf run = { .ptr = memory, .cap = sizeof memory, .limit_bytes = sizeof memory };
 	selected[0] = SLICE("v");
 	selected_index = (struct name_index){ 0 };
-	name_index_add(&selected_index, selected, 0);
+	entity_name_index_add(&selected_index, selected, 0);
 	struct entity_writer w = {
 		.level = ODATA_NONE, .select = selected, .select_count = 1, .select_index = &selected_index
 	};
 	property_encode(&run, SLICE("v"), v);
 	struct entity e = { SLICE("p"), SLICE("r"), 1, buf_slice(&run) };
 	buf_clear(b);
-	entity_json_write(b, &w, &e, false);
+	rest_entity_json_write(b, &w, &e, false);
 	buf_put_byte(b, 0);
 }
 
@@ -152,7 +152,7 @@ static void test_strings_read_back(void **state)
 		write_one(&b, &v);
 		struct entity_body body;
 		struct property p;
-		assert_int_equal(entity_body_parse(slice_make(b.ptr, b.len - 1), &arena, &body), ERR_OK);
+		assert_int_equal(rest_entity_body_parse(slice_make(b.ptr, b.len - 1), &arena, &body), ERR_OK);
 		struct property_cursor c = property_cursor_make(body.properties);
 		assert_true(property_next(&c, &p) && slice_eq(p.value.bytes, v.bytes));
 		arena_reset(&arena);
@@ -190,7 +190,7 @@ static void check_text(const char *text, size_t len)
 	for (size_t i = 0; i < len; i++)
 		naive_put(&want, text[i]);
 	buf_put_byte(&want, '"');
-	json_text_write(&b, slice_make(exact + 1, len));
+	rest_table_json_text_write(&b, slice_make(exact + 1, len));
 	assert_true(buf_ok(&b) && slice_eq(buf_slice(&b), buf_slice(&want)));
 	free(exact);
 	buf_fini(&want);
@@ -270,11 +270,11 @@ static void test_levels(void **state)
 		/* The room ends at every place once; what is one byte short of it must not be taken. */
 		for (size_t cap = 1; cap <= 2 * want[level].len; cap++) {
 			struct buf b = { .ptr = malloc(cap), .cap = cap, .limit_bytes = 1 << 16 };
-			entity_json_write(&b, &w, &e, true);
+			rest_entity_json_write(&b, &w, &e, true);
 			assert_true(buf_ok(&b) && slice_eq(buf_slice(&b), buf_slice(&want[level])));
 			buf_fini(&b);
 			struct buf full = { .ptr = malloc(cap), .cap = cap, .limit_bytes = cap };
-			entity_json_write(&full, &w, &e, true);
+			rest_entity_json_write(&full, &w, &e, true);
 			assert_true(full.len <= cap &&
 				    (!buf_ok(&full) || slice_eq(buf_slice(&full), buf_slice(&want[level]))));
 			buf_fini(&full);
@@ -304,7 +304,7 @@ static void test_keys_of_escapes(void **state)
 	for (size_t cap = 1; cap <= 2 * want.len; cap++) {
 		/* No more than is asked for, so that a sanitizer sees what was not. */
 		struct buf b = { .ptr = malloc(cap), .cap = cap, .limit_bytes = cap };
-		entity_json_write(&b, &w, &e, false);
+		rest_entity_json_write(&b, &w, &e, false);
 		assert_true(b.len <= cap && (!buf_ok(&b) || slice_eq(buf_slice(&b), buf_slice(&want))));
 		assert_true(buf_ok(&b) || cap < want.len + 1024);
 		buf_fini(&b);
@@ -327,16 +327,16 @@ static void test_selected(void **state)
 	add(&run, "other", (struct edm_value){ .type = EDM_INT32, .integer = 8 });
 	add(&run, "n", (struct edm_value){ .type = EDM_INT32, .integer = 7 });
 	for (size_t i = 0; i < sizeof select / sizeof *select; i++)
-		name_index_add(&index, select, i);
+		entity_name_index_add(&index, select, i);
 	struct entity e = { SLICE("p"), SLICE("r"), UINT64_C(637873946680000000), buf_slice(&run) };
 	struct entity_writer w = {
 		.level = ODATA_MINIMAL, .select = select, .select_count = 5, .select_index = &index
 	};
-	entity_json_write(&b, &w, &e, false);
+	rest_entity_json_write(&b, &w, &e, false);
 	assert_true(slice_eq(buf_slice(&b), slice_str(want)));
 	buf_clear(&b);
 	w = (struct entity_writer){ .level = ODATA_NONE, .select_index = &nothing };
-	entity_json_write(&b, &w, &e, false);
+	rest_entity_json_write(&b, &w, &e, false);
 	assert_true(slice_eq(buf_slice(&b), SLICE("{}")));
 	buf_fini(&b);
 	buf_fini(&run);
@@ -345,9 +345,9 @@ static void test_selected(void **state)
 static void test_etags(void **state)
 {
 	char etag[ENTITY_ETAG_MAX];
-	size_t len = entity_etag_format(UINT64_C(637873946689094416), etag);
+	size_t len = rest_entity_etag_format(UINT64_C(637873946689094416), etag);
 	assert_true(slice_eq(slice_make(etag, len), SLICE("W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\"")));
-	assert_true(entity_etag_parse(slice_make(etag, len)) == UINT64_C(637873946689094416));
+	assert_true(rest_entity_etag_parse(slice_make(etag, len)) == UINT64_C(637873946689094416));
 	/* The whole text counts, not the time it stands for. */
 	static const char *const others[] = { "",
 					      "*",
@@ -358,7 +358,7 @@ static void test_etags(void **state)
 					      "W/\"datetime'2022-05-06T00%3A44%3A28.9094416Z'\" ",
 					      "W/\"datetime'" };
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		assert_true(entity_etag_parse(slice_str(others[i])) == 0);
+		assert_true(rest_entity_etag_parse(slice_str(others[i])) == 0);
 }
 
 int main(void)
