@@ -32,6 +32,8 @@ enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fin
  * what the snapshot shows belong to one moment. */
 enum err txn_put_volatile(struct txn *, struct slice key, struct slice value) MUST_CHECK;
 enum err txn_del_volatile(struct txn *, struct slice key) MUST_CHECK;
+/* No partition has a single one, and on a snapshot none came and went since: saves the look. */
+bool txn_volatile_is_empty(const struct txn *);
 /* The extent is named by a record put in this transaction, or no longer named by any. */
 enum err txn_publish(struct txn *, const struct extent_ref *) MUST_CHECK;
 enum err txn_retire(struct txn *, const struct extent_ref *) MUST_CHECK;

@@ -99,6 +99,14 @@ enum err txn_get_volatile(struct txn *t, struct slice key, struct slice *ret)
 	return err;
 }
 
+bool txn_volatile_is_empty(const struct txn *t)
+{
+	struct volatile_map *m = t->store->volatiles;
+	if (t->volatile_count || volatile_count(m))
+		return false;
+	return t->mode != TXN_SNAPSHOT || volatile_now(m) == t->volatile_since;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
 	return slice_cmp(((const struct row *)a)->key, ((const struct row *)b)->key);

@@ -122,11 +122,14 @@ static void deliver(struct io_task *task)
 bool holder_post(struct holder_list *l, const struct holder_notice *notice)
 {
 	struct letter *m = malloc(sizeof *m);
+	struct holder here = { 0 };
 	if (!m)
 		return false;
 	pthread_mutex_lock(&l->lock);
 	struct holder *h = *find(l, notice->open_id);
-	if (h) {
+	if (h && notice->what == NOTICE_BREAK && io_loop_is_current(h->loop)) {
+		here = *h;
+	} else if (h) {
 		*m = (struct letter){ .list = l, .loop = h->loop, .notice = *notice, .next = l->letters };
 		m->task.run = deliver;
 		if (l->letters)
@@ -135,7 +138,9 @@ bool holder_post(struct holder_list *l, const struct holder_notice *notice)
 		io_loop_post(m->loop, &m->task);
 	}
 	pthread_mutex_unlock(&l->lock);
-	if (!h)
+	if (here.notice)
+		here.notice(here.owner, notice);
+	if (!h || here.notice)
 		free(m);
 	return h != NULL;
 }

@@ -41,6 +41,7 @@ struct file_break {
 	bool has_notice; /* tell the holder */
 	struct oplock_notice notice;
 };
+/* All zero before the first run of an apply; kept as it is from run to run of one request. */
 struct file_breaks {
 	uint64_t inode_id; /* whose opens: the file itself, or one below a directory that is to be renamed */
 	size_t count;
@@ -135,6 +136,7 @@ struct file_open_call {
 	struct oplock_guid create_guid;
 	uint32_t timeout_ms; /* 0 = default */
 	bool replay;	     /* the client sends this CREATE again */
+	bool guid_is_used;   /* the open made with this guid was used since: a CREATE with it makes another one */
 	bool read_only;	     /* the tree may not be written: ERR_SMB_ACCESS_DENIED where it would be */
 	/* out */
 	struct inode inode;

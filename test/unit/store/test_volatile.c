@@ -331,6 +331,45 @@ static enum err apply_moment(struct txn *t, void *call)
 	return ERR_OK;
 }
 
+static enum err apply_drop(struct txn *t, void *call)
+{
+	return txn_del_volatile(t, FLEETING);
+}
+
+/* A row that came and went between the snapshot and the look: not as if there had been none. */
+static enum err apply_came_and_went(struct txn *t, void *call)
+{
+	struct moment *m = call;
+	uint64_t durable;
+	m->runs++;
+	TRY(read_number(t, DURABLE, &durable));
+	if (!m->meddled) {
+		m->meddled = true;
+		assert_true(txn_volatile_is_empty(t));
+		assert_int_equal(run(m->store, job_new(apply_fleeting, 0)), ERR_OK);
+		assert_false(txn_volatile_is_empty(t));
+		assert_int_equal(run(m->store, job_new(apply_drop, 0)), ERR_OK);
+		assert_false(txn_volatile_is_empty(t));
+	}
+	uint64_t fleeting;
+	return read_number(t, FLEETING, &fleeting);
+}
+
+static void what_came_and_went_is_noticed(void **state)
+{
+	struct clock clock;
+	struct engine *e;
+	struct arena arena;
+	assert_int_equal(engine_mem_open(NULL, &e), ERR_OK);
+	struct store *s = store_on(e, &clock);
+	struct moment m = { .store = s };
+	arena_init(&arena, MIB);
+	assert_int_equal(store_read(s, P, apply_came_and_went, &m, &arena), ERR_OK);
+	assert_int_equal(m.runs, 2);
+	arena_fini(&arena);
+	store_close(s);
+}
+
 static void a_read_belongs_to_one_moment(void **state)
 {
 	struct clock clock;
@@ -355,6 +394,7 @@ int main(void)
 		cmocka_unit_test(a_restart_leaves_none),
 		cmocka_unit_test(scans_merge_own_writes),
 		cmocka_unit_test(a_read_belongs_to_one_moment),
+		cmocka_unit_test(what_came_and_went_is_noticed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

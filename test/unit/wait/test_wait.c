@@ -245,6 +245,15 @@ static void let_go(void *arg)
 	holder_remove(c->list, c->open_id);
 }
 
+static void post_here(void *arg)
+{
+	struct connection *c = arg;
+	struct holder_notice n = { .open_id = c->open_id, .what = NOTICE_BREAK, .from = 7, .to = 1 };
+	unsigned before = atomic_load(&c->notices);
+	assert_true(holder_post(c->list, &n));
+	assert_int_equal(atomic_load(&c->notices), before + 1); /* at once, on its own loop */
+}
+
 static void nothing(void *arg)
 {
 }
@@ -270,12 +279,13 @@ static void notices_reach_who_holds_the_open(void **state)
 	assert_true(holder_post(list, &n));
 	while (!atomic_load(&b.notices))
 		sched_yield();
+	on_loop(&loop[1], post_here, &b);
 	on_loop(&loop[1], let_go, &b);
 	assert_false(holder_post(list, &n));
 	on_loop(&loop[0], nothing, NULL);
 	on_loop(&loop[1], nothing, NULL);
 	assert_int_equal(atomic_load(&a.notices), 100);
-	assert_int_equal(atomic_load(&b.notices), 1);
+	assert_int_equal(atomic_load(&b.notices), 2);
 	loop_end(&loop[0]);
 	loop_end(&loop[1]);
 	holder_list_free(list);

@@ -123,6 +123,18 @@ enum err answer_err(const struct opens *f, enum lock_answer answer, const struct
 	return ERR_SHARING_VIOLATION;
 }
 
+/* When the last break that is under way ends by itself. */
+static uint64_t last_deadline(const struct opens *f)
+{
+	uint64_t last = 0;
+	for (size_t i = 0; i < f->oplock_count; i++) {
+		const struct oplock *o = &f->oplock[i].oplock;
+		if (o->breaking && o->break_deadline_ticks > last)
+			last = o->break_deadline_ticks;
+	}
+	return last;
+}
+
 enum err answer_or_mark(struct txn *txn, struct opens *f, enum lock_answer answer, const struct lock_demands *d,
 			uint64_t close_open_id, struct file_breaks *breaks)
 {
@@ -131,6 +143,7 @@ enum err answer_or_mark(struct txn *txn, struct opens *f, enum lock_answer answe
 		return answer_err(f, answer, d, close_open_id, breaks);
 	TRY(breaks_mark(txn, f, d, breaks));
 	breaks->asked = breaks->wait = true;
+	breaks->deadline_ticks = last_deadline(f);
 	return ERR_OK;
 }
 
@@ -284,11 +297,9 @@ enum err file_apply_break(struct txn *txn, void *call)
 			c->breaks.deadline_ticks = o->break_deadline_ticks;
 	}
 	/* Asked by nobody new, but an older break must end first (an open while its lease is breaking). */
-	for (size_t i = 0; !c->breaks.count && i < f.oplock_count; i++) {
-		const struct oplock *o = &f.oplock[i].oplock;
-		c->wait |= o->breaking;
-		if (o->breaking && o->break_deadline_ticks > c->breaks.deadline_ticks)
-			c->breaks.deadline_ticks = o->break_deadline_ticks;
+	if (!c->breaks.count) {
+		c->breaks.deadline_ticks = last_deadline(&f);
+		c->wait = c->breaks.deadline_ticks != 0;
 	}
 	if (c->wake)
 		c->wait = false;

@@ -47,7 +47,7 @@ static enum err answer_again(struct txn *txn, struct file_open_call *c, const st
 static bool find_repeated(struct txn *txn, struct file_open_call *c, enum err *ret_err)
 {
 	struct file_handle h;
-	if (!c->durable_v2)
+	if (!c->durable_v2 || c->guid_is_used)
 		return false;
 	enum err err = open_find_by_guid(txn, &c->opener.client, &c->create_guid, &h);
 	if (err == ERR_NOT_FOUND)
@@ -159,15 +159,14 @@ static enum err overwrite(struct txn *txn, struct file_open_call *c)
 
 /* ---- the open itself ---- */
 
-/* How long it may outlive its connection: only with something that others have to ask before they go on. */
+/* How long it may outlive its connection. A durable open only with something that others have to ask before they go on;
+ * a persistent one always. */
 static void grant_life(const struct file_open_call *c, struct file_open *o, uint8_t state)
 {
 	bool can_wait = !o->is_directory && (state & CACHE_HANDLE);
 	o->life = c->life;
-	if (c->life == OPEN_DURABLE && (!can_wait || o->has_snapshot))
+	if (o->has_snapshot || (c->life == OPEN_DURABLE && !can_wait))
 		o->life = OPEN_PLAIN;
-	if (c->life == OPEN_PERSISTENT && (o->oplock.kind == OPLOCK_PLAIN || o->has_snapshot))
-		o->life = can_wait && !o->has_snapshot ? OPEN_DURABLE : OPEN_PLAIN;
 	if (o->life == OPEN_PLAIN)
 		return;
 	uint32_t seconds_max = FILE_DURABLE_MAX_SECONDS;

@@ -96,6 +96,10 @@ enum err opens_load(struct txn *txn, uint64_t inode_id, struct opens *ret)
 {
 	struct opens f = { .inode_id = inode_id, .now_ticks = txn_now(txn) };
 	struct key from, until;
+	if (txn_volatile_is_empty(txn)) {
+		*ret = f;
+		return ERR_OK;
+	}
 	opens_file_key(&from, inode_id);
 	until = from;
 	key_prefix_end(&until);
@@ -347,6 +351,21 @@ static enum err remove_lease(struct txn *txn, struct opens *f, const struct file
 	return txn_del_volatile(txn, key_slice(&k));
 }
 
+/* The way by its create guid, unless a later open has it by now. */
+static enum err remove_guid(struct txn *txn, const struct file_open *o)
+{
+	struct file_handle named;
+	struct key k;
+	if (!o->durable_v2)
+		return ERR_OK;
+	enum err err = open_find_by_guid(txn, &o->opener.client, &o->create_guid, &named);
+	if (err == ERR_NOT_FOUND || (err == ERR_OK && named.open_id != o->open_id))
+		return ERR_OK;
+	TRY(err);
+	guid_key(&k, &o->opener.client, &o->create_guid);
+	return txn_del_volatile(txn, key_slice(&k));
+}
+
 /* Takes one open out of the arrays, with its plain oplock or, if `lease`, its lease. */
 static void cut_out(struct opens *f, size_t at, bool lease)
 {
@@ -378,10 +397,7 @@ enum err open_remove(struct txn *txn, struct opens *f, uint64_t open_id)
 	index_key(&k, 'h');
 	key_u64(&k, open_id);
 	TRY(txn_del_volatile(txn, key_slice(&k)));
-	if (o->durable_v2) {
-		guid_key(&k, &o->opener.client, &o->create_guid);
-		TRY(txn_del_volatile(txn, key_slice(&k)));
-	}
+	TRY(remove_guid(txn, o));
 	cut_out(f, (size_t)(o - f->open), last_of_lease);
 	return opens_refresh(txn, f);
 }

@@ -232,6 +232,9 @@ static enum err load_one(struct txn *txn, void *arg, uint64_t inode_id, uint64_t
 	TRY(open_row_decode(row, txn_arena(txn), &o));
 	/* Their clients have to come back; the time they have for it begins now. */
 	o.connected = false;
+	if (o.oplock.breaking)
+		o.oplock.state = o.oplock.break_required;
+	o.oplock.breaking = false;
 	o.end_ticks = txn_now(txn) + o.timeout_ms * (TICKS_PER_SECOND / 1000);
 	TRY(open_put(txn, &o));
 	return open_index_put(txn, &o);

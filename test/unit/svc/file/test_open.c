@@ -302,6 +302,7 @@ static void breaks_are_marked_at_once(void **state)
 	b.breaks.mark_at_once = true;
 	expect(&b, file_apply_open, &second, ERR_OK);
 	assert_true(b.breaks.wait && b.breaks.item[0].has_notice);
+	assert_true(b.breaks.deadline_ticks > b.clock.fake_ticks);
 	assert_int_equal(close_it(&b, (struct file_handle){ a.open.inode_id, second.open_id }, FILE_CLOSE_CLIENT, NULL),
 			 ERR_SMB_FILE_CLOSED);
 	struct file_break_call marked = mark(&b);
@@ -546,6 +547,11 @@ static void a_persistent_open_survives_a_restart(void **state)
 	expect(&b, file_apply_disposition, &pending, ERR_OK);
 	struct file_open_call plain = open_of(&b, "g", ACCESS_READ_DATA, 0);
 	expect(&b, file_apply_open, &plain, ERR_OK);
+	/* Persistent with an oplock instead of a lease. */
+	struct file_open_call batch = durable_of(&b, "h", OPEN_PERSISTENT, 6);
+	batch.oplock = (struct oplock_request){ .kind = OPLOCK_PLAIN, .state = CACHE_RWH };
+	expect(&b, file_apply_open, &batch, ERR_OK);
+	assert_int_equal(batch.open.life, OPEN_PERSISTENT);
 
 	struct engine *again = engine_mem_crash(b.engine);
 	store_close(b.store);
@@ -566,6 +572,12 @@ static void a_persistent_open_survives_a_restart(void **state)
 	struct file_open_call other = open_of(&b, "f", ACCESS_WRITE_DATA, SHARE_ALL);
 	expect(&b, file_apply_open, &other, ERR_BREAK_FIRST);
 	expect_close(&b, handle_of(&a));
+	assert_int_equal(bench_create(&b, "h", FILE_KIND_FILE, 1), ERR_SHARING_VIOLATION);
+	struct file_reconnect_call back = reconnect_of(&batch);
+	back.oplock = (struct oplock_request){ 0 };
+	expect(&b, file_apply_reconnect, &back, ERR_OK);
+	assert_int_equal(back.open.oplock.state, CACHE_RWH);
+	expect_close(&b, handle_of(&batch));
 	assert_int_equal(rows_of(&b, 'o'), 0); /* nothing durable is left of it */
 	expect(&b, file_apply_open, &other, ERR_OK);
 	bench_close(&b);
@@ -584,6 +596,21 @@ static void a_repeated_create(void **state)
 	assert_true(again.replayed);
 	assert_int_equal(again.action, FILE_WAS_CREATED); /* as the first answer said */
 	assert_int_equal(again.open.open_id, a.open.open_id);
+	/* Once the first one was used the same request makes another open, and the guid means that one. */
+	struct file_open_call other = durable_of(&b, "f", OPEN_DURABLE, 5);
+	other.share = a.share = SHARE_ALL;
+	other.replay = other.guid_is_used = true;
+	expect(&b, file_apply_open, &other, ERR_SHARING_VIOLATION); /* the first one shares reading only */
+	other.access = ACCESS_READ_DATA;
+	other.share = SHARE_ALL;
+	expect(&b, file_apply_open, &other, ERR_OK);
+	assert_false(other.replayed);
+	expect_close(&b, handle_of(&a));
+	other.guid_is_used = false;
+	struct file_open_call late = other;
+	expect(&b, file_apply_open, &late, ERR_OK);
+	assert_true(late.replayed);
+	assert_int_equal(late.open.open_id, other.open.open_id);
 	bench_close(&b);
 }
 
@@ -729,7 +756,7 @@ static void *race(void *arg)
 {
 	struct racer *r = arg;
 	struct arena arena;
-	struct file_breaks breaks;
+	struct file_breaks breaks = { 0 };
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	for (unsigned i = 0; r->wins < RACE_WINS; i++) {
 		arena_reset(&arena);
