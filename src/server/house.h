@@ -21,7 +21,6 @@ struct house {
 	struct datadir data;
 	struct accounts accounts;
 	struct auth_account smb_accounts[ACCOUNTS_MAX]; /* those that SMB may offer */
-	struct auth_account smb_accounts[ACCOUNTS_MAX];
 	struct slice account_names[ACCOUNTS_MAX];
 	struct clock clock;
 	struct io_tls *tls;
