@@ -193,6 +193,8 @@ CRC_WIDE static uint32_t crc32c_wide(uint32_t crc, const unsigned char *p, size_
 uint32_t crc32c_narrow(uint32_t crc, struct slice bytes)
 {
 	const unsigned char *p = (const unsigned char *)bytes.ptr;
+	if (!p) /* an absent slice has no bytes, and no address to count from */
+		return crc;
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
 		return ~crc32c_hardware(~crc, p, bytes.len);
@@ -202,7 +204,7 @@ uint32_t crc32c_narrow(uint32_t crc, struct slice bytes)
 
 uint32_t crc32c(uint32_t crc, struct slice bytes)
 {
-	if (bytes.len == 0) /* it may have no pointer to add to */
+	if (bytes.len == 0) /* its pointer may be NULL, to which not even 0 may be added */
 		return crc;
 #if defined(__x86_64__)
 	if (bytes.len >= CRC_WIDE_BYTES && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Byte-range locks of the opens of one file. Offsets are unsigned 64 bit; a lock may end at 2^64. A lock of no bytes
- * conflicts only with one that has bytes on both sides of it. Locks belong to an open: two opens of one client conflict.
+ * conflicts only with one that has bytes on both sides of it. Locks belong to an open: two opens of one client
+ * conflict.
  *
  *   an open holds      and asks for   is
  *   shared             shared         granted; each needs an unlock of its own

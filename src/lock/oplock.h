@@ -62,8 +62,8 @@ bool oplock_break(struct oplock *, uint8_t keep, uint64_t deadline_ticks, struct
 enum err oplock_acknowledge(struct oplock *, uint8_t state, uint64_t deadline_ticks, bool *ret_again,
 			    struct oplock_notice *ret_notice) MUST_CHECK;
 
-/* A new open joins: `existing` is its lease if the client has it already (else kind OPLOCK_NONE), `granted` what the other
- * opens leave room for. A lease only grows, only to all that was asked for, and not while it is broken. */
+/* A new open joins: `existing` is its lease if the client has it already (else kind OPLOCK_NONE), `granted` what the
+ * other opens leave room for. A lease only grows, only to all that was asked for, and not while it is broken. */
 struct oplock oplock_grant(const struct oplock *existing, const struct oplock_request *, uint8_t granted);
 
 /* Levels of the SMB wire (0, 1, 8, 9) from and to states. */

@@ -47,7 +47,9 @@ void smb_tell(const struct smb_request *r, const struct file_breaks *breaks)
 		};
 		memcpy(n.client, b->client.bytes, sizeof n.client);
 		memcpy(n.lease_key, b->lease_key.bytes, sizeof n.lease_key);
-		(void)holder_post(r->conn->sl->server->config.holders, &n);
+		/* On this very connection the notice goes out before anything that was asked later is answered. */
+		if (!smb_conn_tell(r->conn, &n))
+			(void)holder_post(r->conn->sl->server->config.holders, &n);
 	}
 }
 
@@ -64,6 +66,7 @@ static void wait_over(struct smb_request *r)
 	io_timer_clear(r->conn->sl->loop, &r->timer);
 	wait_drop(b->waiter);
 	b->waiter = NULL;
+	b->woken = false;
 	smb_wait_end(r);
 }
 
@@ -93,10 +96,37 @@ static void wait_deadline(struct io_timer *t)
 	breaking_run(r);
 }
 
-static void breaks_marked(struct smb_request *r, enum err e)
+/* Until the holders have answered, or at their deadline. */
+static void breaking_park(struct smb_request *r, uint64_t deadline_ticks)
 {
 	struct breaking *b = breaking_of(r);
 	struct smb_loop *sl = r->conn->sl;
+	if (b->woken) {
+		wait_over(r);
+		breaking_run(r);
+		return;
+	}
+	if (!smb_wait_begin(r, wait_cancelled))
+		return;
+	uint64_t now = clock_now(sl->server->config.clock);
+	uint64_t end = deadline_ticks ? deadline_ticks : now + FILE_BREAK_SECONDS * TICKS_PER_SECOND;
+	uint64_t left_ms = end > now ? (end - now) / (TICKS_PER_SECOND / 1000) : 0;
+	io_timer_init(&r->timer, wait_deadline);
+	io_timer_set(sl->loop, &r->timer, io_loop_now_ms(sl->loop) + left_ms + 1);
+}
+
+static enum err waiter_begin(struct smb_request *r)
+{
+	struct breaking *b = breaking_of(r);
+	struct smb_loop *sl = r->conn->sl;
+	struct wait_key key = { r->tree->share, b->breaks->inode_id };
+	b->woken = false;
+	return wait_begin(sl->server->config.waits, &key, sl->loop, 0, wait_ended, r, &b->waiter);
+}
+
+static void breaks_marked(struct smb_request *r, enum err e)
+{
+	struct breaking *b = breaking_of(r);
 	if (e != ERR_OK) {
 		wait_over(r);
 		b->then(r, e);
@@ -105,33 +135,49 @@ static void breaks_marked(struct smb_request *r, enum err e)
 	if (b->mark.wake)
 		smb_wake(r, b->mark.breaks.inode_id);
 	smb_tell(r, &b->mark.breaks);
-	if (!b->mark.wait || b->woken) {
-		wait_over(r);
-		breaking_run(r);
+	if (b->mark.wait) {
+		breaking_park(r, b->mark.breaks.deadline_ticks);
 		return;
 	}
-	if (!smb_wait_begin(r, wait_cancelled))
+	wait_over(r);
+	breaking_run(r);
+}
+
+/* The breaks were marked by the commit that found them: tell the holders, begin to wait, and look once more, because an
+ * acknowledgement may have come before the wait began. */
+static void breaking_marked(struct smb_request *r)
+{
+	struct breaking *b = breaking_of(r);
+	smb_tell(r, b->breaks);
+	if (b->waiter || b->woken) {
+		breaking_park(r, b->breaks->deadline_ticks);
 		return;
-	uint64_t now = clock_now(sl->server->config.clock), end = b->mark.breaks.deadline_ticks;
-	uint64_t left_ms = end > now ? (end - now) / (TICKS_PER_SECOND / 1000) : 0;
-	io_timer_init(&r->timer, wait_deadline);
-	io_timer_set(sl->loop, &r->timer, io_loop_now_ms(sl->loop) + left_ms + 1);
+	}
+	enum err e = waiter_begin(r);
+	if (e == ERR_OK)
+		breaking_run(r);
+	else
+		b->then(r, e);
 }
 
 static void breaking_done(struct smb_request *r, enum err e)
 {
 	struct breaking *b = breaking_of(r);
-	struct smb_loop *sl = r->conn->sl;
+	if (e == ERR_OK && b->breaks->wait) {
+		breaking_marked(r);
+		return;
+	}
 	if (e != ERR_BREAK_FIRST) {
+		wait_over(r);
 		b->then(r, e);
 		return;
 	}
-	struct wait_key key = { r->tree->share, b->breaks->inode_id };
-	b->woken = false;
-	e = wait_begin(sl->server->config.waits, &key, sl->loop, 0, wait_ended, r, &b->waiter);
-	if (e != ERR_OK) {
-		b->then(r, e);
-		return;
+	if (!b->waiter) {
+		e = waiter_begin(r);
+		if (e != ERR_OK) {
+			b->then(r, e);
+			return;
+		}
 	}
 	b->mark = (struct file_break_call){ .breaks = *b->breaks };
 	smb_commit(r, r->tree->partition, file_apply_break, &b->mark, breaks_marked);
@@ -140,6 +186,7 @@ static void breaking_done(struct smb_request *r, enum err e)
 static void breaking_run(struct smb_request *r)
 {
 	struct breaking *b = breaking_of(r);
+	b->breaks->mark_at_once = true;
 	smb_commit(r, r->tree->partition, b->apply, b->call, breaking_done);
 }
 

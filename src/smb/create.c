@@ -101,7 +101,8 @@ static struct oplock_guid guid_of(const unsigned char bytes[16])
 
 static struct oplock_request oplock_asked(const struct smb_conn *c, const struct smb2_create *in)
 {
-	if (in->oplock == SMB2_OPLOCK_LEASE) {
+	/* A reconnect tells its lease by the context alone. */
+	if (in->oplock == SMB2_OPLOCK_LEASE || in->reconnect || in->reconnect_v2) {
 		const struct smb2_lease_context *l = &in->lease;
 		if (!l->present || (l->v2 && !smb_is_3x(c)))
 			return (struct oplock_request){ 0 };

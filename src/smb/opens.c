@@ -273,3 +273,15 @@ static void open_notice(void *owner, const struct holder_notice *n)
 	else /* its row is gone already */
 		smb_open_forget(o);
 }
+
+bool smb_conn_tell(struct smb_conn *c, const struct holder_notice *n)
+{
+	for (struct smb_session *s = c->sessions; s; s = s->next) {
+		struct smb_open *o = s->opens ? smb_open_by_persistent(s, n->open_id) : NULL;
+		if (!o)
+			continue;
+		open_notice(o, n);
+		return true;
+	}
+	return false;
+}

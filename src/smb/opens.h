@@ -65,6 +65,8 @@ void smb_close_row(struct smb_loop *, const struct smb_tree *, struct file_handl
 /* As smb_commit; if oplocks must be broken first (ERR_BREAK_FIRST and *breaks), they are, the request waits, and apply
  * runs again. */
 void smb_commit_breaking(struct smb_request *, apply_fn *, void *call, struct file_breaks *breaks, smb_then_fn *then);
+/* Tells the holder if it is an open of this connection. */
+bool smb_conn_tell(struct smb_conn *, const struct holder_notice *);
 void smb_tell(const struct smb_request *, const struct file_breaks *); /* those who are to be told */
 void smb_wake(const struct smb_request *, uint64_t inode_id);	       /* those who wait for the file */
 void smb_publish(struct smb_request *, const struct file_events *);

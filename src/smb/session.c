@@ -130,7 +130,7 @@ void smb_do_logoff(struct smb_request *r)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
-	smb_session_end(r->session, false);
+	smb_session_end(r->session, true); /* durable opens can be taken over by the next session */
 	smb2_empty_put(r->out);
 	smb_reply(r, STATUS_OK);
 }

@@ -20,6 +20,7 @@ struct set {
 	struct file_disposition_call disposition;
 	struct file_open_rename_call rename;
 	struct file_open_note_call note;
+	uint64_t allocation;
 	struct slice security; /* binary, to be merged in the commit */
 	unsigned parts;
 };
@@ -47,13 +48,18 @@ static void set_then(struct smb_request *r, enum err e)
 	done(r);
 }
 
-static void set_commit(struct smb_request *r, struct set *s, uint32_t access)
+static void set_fill(struct smb_request *r, struct set *s, uint32_t access)
 {
 	s->call.handle = r->open->handle;
 	s->call.access = access;
 	s->call.modify.keep_copy = true;
 	s->call.modify.target.through_open = true;
 	s->call.modify.target.place = (struct file_place){ .by_id = true, .id = r->open->handle.inode_id };
+}
+
+static void set_commit(struct smb_request *r, struct set *s, uint32_t access)
+{
+	set_fill(r, s, access);
 	smb_commit(r, r->tree->partition, file_apply_open_set, &s->call, set_then);
 }
 
@@ -122,19 +128,32 @@ static void set_size(struct smb_request *r, struct set *s, uint64_t size)
 	set_commit(r, s, SMB2_WRITE_DATA);
 }
 
-/* An allocation below the file's size cuts it; one above means nothing. */
+/* An allocation below the file's size cuts it. One above changes no byte, but what others cached is broken too. */
+static enum err apply_allocation(struct txn *t, void *call)
+{
+	struct set *s = call;
+	struct file_view live = { 0 };
+	struct inode inode;
+	struct file_modify_call *m = &s->call.modify;
+	TRY(inode_get(t, &live, s->call.handle.inode_id, &inode));
+	bool cut = s->allocation < inode.size_bytes;
+	m->resize = true;
+	m->size_bytes = cut ? s->allocation : inode.size_bytes;
+	m->settings.written.how = cut ? FILE_TIME_NOW : FILE_TIME_KEEP;
+	return file_apply_open_set(t, &s->call);
+}
+
 static void set_allocation(struct smb_request *r, struct set *s, uint64_t size)
 {
-	s->note.handle = r->open->handle;
-	enum err e = smb_look(r, file_apply_open_note, &s->note);
-	if (e != ERR_OK)
-		smb_fail_err(r, e);
-	else if (size < s->note.inode.size_bytes)
-		set_size(r, s, size);
-	else if (size > INT64_MAX)
+	if (r->open->directory || size > INT64_MAX) {
 		smb_fail(r, STATUS_INVALID_PARAMETER);
-	else if (smb_open_may(r, r->open, SMB2_WRITE_DATA))
-		done(r);
+		return;
+	}
+	if (!smb_open_may(r, r->open, SMB2_WRITE_DATA))
+		return;
+	s->allocation = size;
+	set_fill(r, s, SMB2_WRITE_DATA);
+	smb_commit(r, r->tree->partition, apply_allocation, s, set_then);
 }
 
 /* ---- deletion and names ---- */
@@ -234,11 +253,7 @@ static void set_security(struct smb_request *r, struct set *s)
 	}
 	s->parts = parts;
 	s->security = s->in.input;
-	s->call.handle = r->open->handle;
-	s->call.access = SMB2_WRITE_DAC | SMB2_WRITE_OWNER;
-	s->call.modify.keep_copy = true;
-	s->call.modify.target.through_open = true;
-	s->call.modify.target.place = (struct file_place){ .by_id = true, .id = r->open->handle.inode_id };
+	set_fill(r, s, SMB2_WRITE_DAC | SMB2_WRITE_OWNER);
 	smb_commit(r, r->tree->partition, apply_security, s, set_then);
 }
 

@@ -32,9 +32,9 @@
 #include "wire/smb2/status.h"
 
 enum {
-	SMB_TRANSFER_MAX = 1024 * 1024,			/* of one READ, WRITE or other payload; as the service offers */
+	SMB_TRANSFER_MAX = 8 * 1024 * 1024, /* of one READ, WRITE or other payload; as much as other servers offer */
 	SMB_MESSAGE_MAX = SMB_TRANSFER_MAX + 64 * 1024, /* and the heads around it */
-	SMB_ANSWER_MAX = 4 * SMB_MESSAGE_MAX,		/* all answers of one chain */
+	SMB_ANSWER_MAX = 2 * SMB_MESSAGE_MAX,		/* all answers of one chain */
 	SMB_READ_BYTES = 64 * 1024,			/* of a socket at once, for messages that are small */
 	SMB_CHAINS_MAX = 1024,				/* messages of a connection under way; then it is not read on */
 	SMB_WAITING_MAX = 512,				/* requests of a connection that wait for others */

@@ -3,8 +3,8 @@
  * other connections, from the same one.
  *
  * A break that is posted on the holder's own loop is delivered at once: it goes out before anything that is answered
- * later. Otherwise a notice is copied, posted to the holder's loop and delivered there at most once; if the holder left meanwhile it is
- * dropped, which is right: its open is closed, or waits for a reconnect with its break in its row.
+ * later. Otherwise a notice is copied, posted to the holder's loop and delivered there at most once; if the holder left
+ * meanwhile it is dropped, which is right: its open is closed, or waits for a reconnect with its break in its row.
  *
  * Threads: holder_post from any; add and remove on the holder's own loop. */
 #ifndef WAIT_HOLDER_H

@@ -59,7 +59,7 @@ struct watch_change {
 	enum watch_action action;
 	struct slice name; /* below the watched directory, divided by '/' */
 };
-/* Calls `each` for every change collected, in order, and forgets them. *ret_lost: there were too many, none is given. */
+/* Calls `each` for every change collected, in order, and forgets them. *ret_lost: too many came, none is given. */
 void watch_take(struct watcher *, void (*each)(void *arg, const struct watch_change *), void *arg, bool *ret_lost);
 /* The directory is deleted: its watchers become ready, and watch_is_gone says so. */
 void watch_gone(struct watch_list *, uint64_t share, uint64_t dir);

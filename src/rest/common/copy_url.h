@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The URL of a copy source: whether it names this server, and which of its services. A fetch never leaves the server. */
+ * The URL of a copy source: whether it names this server, and which of its services. A fetch never leaves the
+ * server. */
 #ifndef REST_COPY_URL_H
 #define REST_COPY_URL_H
 

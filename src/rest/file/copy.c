@@ -2,9 +2,10 @@
  * Copy File, Abort Copy File.
  *
  * The source runs as a part, with its own credentials or, within the account, with those of the request. Then one of
- * three ways (svc/file/file.h): within the share the contents are shared in one commit; few bytes are brought before the
- * commit; more of them are brought after it, while the destination shows the copy as pending. In all three the answer
- * comes when the copy is complete, so that it says "success"; meanwhile others see the progress and may abort it. */
+ * three ways (svc/file/file.h): within the share the contents are shared in one commit; few bytes are brought before
+ * the commit; more of them are brought after it, while the destination shows the copy as pending. In all three the
+ * answer comes when the copy is complete, so that it says "success"; meanwhile others see the progress and may abort
+ * it. */
 #include <stdlib.h>
 
 #include "rest/common/metadata.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Put Range From URL: the source runs as a part, its bytes are fetched on a worker, and then it is a plain Put Range. The
- * source always proves itself, never by the key that signed this request. */
+ * Put Range From URL: the source runs as a part, its bytes are fetched on a worker, and then it is a plain Put Range.
+ * The source always proves itself, never by the key that signed this request. */
 #include "rest/core/body_checks.h"
 #include "rest/core/driver.h"
 #include "rest/file/range.h"

@@ -37,7 +37,8 @@ static enum err split_path(struct request *r, struct slice path)
 	return rest.len ? address_decode(r, rest, &r->object) : ERR_OK;
 }
 
-/* A token without the intent to back up or restore would have to obey every file's permissions, which bind nobody here. */
+/* A token without the intent to back up or restore would have to obey every file's permissions, which bind nobody
+ * here. */
 static enum err check_intent(struct request *r)
 {
 	struct slice intent = request_header(r, "x-ms-file-request-intent");

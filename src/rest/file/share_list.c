@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * List Shares: a page of XML. Of one name the deleted generations come first, then the snapshots by time, then the share
- * itself. */
+ * List Shares: a page of XML. Of one name the deleted generations come first, then the snapshots by time, then the
+ * share itself. */
 #include <stdio.h>
 
 #include "rest/common/conditional.h"

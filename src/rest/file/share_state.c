@@ -168,7 +168,7 @@ static enum err parse_restore(struct request *r)
 	struct slice inside = resource_generation_partition(r->arena, r->account, RESOURCE_SHARE, deleted.generation);
 	if (!slice_is_set(account) || !slice_is_set(inside))
 		return ERR_NO_MEMORY;
-	request_step_write(r, inside, resource_restore_open);
+	request_step_write(r, inside, share_restore_open);
 	request_step_write(r, account, resource_restore_publish);
 	return ERR_OK;
 }

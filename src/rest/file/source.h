@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * x-ms-copy-source: reading a file or a blob of this server on behalf of a request. The source is read by a part request
- * of its own, through its service, with its own credentials; what is copied is the body and the headers of its answer. */
+ * x-ms-copy-source: reading a file or a blob of this server on behalf of a request. The source is read by a part
+ * request of its own, through its service, with its own credentials; what is copied is the body and the headers of
+ * its answer. */
 #ifndef REST_FILE_SOURCE_H
 #define REST_FILE_SOURCE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A REST request is a momentary open. If it must wait until an SMB client has given up what it caches, its apply answers
- * ERR_BREAK_FIRST, and what follows here is the protocol of svc/file/open.h: begin to wait, mark the breaks in a commit,
- * tell the holders, wait, run the step again. It ends when the step succeeds or fails otherwise, or when the request's
+ * A REST request is a momentary open. If it must wait until an SMB client has given up what it caches, its apply
+ * answers ERR_BREAK_FIRST, and what follows here is the protocol of svc/file/open.h: begin to wait, mark the breaks in
+ * a commit, tell the holders, wait, run the step again. It ends when the step succeeds or fails otherwise, or when the request's
  * own time is over: ERR_CLIENT_CACHE_FLUSH_DELAY.
  *
  * The waiter's callback comes on the request's loop, maybe before the commit that marks the breaks is back: `woken`

@@ -238,6 +238,15 @@ enum err inode_create(struct txn *txn, const struct inode *parent, struct inode 
 	return put_at(txn, &k, n);
 }
 
+/* Paths that lead through the directory are not what they were (see target_read). */
+static enum err tree_changed(struct txn *txn)
+{
+	struct share_state state;
+	TRY(share_state_load(txn, &state));
+	state.tree_stamp = txn_now(txn);
+	return share_state_put(txn, &state);
+}
+
 enum err inode_remove(struct txn *txn, const struct inode *old)
 {
 	struct inode n = *old;
@@ -248,6 +257,7 @@ enum err inode_remove(struct txn *txn, const struct inode *old)
 		TRY(inode_dir_is_empty(txn, n.id, &empty));
 		if (!empty)
 			return ERR_DIRECTORY_NOT_EMPTY;
+		TRY(tree_changed(txn));
 	} else {
 		TRY(inode_charge(txn, n.size_bytes, 0));
 		TRY(runs_drop_all(txn, &n));
@@ -281,6 +291,8 @@ enum err inode_move(struct txn *txn, struct inode *n, const struct inode *new_pa
 	assert(n->id != FILE_ROOT_ID && new_parent->kind == FILE_KIND_DIRECTORY);
 	if (new_parent->id != n->parent_id)
 		TRY(check_not_below(txn, n->id, new_parent));
+	if (n->kind == FILE_KIND_DIRECTORY)
+		TRY(tree_changed(txn));
 	TRY(key_of(txn, n->id, n->parent_id, n->name, &old_key, NULL));
 	TRY(key_of(txn, n->id, new_parent->id, new_name, &new_key, &folded));
 	n->name = new_name;

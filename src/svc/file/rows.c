@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of the rows. Each begins with its version; those with a stamp have it next.
  *
- *   state (1)     used, quota, newest, u32 snapshots, last ticks, deleting ticks
+ *   state (1)     used, quota, newest, u32 snapshots, last ticks, deleting ticks, tree stamp
  *   inode (1)     stamp, id, parent, u8 kind, name, size, u32 attributes, four times, etag, permission, six headers,
  *                 metadata, lease, copy, content, born, run count, merge at, covers, data end
  *   where (1)     stamp, parent, folded name
@@ -57,6 +57,7 @@ enum err share_state_load(struct txn *txn, struct share_state *ret)
 	s.snapshot_count = cursor_u32(&c);
 	s.last_ticks = cursor_u64(&c);
 	s.deleting_ticks = cursor_u64(&c);
+	s.tree_stamp = cursor_u64(&c);
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
 	*ret = s;
@@ -74,6 +75,7 @@ enum err share_state_put(struct txn *txn, const struct share_state *s)
 	bytes_put_u32(&b, s->snapshot_count);
 	bytes_put_u64(&b, s->last_ticks);
 	bytes_put_u64(&b, s->deleting_ticks);
+	bytes_put_u64(&b, s->tree_stamp);
 	assert(buf_ok(&b));
 	return txn_put(txn, STATE_KEY, buf_slice(&b));
 }

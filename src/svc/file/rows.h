@@ -47,6 +47,7 @@ struct share_state {
 	uint32_t snapshot_count;
 	uint64_t last_ticks;	 /* name of the last snapshot ever taken: names only grow */
 	uint64_t deleting_ticks; /* a delete was begun then: for a while no snapshot may be taken */
+	uint64_t tree_stamp;	 /* when a directory was last renamed or removed */
 };
 /* ERR_SHARE_NOT_FOUND if the generation is not live. */
 enum err share_state_get(struct txn *, struct share_state *ret) MUST_CHECK;

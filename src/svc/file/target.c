@@ -7,6 +7,8 @@
 #include "svc/common/conditions.h"
 #include "svc/file/share.h"
 
+enum { WALKS_MAX = 16 }; /* along a path whose directories are being renamed; then the client is asked to try again */
+
 enum err target_view(struct txn *txn, const struct file_target *t, struct file_view *ret)
 {
 	struct share_state state;
@@ -29,11 +31,30 @@ static bool kind_fits(const struct file_target *t, const struct inode *n)
 	return t->kind == FILE_KIND_ANY || t->kind == n->kind;
 }
 
+/* A path of several names is several gets, and by store_read_points each of them sees the newest state: a directory that
+ * was renamed meanwhile would make a path that never was. So the walk counts only if none was renamed or removed during
+ * it; on a snapshot that is always so. */
+static enum err find_steady(struct txn *txn, const struct file_target *t, const struct file_view *view,
+			    struct inode *ret)
+{
+	struct share_state before, after;
+	if (view->snapshot || t->place.by_id || t->place.path.count < 2)
+		return inode_find(txn, view, &t->place, NULL, ret);
+	for (int i = 0; i < WALKS_MAX; i++) {
+		TRY(share_state_load(txn, &before));
+		enum err e = inode_find(txn, view, &t->place, NULL, ret);
+		TRY(share_state_load(txn, &after));
+		if (before.tree_stamp == after.tree_stamp)
+			return e;
+	}
+	return ERR_BUSY;
+}
+
 enum err target_read(struct txn *txn, const struct file_target *t, struct file_view *ret_view, struct inode *ret)
 {
 	struct inode n;
 	TRY(target_view(txn, t, ret_view));
-	TRY(inode_find(txn, ret_view, &t->place, NULL, &n));
+	TRY(find_steady(txn, t, ret_view, &n));
 	if (!kind_fits(t, &n))
 		return ERR_RESOURCE_NOT_FOUND;
 	*ret = n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SDDL text into a self-relative descriptor.
  *
- * The parts come in any order in the text, each at most once. Each is built into a buffer of its own; at the end header,
- * SACL, DACL, owner and group are put one behind the other, which is the order Windows writes them in. */
+ * The parts come in any order in the text, each at most once. Each is built into a buffer of its own; at the end
+ * header, SACL, DACL, owner and group are put one behind the other, which is the order Windows writes them in. */
 #include "base/bytes.h"
 #include "wire/sddl/sddl.h"
 #include "wire/sddl/sddl_int.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Security descriptors: what is read as text is written as text that reads the same; what is read as binary likewise. */
+ * Security descriptors: what is read as text is written as text that reads the same; what is read as binary
+ * likewise. */
 #include "wire/sddl/sddl.h"
 
 #include "fuzz.h"

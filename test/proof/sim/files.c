@@ -3,7 +3,10 @@
  * snapshots taken and dropped, and the background work, from two front ends, through conflicts, unknown outcomes and
  * power cuts. Proven are ownership and the books: whatever is read is whole; at every moment the share's use is the sum
  * of its files' sizes, and every inode is where its id says; when everything was deleted (file by file, or as a dropped
- * share) no extent and no row of contents is left. */
+ * share) no extent and no row of contents is left.
+ *
+ * Two more files are registers: their bytes are one value, put by Create with data, by a range write over all of it or by a
+ * rename of another file onto the name. What clients saw of them is judged as a history of blobs (linear.h). */
 #include "sim.h"
 
 #include "store/extent.h"
@@ -12,7 +15,16 @@
 #include "svc/file/open.h"
 #include "svc/file/rows.h"
 
-enum { NAMES = 4, EXTENTS_MAX = 2, EXTENT_BYTES = 512, WORDS_MAX = 200, FILE_BYTES = 16 * 1024, SNAPSHOTS_KNOWN = 4 };
+enum {
+	NAMES = 4,
+	EXTENTS_MAX = 2,
+	EXTENT_BYTES = 512,
+	WORDS_MAX = 200,
+	FILE_BYTES = 16 * 1024,
+	SNAPSHOTS_KNOWN = 4,
+	REGISTERS = 2 /* slots behind the names */,
+	REGISTER_WORDS = 30
+};
 
 enum op {
 	OP_CREATE,
@@ -25,7 +37,8 @@ enum op {
 	OP_COPY,
 	OP_DELETE,
 	OP_GET,
-	OP_BOOKS
+	OP_BOOKS,
+	OP_PUT_ONTO /* a register: another file, made in the same commit, is renamed onto it */
 };
 
 struct books {
@@ -36,6 +49,7 @@ struct call {
 	enum op op;
 	uint32_t value;
 	struct slice name[2], to[2]; /* paths */
+	char text[2][32];
 	struct payload payload;
 	struct extent_ref extent[EXTENTS_MAX];
 	size_t extent_count; /* wanted */
@@ -51,6 +65,10 @@ struct call {
 		struct file_delete_call del;
 		struct file_get_call get;
 		struct books books;
+		struct {
+			struct file_create_call create;
+			struct file_rename_call rename;
+		} onto;
 	};
 };
 
@@ -151,6 +169,9 @@ static enum err apply(struct txn *t, void *arg)
 		return file_apply_get(t, &c->get);
 	case OP_BOOKS:
 		return apply_books(t, c);
+	case OP_PUT_ONTO:
+		TRY(file_apply_create(t, &c->onto.create));
+		return file_apply_rename(t, &c->onto.rename);
 	}
 	return ERR_OK;
 }
@@ -236,15 +257,104 @@ static void choose_two(struct sim *s, struct client *c, struct call *call)
 		};
 }
 
+/* ---- registers ---- */
+
+static bool is_register(const struct client *c)
+{
+	return c->slot >= NAMES;
+}
+
+static struct file_target register_target(struct call *call, char text[32], struct slice *part)
+{
+	*part = slice_str(text);
+	return (struct file_target){ .kind = FILE_KIND_FILE,
+				     .breaks = &call->breaks,
+				     .place = { .path = { part, 1 } } };
+}
+
+static void choose_register(struct sim *s, struct client *c, struct call *call, enum op op)
+{
+	call->op = op;
+	snprintf(call->text[0], sizeof call->text[0], "register%u.%u", c->slot, c->generation);
+	snprintf(call->text[1], sizeof call->text[1], "made%u", call->value);
+	struct file_target target = register_target(call, call->text[0], &call->name[0]);
+	struct file_target made = register_target(call, call->text[1], &call->to[0]);
+	for (size_t i = 0; i < REGISTER_WORDS; i++)
+		call->words[i] = call->value;
+	call->payload = (struct payload){ .length_bytes = 4 * REGISTER_WORDS,
+					  .inline_bytes = slice_make(call->words, 4 * REGISTER_WORDS) };
+	struct file_create_call create = { .target = target,
+					   .size_bytes = 4 * REGISTER_WORDS,
+					   .payload = &call->payload };
+	if (op == OP_CREATE) {
+		call->create = create;
+	} else if (op == OP_WRITE) {
+		call->write = (struct file_write_call){ .target = target,
+							.length = 4 * REGISTER_WORDS,
+							.payload = &call->payload };
+	} else if (op == OP_PUT_ONTO) {
+		call->onto.create = create;
+		call->onto.create.target = made;
+		call->onto.rename = (struct file_rename_call){ .source = made, .target = target, .replace = true };
+	} else if (op == OP_DELETE) {
+		call->del = (struct file_delete_call){ .target = target };
+	} else {
+		call->get = (struct file_get_call){ .target = target, .want_bytes = true };
+	}
+}
+
+static uint64_t register_etag(const struct call *call)
+{
+	return call->op == OP_CREATE	 ? call->create.inode.etag
+	       : call->op == OP_WRITE	 ? call->write.inode.etag
+	       : call->op == OP_PUT_ONTO ? call->onto.rename.inode.etag
+					 : call->get.inode.etag;
+}
+
+/* A write to a file that is not there has no place in the model, and did nothing. */
+static void register_record(struct sim *s, struct client *c, enum err err, bool open)
+{
+	const struct call *call = c->call;
+	char key[32], args[32] = "-", result[64];
+	uint32_t value = 0;
+	bool put = call->op == OP_CREATE || call->op == OP_WRITE || call->op == OP_PUT_ONTO;
+	if (!open && put && err == ERR_RESOURCE_NOT_FOUND)
+		return;
+	snprintf(key, sizeof key, "blob:%u.%u", c->slot, c->generation);
+	if (put)
+		snprintf(args, sizeof args, "v=v%u", call->value);
+	if (call->op == OP_GET && err == ERR_OK && call->get.pieces.count && call->get.pieces.piece[0].bytes.len >= 4)
+		memcpy(&value, call->get.pieces.piece[0].bytes.ptr, 4);
+	if (open)
+		snprintf(result, sizeof result, "unknown");
+	else if (err != ERR_OK)
+		snprintf(result, sizeof result, "%d", err_info(err)->http_status);
+	else if (put)
+		snprintf(result, sizeof result, "ok,E%llu", (unsigned long long)register_etag(call));
+	else if (call->op == OP_GET)
+		snprintf(result, sizeof result, "ok,v%u,E%llu", value, (unsigned long long)register_etag(call));
+	else
+		snprintf(result, sizeof result, "ok");
+	sim_history_add(s, c, put ? "put" : call->op == OP_GET ? "get" : "del", key, args, result, open);
+}
+
 static void choose(struct sim *s, struct client *c)
 {
+	static const enum op register_ops[] = { OP_CREATE,   OP_CREATE, OP_WRITE, OP_WRITE, OP_WRITE, OP_PUT_ONTO,
+						OP_PUT_ONTO, OP_DELETE, OP_GET,	  OP_GET,   OP_GET,   OP_GET };
 	static const enum op ops[] = { OP_CREATE, OP_CREATE, OP_WRITE,	OP_WRITE,    OP_WRITE, OP_WRITE,
 				       OP_WRITE,  OP_CLEAR,  OP_RESIZE, OP_SNAPSHOT, OP_DROP,  OP_RENAME,
 				       OP_RENAME, OP_COPY,   OP_DELETE, OP_GET,	     OP_GET,   OP_BOOKS };
 	struct call *call = c->call;
-	call->op = ops[pick(s, sizeof ops / sizeof ops[0])];
 	call->value = (uint32_t)++s->value_next;
 	c->apply = apply;
+	c->points = false;
+	if (is_register(c)) {
+		choose_register(s, c, call, register_ops[pick(s, sizeof register_ops / sizeof register_ops[0])]);
+		c->reads = call->op == OP_GET;
+		return;
+	}
+	call->op = ops[pick(s, sizeof ops / sizeof ops[0])];
 	c->reads = call->op == OP_GET || call->op == OP_BOOKS;
 	c->points = false;
 	switch (call->op) {
@@ -281,6 +391,7 @@ static void choose(struct sim *s, struct client *c)
 		choose_get(s, c, call);
 		break;
 	case OP_BOOKS:
+	case OP_PUT_ONTO:
 		break;
 	}
 }
@@ -288,6 +399,13 @@ static void choose(struct sim *s, struct client *c)
 static void choose_last(struct sim *s, struct client *c)
 {
 	struct call *call = c->call;
+	c->apply = apply;
+	c->reads = true;
+	c->points = false;
+	if (is_register(c)) {
+		choose_register(s, c, call, OP_GET);
+		return;
+	}
 	call->op = c->slot ? OP_GET : OP_BOOKS;
 	if (c->slot)
 		call->get =
@@ -354,6 +472,8 @@ static void record(struct sim *s, struct client *c, enum err err, bool open)
 		m->snapshot[pick(s, SNAPSHOTS_KNOWN)] = call->snapshot.snapshot.ticks;
 	if (!open && err == ERR_CORRUPT)
 		sim_wrong(s, "operation %d found damage", (int)call->op);
+	if (is_register(c))
+		register_record(s, c, err, open);
 }
 
 /* ---- the end ---- */
@@ -382,38 +502,50 @@ static enum err write_last(struct sim *s, struct client *c)
 	return err;
 }
 
-struct snapshots_of {
-	struct share_snapshots_call list;
+/* What there is to delete: the files of a directory, and the snapshots. */
+struct left {
+	struct file_list_call list;
+	struct share_snapshots_call snapshots;
 };
 
-static enum err apply_snapshots(struct txn *t, void *call)
+static enum err apply_list(struct txn *t, void *call)
 {
-	struct snapshots_of *c = call;
-	return share_apply_list_snapshots(t, &c->list);
+	struct left *l = call;
+	TRY(share_apply_list_snapshots(t, &l->snapshots));
+	return file_apply_list(t, &l->list);
+}
+
+static void delete_below(struct sim *s, struct client *c, struct file_path directory)
+{
+	struct call *call = c->call;
+	struct left left = { .list = { .target = { .kind = FILE_KIND_DIRECTORY, .place = { .path = directory } },
+				       .limit = 1000 } };
+	arena_reset(&c->arena);
+	if (sim_write_now(s, partition_of(0), apply_list, &left, &c->arena) != ERR_OK)
+		sim_wrong(s, "a directory cannot be listed");
+	for (size_t i = 0; i < left.list.count && !s->violated; i++) {
+		if (left.list.entry[i].kind != FILE_KIND_FILE)
+			continue;
+		memset(call, 0, sizeof *call);
+		call->op = OP_DELETE;
+		call->del.target = (struct file_target){ .kind = FILE_KIND_FILE,
+							 .breaks = &call->breaks,
+							 .place = { .by_id = true, .id = left.list.entry[i].id } };
+		(void)!write_last(s, c);
+	}
+	for (size_t i = 0; i < left.snapshots.count && !s->violated; i++) {
+		memset(call, 0, sizeof *call);
+		call->op = OP_DROP;
+		call->snapshot.ticks = left.snapshots.snapshot[i].ticks;
+		(void)!write_last(s, c);
+	}
 }
 
 static void delete_all(struct sim *s, struct client *c)
 {
-	struct call *call = c->call;
-	struct snapshots_of all;
-	for (c->slot = 0; c->slot < NAMES; c->slot++) {
-		memset(call, 0, sizeof *call);
-		arena_reset(&c->arena);
-		call->op = OP_DELETE;
-		call->del = (struct file_delete_call){ .target = target_of(call, c->slot, call->name) };
-		(void)!write_last(s, c);
-	}
-	for (;;) {
-		arena_reset(&c->arena);
-		if (sim_write_now(s, partition_of(0), apply_snapshots, &all, &c->arena) != ERR_OK)
-			sim_wrong(s, "snapshots cannot be listed");
-		if (s->violated || !all.list.count)
-			break;
-		memset(call, 0, sizeof *call);
-		call->op = OP_DROP;
-		call->snapshot.ticks = all.list.snapshot[0].ticks;
-		(void)!write_last(s, c);
-	}
+	struct slice name = SLICE("dir");
+	delete_below(s, c, (struct file_path){ NULL, 0 });
+	delete_below(s, c, (struct file_path){ &name, 1 });
 }
 
 static enum err apply_left(struct txn *t, void *call)
@@ -461,7 +593,7 @@ static void housekeep_sometimes(struct sim *s)
 
 const struct sim_service sim_files = {
 	.name = "files",
-	.slots = NAMES,
+	.slots = NAMES + REGISTERS,
 	.call_bytes = sizeof(struct call),
 	.memory_bytes = sizeof(struct memory),
 	.partition = partition_of,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { AccountSASPermissions, FileSASPermissions, ShareClient, ShareFileClient, ShareSASPermissions, ShareServiceClient } from '@azure/storage-file-share';
+import { AccountSASPermissions, FileSASPermissions, generateFileSASQueryParameters, ShareClient, ShareFileClient, ShareSASPermissions, ShareServiceClient } from '@azure/storage-file-share';
 import { removeDir, startServer, tempDir } from '../../lib/server.mjs';
 import { element, expectError, expectStatus, rejectsWith, uniqueName } from '../../lib/assert.mjs';
 import { FILE_VERSION, Files, fileClient, fileSas, sdkOf } from '../../lib/file.mjs';
@@ -137,5 +137,18 @@ describe('bearer tokens', () => {
 		assert.equal(element(r.text, 'SignedService'), 'f');
 		assert.ok(element(r.text, 'Value'));
 		expectError(await ask({}), 403, 'AuthenticationFailed');
+		// A SAS that the SDK makes with it: for the file, for the letters, and for nobody else's key.
+		const by = (path, o) => tokens.request(o.method ?? 'GET', path, o);
+		const owner = { headers: { authorization: authorization(), ...intent } };
+		expectStatus(await by('/delegated', { ...owner, method: 'PUT', query: { restype: 'share' } }), 201);
+		expectStatus(await by('/delegated/f', { method: 'PUT', headers: { ...owner.headers, 'x-ms-type': 'file', 'x-ms-content-length': '3' } }), 201);
+		const key = Object.fromEntries(['SignedOid', 'SignedTid', 'SignedService', 'SignedVersion', 'Value'].map((n) => [n.replace('Oid', 'ObjectId').replace('Tid', 'TenantId').replace(/^./, (c) => c.toLowerCase()), element(r.text, n)]));
+		key.signedStartsOn = new Date(element(r.text, 'SignedStart'));
+		key.signedExpiresOn = new Date(element(r.text, 'SignedExpiry'));
+		const sasOf = (k) => new URLSearchParams(generateFileSASQueryParameters({ shareName: 'delegated', filePath: 'f', permissions: FileSASPermissions.parse('r'), expiresOn: new Date(secure.now() + 600_000) }, k, secure.account).toString());
+		expectStatus(await by('/delegated/f', { sas: sasOf(key) }), 200);
+		expectError(await by('/delegated/f', { method: 'DELETE', sas: sasOf(key) }), 403, 'AuthorizationPermissionMismatch');
+		expectError(await by('/delegated/g', { sas: sasOf(key) }), 403, 'AuthenticationFailed');
+		expectError(await by('/delegated/f', { sas: sasOf({ ...key, value: Buffer.alloc(32).toString('base64') }) }), 403, 'AuthenticationFailed');
 	});
 });

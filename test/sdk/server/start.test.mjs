@@ -195,9 +195,9 @@ describe('a start', () => {
 		await server.remove();
 	});
 	test('--create makes what is not there', async () => {
-		const server = await startServer({ flags: ['--create', 'photos,container:docs, queue:work,table:People'] });
+		const server = await startServer({ flags: ['--create', 'photos,container:docs, queue:work,table:People,share:files'] });
 		const list = async (service, path) => (await new Client(server, { service }).get(path, { query: path === '/' ? { comp: 'list' } : {}, headers: { accept: 'application/json;odata=nometadata' } })).text;
-		for (const [service, path, names] of [['blob', '/', ['photos', 'docs']], ['queue', '/', ['work']], ['table', '/Tables', ['People']]])
+		for (const [service, path, names] of [['blob', '/', ['photos', 'docs']], ['queue', '/', ['work']], ['table', '/Tables', ['People']], ['file', '/', ['files']]])
 			for (const name of names) assert.ok((await list(service, path)).includes(name), name);
 		expectStatus(await new Client(server).put('/photos/b', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
 		await server.restart();

@@ -111,7 +111,7 @@ static void every_share_mode_against_every_access(void **state)
 					assert_int_equal(got, expect);
 					allowed += got;
 				}
-	/* 15 of 64 pairs of accesses have one without any (64 share pairs each); the others by what is left to share. */
+	/* 15 of 64 pairs of accesses have one without any (64 share pairs each); the others by what is shared. */
 	assert_int_equal(allowed, 15 * 64 + 19 * 19);
 }
 
@@ -168,7 +168,7 @@ static void a_rest_lease_looks_at_the_access(void **state)
 	}
 }
 
-/* Properties, metadata and lists are read whatever is open; but any open at all, one of attributes too, stops a delete. */
+/* Properties, metadata and lists are read whatever is open; any open at all, one of attributes too, stops a delete. */
 static void attributes_are_always_read_and_opens_stop_deletes(void **state)
 {
 	struct set s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiters, holders and watchers on real loops and threads: each wait ends exactly once whatever races, notices reach the
- * loop that holds the open, watchers get changes in order or are told that they lost some. */
+ * Waiters, holders and watchers on real loops and threads: each wait ends exactly once whatever races, notices reach
+ * the loop that holds the open, watchers get changes in order or are told that they lost some. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CREATE: opening what is there, or making it. In order: a repeated request; the name; pending delete; kind;
- * disposition; attributes and leases; the other opens; then the file is made or overwritten, and the open is granted. */
+ * disposition; attributes and leases; the other opens; then the file is made or overwritten and the open granted. */
 #include "svc/common/conditions.h"
 #include "svc/file/open/open_int.h"
 #include "svc/file/target.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All opens of one file: read from the rows, shown to the rules of src/lock, changed and removed. A file that nobody has
- * open costs one look at an empty range. */
+ * All opens of one file: read from the rows, shown to the rules of src/lock, changed and removed. A file that
+ * nobody has open costs one look at an empty range. */
 #include "base/bytes.h"
 #include "svc/file/open/open_int.h"
 

@@ -8,8 +8,8 @@
  *   '~' 'g' string(client guid)                v2: the open that was made with this create guid
  *   '~' 'l' string(client key)                 the inode of a lease
  *
- * Those below 'o' also as durable rows, without the '~', while they concern a persistent open. The volatile row is the one
- * that is read; the durable one is for the next start. */
+ * Those below 'o' also as durable rows, without the '~', while they concern a persistent open. The volatile row is the
+ * one that is read; the durable one is for the next start. */
 #ifndef SVC_FILE_OPEN_INT_H
 #define SVC_FILE_OPEN_INT_H
 

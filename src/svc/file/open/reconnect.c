@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A client comes back to an open that outlived its connection. It finds access, share mode, locks, position and lease as
- * they were; what its request says about access and disposition does not count. */
+ * A client comes back to an open that outlived its connection. It finds access, share mode, locks, position and
+ * lease as they were; what its request says about access and disposition does not count. */
 #include "svc/file/open/open_int.h"
 
 static bool guid_eq(const struct oplock_guid *a, const struct oplock_guid *b)

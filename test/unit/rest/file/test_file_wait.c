@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * REST requests beside opens of SMB clients, through a real server on the in-memory engine: the opens are made by the
- * applies that the SMB door uses, the notices go to a loop of the test's own, the requests over sockets. Every code that
- * such a request may get, and a request that waits for a break: acknowledged, not acknowledged, closed meanwhile. */
+ * applies that the SMB door uses, the notices go to a loop of the test's own, the requests over sockets. Every code
+ * that such a request may get, and a request that waits for a break: acknowledged, not acknowledged, closed meanwhile. */
 #include "harness.h"
 
 #include <pthread.h>
