@@ -138,14 +138,24 @@ static enum answer blocks_answer(struct conn *c, const struct reply *r)
 	return c->step < opt.depth ? ANSWER_MORE : ANSWER_DONE;
 }
 
+/* Blobs in directories of --depth blobs each. */
+static void put_dirs_request(struct conn *c)
+{
+	char path[256];
+	uint64_t k = next_key();
+	snprintf(path, sizeof path, ACCOUNT_PATH "%s/%s%08llu/%04llu", opt.container, opt.prefix,
+		 (unsigned long long)(k / opt.depth), (unsigned long long)(k % opt.depth));
+	http_request(c, "PUT", slice_str(path), "", "x-ms-blob-type: BlockBlob\r\n", payload(c));
+}
+
 /* All pages of a listing. One operation is the whole list; --keys says how many blobs it must show. */
-static void list_request(struct conn *c)
+static void list_pages(struct conn *c, const char *more)
 {
 	char path[256];
 	struct buf query;
 	buf_init(&query, 8192);
 	snprintf(path, sizeof path, ACCOUNT_PATH "%s", opt.container);
-	buf_printf(&query, "restype=container&comp=list&maxresults=%d", LIST_PAGE);
+	buf_printf(&query, "restype=container&comp=list&maxresults=%d%s", LIST_PAGE, more);
 	if (c->step == 0) {
 		c->key = 0;
 	} else {
@@ -156,6 +166,16 @@ static void list_request(struct conn *c)
 	buf_put_byte(&query, 0);
 	http_request(c, "GET", slice_str(path), query.ptr, "", SLICE_NONE);
 	buf_fini(&query);
+}
+
+static void list_request(struct conn *c)
+{
+	list_pages(c, "");
+}
+
+static void list_dirs_request(struct conn *c)
+{
+	list_pages(c, "&delimiter=%2F");
 }
 
 static enum answer list_answer(struct conn *c, const struct reply *r)
@@ -215,6 +235,10 @@ const struct work works_blob[] = {
 	  blocks_request, blocks_answer },
 	{ "list", "whole lists of --keys blobs in pages of 5,000", &protocol_http, 0, 0, 50000, false, list_request,
 	  list_answer },
+	{ "putdirs", "PUT new blobs, --depth in each directory", &protocol_http, 512, 10, 1, false, put_dirs_request,
+	  put_answer },
+	{ "listdirs", "lists of --keys directories, by a delimiter", &protocol_http, 0, 0, 5000, false,
+	  list_dirs_request, list_answer },
 	{ "health", "GET /health", &protocol_http, 0, 0, 1, false, health_request, health_answer },
 	{ 0 },
 };

@@ -327,6 +327,8 @@ static enum err delegation_check(const struct auth_request *r, const struct sas_
 		return refuse(failure, "Signature fields not well formed.");
 	if (r->now_ticks < key_start || r->now_ticks > key_expiry)
 		return outside_times(key_start, key_expiry, r->now_ticks, arena, failure);
+	/* The times of the signature itself (times_check) need not lie within those of the key: both hold now, that is
+	 * what the service asks. */
 	if (slice_is_set(k->field[SAS_SDUOID]) || slice_is_set(k->field[SAS_SKDUTID])) {
 		bool same =
 			user && slice_eq_nocase(user->subject, k->field[SAS_SDUOID]) &&

@@ -14,6 +14,8 @@
 #include "base/bytes.h"
 #include "store/store_int.h"
 
+#include <assert.h>
+
 enum { TOGETHER_ATTEMPTS = 2, UNIQUE_SHIFT = 40 };
 
 static uint64_t next_ticks(uint64_t last, uint64_t ticks)
@@ -30,6 +32,7 @@ uint64_t commit_next_ticks(struct store *s, struct run *r, uint64_t ticks)
 		now = r->last_ticks = next_ticks(r->last_ticks, ticks);
 		return now;
 	}
+	assert(!store_is_shared(s) || store_mutant(s));
 	now = next_ticks(atomic_load_explicit(&s->last_ticks, memory_order_relaxed), ticks);
 	atomic_store_explicit(&s->last_ticks, now, memory_order_relaxed);
 	return now;
@@ -43,7 +46,8 @@ uint64_t commit_next_unique(struct store *s)
 
 void store_answer(struct store *s, struct store_job *job, enum err result)
 {
-	atomic_fetch_sub(&s->queued_count, 1);
+	size_t queued = atomic_fetch_sub(&s->queued_count, 1);
+	assert(queued > 0); /* a job is answered once */
 	job->done(job, result);
 }
 
@@ -203,6 +207,7 @@ enum outcome commit_run(struct store *s, struct run *r)
 {
 	enum outcome o = OUTCOME_DONE;
 	struct engine_group *g = r->group;
+	assert(r->member_count > 0 && r->member_count <= LIMIT_GROUP_TXNS);
 	r->group = NULL;
 	if (g) {
 		show_added_volatiles(s, r);

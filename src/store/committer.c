@@ -8,6 +8,7 @@
  * until then; if that one did not happen, neither did what was built on it, and all of it runs again. */
 #include "store/store_int.h"
 
+#include <assert.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -228,6 +229,7 @@ static void run_fill(struct store *s, struct run *r)
 /* Begins a group for the jobs that are pending. False: the engine could not, and one job was told. */
 static bool run_begin(struct store *s, struct run *r)
 {
+	assert(!r->group); /* the one before was given to the engine, or aborted */
 	r->alone = s->alone_count > 0;
 	s->alone_count -= r->alone;
 	r->partition = pending_next(&s->pending)->partition;
@@ -351,6 +353,8 @@ static void hand_over(struct store *s, struct run *r)
 		commit_settle(s, r, commit_run(s, r));
 		return;
 	}
+	/* The writer has one at a time, and the one that is built next is not it. */
+	assert(!atomic_load(&s->handed) && r == s->building);
 	s->building = &s->run[r == &s->run[0]];
 	atomic_store(&s->handed, r);
 	sem_post(&s->writer_wake);
@@ -361,6 +365,7 @@ static void judge_undone(struct store *s)
 {
 	struct run *r = &s->run[s->building == &s->run[0]];
 	enum outcome o = s->undone;
+	assert(!atomic_load(&s->handed) && o != OUTCOME_DONE);
 	s->undone = OUTCOME_DONE;
 	if (s->building->group)
 		run_undo(s, s->building);

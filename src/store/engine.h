@@ -5,10 +5,13 @@
  * to LIMIT_KEY_BYTES bytes without NUL; values are never empty and at most LIMIT_VALUE_BYTES. Order is by unsigned
  * bytes.
  *
+ * Keys that begin with 01 belong to the store and the engine.
+ *
  * Snapshots. get and scan see one committed state, chosen when the snapshot was taken (snapshot == NULL: the newest
  * state, for each call on its own). Any thread; a snapshot may be used by one thread at a time.
  *
- * Groups. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan
+ * Groups. Where others write too (may_be_unknown) all of a group is of one partition, reads included; such an engine need
+ * not be able to do more. A group gathers the writes of several transactions and makes them durable together. group_get and group_scan
  * see the committed state plus every write set already accepted into this group (the overlay). group_accept adds one
  * transaction's write set, all or nothing; a write set may also publish and retire extents. group_commit ends it:
  *   DONE      all of it is durable and visible to every later read
@@ -59,6 +62,10 @@ struct scan_spec {
 	struct slice until;
 	size_t limit_rows;
 	bool keys_only;
+	/* A hint, may be NULL: of a row that is in the page, how long the beginning of its key is that no further row
+	 * needs to have (0: none). Engines may leave such rows out; a caller must do without them and with them. */
+	size_t (*fold)(void *arg, struct slice key);
+	void *fold_arg;
 };
 
 struct extent_ref {
@@ -100,6 +107,11 @@ struct engine_ops {
 	 * (KEY_STAMP) in every partition a group touches, so an unknown outcome can be resolved by reading it back.
 	 * False (rocks) costs nothing: the store is the only writer. */
 	bool may_be_unknown;
+	/* Calls go over a network and may take long: not for threads that must not wait. Then a snapshot need not stand
+	 * still over several calls. No engine has it yet. */
+	bool waits;
+	size_t inline_bytes; /* a payload of up to so many lies in its record, a longer one in extents */
+	unsigned shards;     /* partitions of a new generation; the store knows of one only */
 	/* A second group may be begun while the first is in group_commit, in another thread: it sees what the first
 	 * wrote. If the first does not end with DONE, the second is aborted. */
 	bool groups_overlap;
@@ -134,7 +146,8 @@ struct engine_ops {
 	/* Removes every key of a partition in the background-friendly way; the partition is already unreachable.
 	 * Extents it names must have been retired before. */
 	enum err (*drop_partition)(struct engine *, struct slice partition);
-	/* Partition ids in order, from `from` (inclusive, may be empty), at most `limit`: for reapers and scrub. */
+	/* Partition ids in order, from `from` (inclusive, may be empty), at most `limit`: for scrub and tests. NULL: this
+	 * engine cannot. */
 	enum err (*list_partitions)(struct engine *, struct slice from, size_t limit, struct arena *,
 				    struct slice **ret, size_t *ret_count);
 	/* One bounded round of reclaim; *ret_more says whether another would find work. Called from one background

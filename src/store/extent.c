@@ -18,6 +18,7 @@ enum {
 
 struct payload_writer {
 	struct store *store;
+	size_t inline_bytes;
 	uint64_t hint_bytes; /* announced; 0 = not known */
 	uint64_t length_bytes;
 	bool only_extents;
@@ -52,7 +53,8 @@ enum err payload_writer_new(struct store *s, uint64_t length_hint, struct payloa
 		return ERR_NO_MEMORY;
 	w->store = s;
 	w->hint_bytes = length_hint;
-	buf_init(&w->memory, PAYLOAD_INLINE_BYTES);
+	w->inline_bytes = store_inline_bytes(s);
+	buf_init(&w->memory, w->inline_bytes);
 	*ret = w;
 	return ERR_OK;
 }
@@ -64,12 +66,12 @@ void payload_writer_only_extents(struct payload_writer *w)
 
 static bool left_memory(const struct payload_writer *w)
 {
-	return w->only_extents || w->writer || w->extent_count || w->hint_bytes > PAYLOAD_INLINE_BYTES;
+	return w->only_extents || w->writer || w->extent_count || w->hint_bytes > w->inline_bytes;
 }
 
 bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes)
 {
-	return !left_memory(w) && bytes <= PAYLOAD_INLINE_BYTES && w->length_bytes <= PAYLOAD_INLINE_BYTES - bytes;
+	return !left_memory(w) && bytes <= w->inline_bytes && w->length_bytes <= w->inline_bytes - bytes;
 }
 
 static enum err seal(struct payload_writer *w)

@@ -120,6 +120,8 @@ static enum err start_threads(struct store *s)
 enum err store_open(struct engine *engine, const struct store_options *options, struct store **ret)
 {
 	assert(options->clock);
+	assert(engine->ops->inline_bytes && engine->ops->inline_bytes <= PAYLOAD_INLINE_BYTES);
+	assert(engine->ops->shards == 1); /* nobody merges several yet */
 	struct store *s = calloc(1, sizeof *s);
 	if (!s) {
 		engine->ops->close(engine);
@@ -190,6 +192,11 @@ uint64_t store_session(const struct store *s)
 bool store_is_shared(const struct store *s)
 {
 	return s->engine->ops->may_be_unknown;
+}
+
+size_t store_inline_bytes(const struct store *s)
+{
+	return s->engine->ops->inline_bytes;
 }
 
 struct engine *store_engine(struct store *s)

@@ -72,6 +72,8 @@ uint64_t store_session(const struct store *);
 /* Others may write to the same data: what is remembered outside of a transaction may be old. If not, no other session is
  * alive while this store is open. */
 bool store_is_shared(const struct store *);
+/* Payloads of up to so many bytes lie in their record. */
+size_t store_inline_bytes(const struct store *);
 struct clock *store_clock(struct store *);
 
 /* On a snapshot, in this thread. Values live in `arena`. */

@@ -177,3 +177,14 @@ void uri_encode(struct buf *out, struct slice text, const char *keep)
 		}
 	}
 }
+
+void uri_escape(struct buf *b, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c <= 0x20 || c >= 0x7f)
+			buf_printf(b, "%%%02X", c);
+		else
+			buf_put_byte(b, (char)c);
+	}
+}

@@ -34,5 +34,7 @@ size_t query_count(const struct query *, struct slice name);
 /* Percent-encodes everything but unreserved characters and those in `keep`. */
 struct buf;
 void uri_encode(struct buf *, struct slice text, const char *keep);
+/* Percent-encodes only what may not stand in a URI at all: blanks, controls, bytes past ASCII. */
+void uri_escape(struct buf *, struct slice text);
 
 #endif

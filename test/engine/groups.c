@@ -12,10 +12,13 @@ static void overlay_is_seen_inside_only(void **state)
 	expect_group_row(g, "p", SLICE("b"), SLICE("old"));
 	group_put(g, "p", SLICE("a"), SLICE("1"));
 	group_put(g, "p", SLICE("b"), SLICE("new"));
-	group_put(g, "q", SLICE("a"), SLICE("other"));
+	bool spans = !e->ops->may_be_unknown; /* a group may hold several partitions */
+	if (spans)
+		group_put(g, "q", SLICE("a"), SLICE("other"));
 	expect_group_row(g, "p", SLICE("a"), SLICE("1"));
 	expect_group_row(g, "p", SLICE("b"), SLICE("new"));
-	expect_group_row(g, "q", SLICE("a"), SLICE("other"));
+	if (spans)
+		expect_group_row(g, "q", SLICE("a"), SLICE("other"));
 	expect_row(e, NULL, "p", SLICE("a"), SLICE_NONE);
 	expect_row(e, NULL, "p", SLICE("b"), SLICE("old"));
 	struct engine_snapshot *before = snapshot_open(e);
@@ -25,7 +28,8 @@ static void overlay_is_seen_inside_only(void **state)
 	group_done(g);
 	expect_row(e, NULL, "p", SLICE("a"), SLICE("2"));
 	expect_row(e, NULL, "p", SLICE("b"), SLICE_NONE);
-	expect_row(e, NULL, "q", SLICE("a"), SLICE("other"));
+	if (spans)
+		expect_row(e, NULL, "q", SLICE("a"), SLICE("other"));
 	expect_row(e, before, "p", SLICE("a"), SLICE_NONE);
 	expect_row(e, before, "p", SLICE("b"), SLICE("old"));
 	e->ops->snapshot_drop(e, before);
@@ -38,9 +42,9 @@ static void overlay_is_merged_into_scans(void **state)
 	struct engine_group *g = group_open(e);
 	for (char c = 'b'; c <= 'h'; c += 2)
 		group_put(g, "p", slice_make(&c, 1), SLICE("old"));
-	group_put(g, "o", SLICE("z"), SLICE("no"));
-	group_put(g, "q", SLICE("a"), SLICE("no"));
 	group_done(g); /* b d f h */
+	commit_put(e, "o", SLICE("z"), SLICE("no"));
+	commit_put(e, "q", SLICE("a"), SLICE("no"));
 	g = group_open(e);
 	group_put(g, "p", SLICE("a"), SLICE("new"));
 	group_del(g, "p", SLICE("b"));
@@ -51,7 +55,8 @@ static void overlay_is_merged_into_scans(void **state)
 	group_put(g, "p", SLICE("f"), SLICE("again"));
 	group_del(g, "p", SLICE("nothing"));
 	group_put(g, "p", SLICE("z"), SLICE("new"));
-	group_put(g, "q", SLICE("0"), SLICE("no"));
+	if (!e->ops->may_be_unknown)
+		group_put(g, "q", SLICE("0"), SLICE("no"));
 	const char *all = "a=new d=new f=again h=old z=new ";
 	for (size_t limit = 0; limit <= 6; limit++)
 		expect_text(f, NULL, g, "p", SLICE_NONE, SLICE_NONE, limit, all);
@@ -203,6 +208,10 @@ static void largest_write_set(void **state)
 	}
 	struct engine_group *g = group_open(e);
 	assert_int_equal(e->ops->group_accept(g, SLICE("p"), w, LIMIT_COMMIT_WRITES), ERR_OK);
+	if (e->ops->may_be_unknown) { /* one partition a group */
+		group_done(g);
+		g = group_open(e);
+	}
 	assert_int_equal(e->ops->group_accept(g, SLICE("q"), w, LIMIT_COMMIT_WRITES), ERR_OK);
 	group_done(g);
 	f->kind->reopen(f);

@@ -34,6 +34,7 @@ struct model {
 	unsigned step, next_value;
 	struct rows_model committed, pending;
 	struct engine_group *group;
+	size_t group_partition; /* of the group, where it may hold one only */
 	struct {
 		struct engine_snapshot *snapshot;
 		struct rows_model rows;
@@ -50,7 +51,7 @@ struct model {
 static void keys_init(void)
 {
 	int n = 0;
-	const char *letters = "\x01m\xff"; /* the lowest byte, one in between, the highest */
+	const char *letters = "\x02m\xff"; /* the lowest byte that is not the store's, one in between, the highest */
 	for (int a = 0; a < ALPHABET; a++) {
 		snprintf(key_text[n++], 4, "%c", letters[a]);
 		for (int b = 0; b < ALPHABET; b++) {
@@ -83,9 +84,16 @@ static size_t pick(struct model *m, size_t bound)
 	return (size_t)rng_below(&m->rng, bound);
 }
 
+/* A partition to look at or write to; in a group of an engine that allows it one only, that one. */
+static size_t pick_partition(struct model *m, const struct engine_group *g)
+{
+	size_t p = pick(m, PARTITIONS);
+	return g && m->f->engine->ops->may_be_unknown ? m->group_partition : p;
+}
+
 static void check_get(struct model *m, struct engine_snapshot *s, struct engine_group *g, const struct rows_model *rows)
 {
-	size_t p = pick(m, PARTITIONS), k = pick(m, KEYS);
+	size_t p = pick_partition(m, g), k = pick(m, KEYS);
 	struct engine *e = m->f->engine;
 	struct slice got = SLICE_NONE;
 	enum err err =
@@ -99,7 +107,8 @@ static void check_get(struct model *m, struct engine_snapshot *s, struct engine_
 static void check_scan(struct model *m, struct engine_snapshot *s, struct engine_group *g,
 		       const struct rows_model *rows)
 {
-	size_t p = pick(m, PARTITIONS), from = pick(m, KEYS + 1), until = pick(m, KEYS + 4), limit = pick(m, 12), n = 0;
+	size_t p = pick_partition(m, g), from = pick(m, KEYS + 1), until = pick(m, KEYS + 4), limit = pick(m, 12),
+	       n = 0;
 	struct engine *e = m->f->engine;
 	struct rows got;
 	struct scan_spec spec = { .from = from < KEYS ? slice_str(key_text[from]) : SLICE_NONE,
@@ -144,9 +153,10 @@ static void step_accept(struct model *m)
 {
 	struct write w[8];
 	char value[8][320];
-	size_t count = 1 + pick(m, 8), p = pick(m, PARTITIONS);
+	size_t count = 1 + pick(m, 8), p = pick_partition(m, m->group);
 	if (!m->group) {
 		m->group = group_open(m->f->engine);
+		m->group_partition = p;
 		m->pending = m->committed;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -170,7 +180,9 @@ static void step_accept_extent(struct model *m)
 	m->doing[i] = x->ref;
 	m->doing_publish[i] = !x->published;
 	struct write w = { .kind = x->published ? WRITE_RETIRE : WRITE_PUBLISH, .extent = x->ref };
-	assert_int_equal(m->f->engine->ops->group_accept(m->group, SLICE("m"), &w, 1), ERR_OK);
+	assert_int_equal(
+		m->f->engine->ops->group_accept(m->group, slice_str(partition_name[m->group_partition]), &w, 1),
+		ERR_OK);
 }
 
 static void step_end_group(struct model *m)

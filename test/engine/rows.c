@@ -64,14 +64,13 @@ static void order_is_by_unsigned_bytes(void **state)
 static void partitions_are_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct engine_group *g = group_open(f->engine);
+	struct engine *e = f->engine;
 	/* Ids that are prefixes of each other, and keys that would collide if the two were only joined. */
-	group_put(g, "p", SLICE("qk"), SLICE("1"));
-	group_put(g, "pq", SLICE("k"), SLICE("2"));
-	group_put(g, "p\x01", SLICE("k"), SLICE("3"));
-	group_put(g, "p\xff", SLICE("k"), SLICE("4"));
-	group_put(g, "o", SLICE("\xff\xff"), SLICE("5"));
-	group_done(g);
+	commit_put(e, "p", SLICE("qk"), SLICE("1"));
+	commit_put(e, "pq", SLICE("k"), SLICE("2"));
+	commit_put(e, "p\x01", SLICE("k"), SLICE("3"));
+	commit_put(e, "p\xff", SLICE("k"), SLICE("4"));
+	commit_put(e, "o", SLICE("\xff\xff"), SLICE("5"));
 	expect_text(f, NULL, NULL, "p", SLICE_NONE, SLICE_NONE, 0, "qk=1 ");
 	expect_text(f, NULL, NULL, "pq", SLICE_NONE, SLICE_NONE, 0, "k=2 ");
 	expect_text(f, NULL, NULL, "p\x01", SLICE(""), SLICE_NONE, 0, "k=3 ");
@@ -201,6 +200,10 @@ static void snapshots_stand_still(void **state)
 {
 	struct fixture *f = *state;
 	struct engine *e = f->engine;
+	if (e->ops->waits) {
+		print_message("reason: a snapshot of this engine is of one call\n");
+		skip();
+	}
 	struct engine_snapshot *empty = snapshot_open(e);
 	fill_letters(e, "abc");
 	struct engine_snapshot *abc = snapshot_open(e);
@@ -233,6 +236,10 @@ static void snapshots_survive_much_writing(void **state)
 {
 	struct fixture *f = *state;
 	struct engine *e = f->engine;
+	if (e->ops->waits) {
+		print_message("reason: a snapshot of this engine is of one call\n");
+		skip();
+	}
 	fill_letters(e, "abcdef");
 	struct engine_snapshot *s = snapshot_open(e);
 	for (int i = 0; i < 300; i++) {
@@ -294,6 +301,10 @@ static void partitions_are_listed(void **state)
 {
 	struct fixture *f = *state;
 	struct engine *e = f->engine;
+	if (!e->ops->list_partitions) {
+		print_message("reason: this engine cannot list its partitions\n");
+		skip();
+	}
 	expect_partitions(f, "t-", 10, "");
 	const char *ids[] = { "t-c", "t-a", "t-ab", "t-b", "t-a\x01" };
 	for (size_t i = 0; i < 5; i++) {

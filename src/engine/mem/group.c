@@ -130,6 +130,17 @@ static void remember(struct engine_group *g, struct slice lo, struct slice hi, b
 	g->reads[g->read_count++] = r;
 }
 
+/* A group reads and writes one partition: an engine that keeps partitions in different places can do no more. */
+static void check_partition(struct engine_group *g, struct slice partition)
+{
+	assert(partition.len > 0 && partition.len <= sizeof g->partition);
+	if (!g->partition_len) {
+		memcpy(g->partition, partition.ptr, partition.len);
+		g->partition_len = partition.len;
+	}
+	assert(slice_eq(partition, slice_make(g->partition, g->partition_len)));
+}
+
 enum err mem_group_get(struct engine_group *g, struct slice partition, struct slice key, struct arena *arena,
 		       struct slice *ret_value)
 {
@@ -137,6 +148,7 @@ enum err mem_group_get(struct engine_group *g, struct slice partition, struct sl
 	struct map_key k;
 	const struct version *v = NULL;
 	enum err err = ERR_NOT_FOUND;
+	check_partition(g, partition);
 	mem_check_key(key);
 	struct slice at = mem_key(&k, partition, key);
 	mem_interfere(g->engine, MEM_BEFORE_READ);
@@ -167,6 +179,7 @@ enum err mem_group_scan(struct engine_group *g, struct slice partition, const st
 	struct map_key lo, hi;
 	bool hi_inclusive;
 	enum err err = ERR_IO;
+	check_partition(g, partition);
 	hi.len = 0;
 	mem_interfere(g->engine, MEM_BEFORE_READ);
 	pthread_mutex_lock(&mem->lock);
@@ -204,6 +217,7 @@ enum err mem_group_accept(struct engine_group *g, struct slice partition, const 
 {
 	struct mem *mem = g->engine->mem;
 	struct map_key k;
+	check_partition(g, partition);
 	check_writes(w, count);
 	for (size_t i = 0; i < count; i++) {
 		if (w[i].kind == WRITE_PUBLISH || w[i].kind == WRITE_RETIRE) {

@@ -291,6 +291,8 @@ static void close_engine(struct engine *engine)
 
 static const struct engine_ops mem_ops = {
 	.name = "mem",
+	.inline_bytes = PAYLOAD_INLINE_BYTES,
+	.shards = 1,
 	.may_be_unknown = true,
 	.close = close_engine,
 	.snapshot_take = snapshot_take,

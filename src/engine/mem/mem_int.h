@@ -90,6 +90,8 @@ struct engine_group {
 	struct mem_engine *engine;
 	struct engine_group *next, **link; /* open groups hold the floor down */
 	uint64_t begin_commit;
+	size_t partition_len; /* the one it reads and writes; 0: none yet */
+	char partition[LIMIT_KEY_BYTES];
 	struct map overlay;
 	struct read_range *reads;
 	size_t read_count, read_cap;

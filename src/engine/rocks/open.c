@@ -488,6 +488,7 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	if (!r)
 		return ERR_NO_MEMORY;
 	r->engine.ops = &rocks_ops;
+	r->magic = ROCKS_ALIVE;
 	r->dir_fd = r->lock_fd = -1;
 	pthread_mutex_init(&r->write_lock, NULL);
 	pthread_mutex_init(&r->flush_lock, NULL);
@@ -563,6 +564,7 @@ void rocks_close(struct engine *e)
 		close(r->lock_fd);
 	if (r->dir_fd >= 0)
 		close(r->dir_fd);
+	r->magic = 0;
 	pthread_mutex_destroy(&r->pin_lock);
 	pthread_mutex_destroy(&r->publish_lock);
 	pthread_mutex_destroy(&r->write_lock);

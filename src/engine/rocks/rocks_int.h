@@ -8,12 +8,14 @@
 #define ENGINE_ROCKS_ROCKS_INT_H
 
 #include "base/limits.h"
+#include "base/panic.h"
 #include "engine/rocks/journal/journal.h"
 #include "engine/rocks/journal/tail.h"
 #include "engine/rocks/layout/layout.h"
 #include "engine/rocks/overlay.h"
 #include "engine/rocks/rocks.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <rocksdb/c.h>
 #include <stdatomic.h>
@@ -49,8 +51,11 @@ struct pin_bucket {
 	size_t count;
 };
 
+#define ROCKS_ALIVE UINT32_C(0x726f636b)
+
 struct rocks {
 	struct engine engine;
+	uint32_t magic; /* ROCKS_ALIVE from open to close */
 	rocksdb_t *db;
 	rocksdb_column_family_handle_t *family[FAMILIES];
 	rocksdb_options_t *options[FAMILIES];
@@ -104,7 +109,9 @@ struct rocks {
 
 static inline struct rocks *rocks_of(struct engine *e)
 {
-	return (struct rocks *)e;
+	struct rocks *r = (struct rocks *)e;
+	MAGIC_CHECK(r, ROCKS_ALIVE);
+	return r;
 }
 
 /* rocks.c */

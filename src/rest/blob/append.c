@@ -43,7 +43,7 @@ static enum err parse_append(struct request *r)
 	TRY(blob_append_conditions_parse(r, &c->append));
 	TRY(body_checks_parse(r, &c->checks));
 	if (!r->head->chunked && r->head->has_content_length && r->head->content_length == 0)
-		return ERR_OUT_OF_RANGE_INPUT;
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", SLICE("0"));
 	TRY(blob_find(r, &partition));
 	r->body_limit_bytes = blob_append_limit(r->version);
 	r->want_md5 = c->checks.has_md5;
@@ -58,7 +58,7 @@ static enum err check_append(struct request *r)
 {
 	struct append_call *c = r->call;
 	if (r->payload.length_bytes == 0)
-		return ERR_OUT_OF_RANGE_INPUT;
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", SLICE("0"));
 	TRY(body_checks_compare(r, &c->checks));
 	c->append.payload = &r->payload;
 	return ERR_OK;
@@ -72,7 +72,7 @@ static enum err format_append(struct request *r)
 	body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
 	response_header_u64(r, "x-ms-blob-append-offset", c->append.offset);
 	response_header_u64(r, "x-ms-blob-committed-block-count", c->append.blob.block_count);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	blob_put_encrypted(r);
 	return ERR_OK;
 }
 

@@ -11,11 +11,17 @@ struct batch_call {
 	struct slice boundary;
 	struct multipart parts;
 	struct request **part;
+	enum err refused; /* none was run */
 };
 
 static bool is_allowed(const struct op *op)
 {
 	return op->id == OP_BLOB_DELETE || op->id == OP_BLOB_SET_TIER;
+}
+
+static bool is_never_allowed(const struct op *op)
+{
+	return false;
 }
 
 static enum err run_parts(struct request *r)
@@ -29,7 +35,8 @@ static enum err run_parts(struct request *r)
 					   .header_count = q->header_count,
 					   .body = q->body,
 					   .account_implied = true,
-					   .allowed = is_allowed };
+					   .allowed = c->refused ? is_never_allowed : is_allowed,
+					   .refused = c->refused };
 		c->part[i] = request_run_child(r, &part);
 		if (!c->part[i])
 			return ERR_NO_MEMORY;
@@ -74,18 +81,32 @@ static bool in_container(const struct request *r, struct slice url)
 	return slice_is_set(path) && slice_eq(slice_cut(&path, '/'), r->container);
 }
 
+/* A batch that is not run as a whole is answered by one part that says why: it stands for the batch itself. */
+static enum err stand_in_for_all(struct request *r, struct batch_call *c)
+{
+	struct multipart_request *one = ARENA_NEW(r->arena, struct multipart_request);
+	if (!one)
+		return ERR_NO_MEMORY;
+	*one = (struct multipart_request){ .method = r->head->method_text, .url = r->head->target };
+	c->parts = (struct multipart){ .requests = one, .count = 1 };
+	return ERR_OK;
+}
+
 static enum err parse_body(struct request *r)
 {
 	struct batch_call *c = r->call;
 	enum err e = multipart_parse(r->body, c->boundary, r->arena, &c->parts);
-	if (e == ERR_SYNTAX || e == ERR_LIMIT)
+	if (e == ERR_SYNTAX || (e == ERR_OK && c->parts.count == 0))
 		return ERR_INVALID_INPUT;
-	TRY(e);
-	if (c->parts.count == 0)
-		return ERR_INVALID_INPUT;
-	for (size_t i = 0; r->container.len && i < c->parts.count; i++)
+	if (e == ERR_LIMIT)
+		c->refused = ERR_EXCEEDS_MAX_BATCH_REQUEST_COUNT;
+	else
+		TRY(e);
+	for (size_t i = 0; r->container.len && i < c->parts.count && !c->refused; i++)
 		if (!in_container(r, c->parts.requests[i].url))
-			return ERR_INVALID_INPUT;
+			c->refused = ERR_INVALID_INPUT;
+	if (c->refused)
+		TRY(stand_in_for_all(r, c));
 	c->part = ARENA_NEW_ARRAY(r->arena, struct request *, c->parts.count);
 	if (!c->part)
 		return ERR_NO_MEMORY;

@@ -50,7 +50,7 @@ static enum err parse_block(struct request *r)
 	TRY(blob_find(r, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	r->body_limit_bytes = block_limit(r->version);
-	r->want_md5 = c->checks.has_md5;
+	r->want_md5 = blob_answers_md5(r, &c->checks);
 	r->want_crc64 = true;
 	r->precheck = true;
 	r->payload_in_extents = true;
@@ -72,8 +72,9 @@ static enum err format_block(struct request *r)
 {
 	struct block_call *c = r->call;
 	r->response.status = 201;
-	body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	bool md5 = blob_answers_md5(r, &c->checks);
+	body_checks_put_headers(r, md5, !md5);
+	blob_put_encrypted(r);
 	return ERR_OK;
 }
 
@@ -150,8 +151,9 @@ static enum err format_list(struct request *r)
 	r->response.status = 201;
 	blob_put_etag(r, c->list.put.blob.etag, c->list.put.blob.modified_ticks);
 	blob_put_version(r, &c->list.put.blob);
-	body_checks_put_headers(r, c->checks.has_md5, true);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	bool md5 = blob_answers_md5(r, &c->checks);
+	body_checks_put_headers(r, md5, !md5);
+	blob_put_encrypted(r);
 	return ERR_OK;
 }
 

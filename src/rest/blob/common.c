@@ -155,7 +155,7 @@ static struct slice either(struct request *r, const char *blob_header, const cha
 	return v.len ? v : SLICE_NONE;
 }
 
-enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http *ret)
+static struct blob_http http_without_md5(struct request *r, bool standard_too)
 {
 	struct blob_http h = { .has_md5 = false };
 	h.content_type = either(r, "x-ms-blob-content-type", standard_too ? "Content-Type" : NULL);
@@ -163,12 +163,36 @@ enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http 
 	h.content_language = either(r, "x-ms-blob-content-language", standard_too ? "Content-Language" : NULL);
 	h.cache_control = either(r, "x-ms-blob-cache-control", standard_too ? "Cache-Control" : NULL);
 	h.content_disposition = either(r, "x-ms-blob-content-disposition", NULL);
+	return h;
+}
+
+enum err blob_http_parse(struct request *r, bool standard_too, struct blob_http *ret)
+{
+	struct blob_http h = http_without_md5(r, standard_too);
 	struct slice md5 = either(r, "x-ms-blob-content-md5", NULL);
 	if (slice_is_set(md5)) {
 		if (!base64_decode_exact(md5, h.md5, sizeof h.md5))
-			return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-content-md5", md5);
+			return ERR_INVALID_MD5;
 		h.has_md5 = true;
 	}
+	*ret = h;
+	return ERR_OK;
+}
+
+enum err blob_http_parse_any_md5(struct request *r, struct blob_http *ret)
+{
+	struct blob_http h;
+	struct slice text = either(r, "x-ms-blob-content-md5", NULL), odd;
+	enum err e = blob_http_parse(r, false, &h);
+	if (e != ERR_INVALID_MD5) {
+		if (e == ERR_OK)
+			*ret = h;
+		return e;
+	}
+	if (base64_decode(text, r->arena, &odd) != ERR_OK || odd.len > BLOB_ODD_MD5_MAX)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-blob-content-md5", text);
+	h = http_without_md5(r, false);
+	h.odd_md5 = odd;
 	*ret = h;
 	return ERR_OK;
 }
@@ -258,7 +282,8 @@ enum err blob_immutability_parse(struct request *r, enum immutability_mode *ret_
 	return ERR_OK;
 }
 
-/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a SAS.
+/* x-ms-immutability-policy-until-date, -mode, x-ms-legal-hold of creating writes. They need the permission i under a
+ * SAS.
  */
 static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 {
@@ -313,11 +338,23 @@ struct slice blob_time_text(struct arena *arena, uint64_t ticks)
 	return arena_dup(arena, slice_make(text, sizeof text));
 }
 
+void blob_put_encrypted(struct request *r)
+{
+	if (r->version >= VERSION(2015, 12, 11))
+		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+}
+
 void blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
 {
 	struct buf *b = &r->response.headers;
+	char text[ETAG_BYTES];
+	etag_format(etag, text);
 	BUF_PUT(b, "ETag: ");
-	etag_put(b, etag);
+	/* Before 2011-08-18 it has no quotes. */
+	if (r->version >= VERSION(2011, 8, 18))
+		buf_put(b, slice_make(text, sizeof text));
+	else
+		buf_put(b, slice_make(text + 1, sizeof text - 2));
 	BUF_PUT(b, "\r\nLast-Modified: ");
 	date_put_rfc1123(b, modified_ticks);
 	BUF_PUT(b, "\r\n");
@@ -325,7 +362,7 @@ void blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
 
 void blob_put_version(struct request *r, const struct blob *b)
 {
-	if (b->version_ticks)
+	if (b->version_ticks && r->version >= VERSION(2019, 12, 12) && !blob_is_incremental(b))
 		response_header(r, "x-ms-version-id", blob_time_text(r->arena, b->version_ticks));
 }
 
@@ -333,7 +370,11 @@ static void put_http(struct request *r, const struct blob_http *h, bool whole)
 {
 	const struct auth_identity *o = &r->identity;
 	struct slice type = slice_is_set(o->override_content_type) ? o->override_content_type : h->content_type;
-	response_header(r, "Content-Type", slice_is_set(type) ? type : SLICE("application/octet-stream"));
+	/* Nobody said one: the default. Somebody took it away (Set Blob Properties): none. */
+	if (!slice_is_set(type))
+		type = SLICE("application/octet-stream");
+	if (type.len)
+		response_header(r, "Content-Type", type);
 #define PUT_OR(name, override, own)                                                                                    \
 	do {                                                                                                           \
 		struct slice value_ = slice_is_set(override) ? (override) : (own);                                     \
@@ -345,10 +386,12 @@ static void put_http(struct request *r, const struct blob_http *h, bool whole)
 	PUT_OR("Cache-Control", o->override_cache_control, h->cache_control);
 	PUT_OR("Content-Disposition", o->override_content_disposition, h->content_disposition);
 #undef PUT_OR
-	if (h->has_md5) {
-		char text[BASE64_BYTES(16)];
-		base64_encode_to(text, slice_make(h->md5, sizeof h->md5));
-		response_header(r, whole ? "Content-MD5" : "x-ms-blob-content-md5", slice_make(text, sizeof text));
+	struct slice md5 = h->has_md5 ? slice_make(h->md5, sizeof h->md5) : h->odd_md5;
+	if (slice_is_set(md5)) {
+		char text[BASE64_BYTES(BLOB_ODD_MD5_MAX)];
+		base64_encode_to(text, md5);
+		response_header(r, whole ? "Content-MD5" : "x-ms-blob-content-md5",
+				slice_make(text, BASE64_BYTES(md5.len)));
 	}
 }
 
@@ -364,7 +407,7 @@ static const char *const copy_words[] = { [COPY_NONE] = "",
 static void put_copy(struct request *r, const struct blob_copy *c)
 {
 	char id[UUID_TEXT_BYTES];
-	if (c->status == COPY_NONE)
+	if (c->status == COPY_NONE || r->version < VERSION(2012, 2, 12))
 		return;
 	uuid_format(&c->id, id);
 	response_header(r, "x-ms-copy-id", slice_make(id, sizeof id));
@@ -389,7 +432,8 @@ static void put_tier(struct request *r, const struct blob *b)
 	static const char *const rehydrate[] = { [REHYDRATE_TO_HOT] = "rehydrate-pending-to-hot",
 						 [REHYDRATE_TO_COOL] = "rehydrate-pending-to-cool",
 						 [REHYDRATE_TO_COLD] = "rehydrate-pending-to-cold" };
-	if (b->type == BLOB_APPEND || (b->type == BLOB_PAGE && b->tier == TIER_NONE))
+	if (b->type == BLOB_APPEND || (b->type == BLOB_PAGE && b->tier == TIER_NONE) ||
+	    r->version < VERSION(2017, 4, 17))
 		return;
 	response_header(r, "x-ms-access-tier", slice_str(b->tier == TIER_NONE ? "Hot" : blob_tier_word(b->tier)));
 	if (b->tier == TIER_NONE)
@@ -417,11 +461,15 @@ void blob_put_properties(struct request *r, const struct blob *b, uint64_t now, 
 {
 	blob_put_etag(r, b->etag, b->modified_ticks);
 	put_http(r, &b->http, whole);
-	response_header(r, "Accept-Ranges", SLICE("bytes"));
+	if (r->version >= VERSION(2011, 8, 18))
+		response_header(r, "Accept-Ranges", SLICE("bytes"));
 	response_header(r, "x-ms-blob-type", slice_str(type_words[b->type]));
-	response_header_time(r, "x-ms-creation-time", b->created_ticks);
-	response_header(r, "x-ms-server-encrypted", SLICE("true"));
-	if (!b->history_ticks)
+	if (r->version >= VERSION(2017, 11, 9))
+		response_header_time(r, "x-ms-creation-time", b->created_ticks);
+	if (r->version >= VERSION(2015, 12, 11))
+		response_header(r, "x-ms-server-encrypted", SLICE("true"));
+	/* Who asks for a version gets no lease, even if it is the current one. */
+	if (!b->history_ticks && !(r->query.count && slice_is_set(request_param(r, "versionid"))))
 		lease_put_headers(r, &b->lease, now);
 	metadata_put_headers(r, &b->metadata);
 	put_copy(r, &b->copy);
@@ -429,14 +477,14 @@ void blob_put_properties(struct request *r, const struct blob *b, uint64_t now, 
 		response_header_u64(r, "x-ms-blob-sequence-number", b->sequence_number);
 	if (b->type == BLOB_APPEND)
 		response_header_u64(r, "x-ms-blob-committed-block-count", b->block_count);
-	if (b->sealed)
+	if (b->sealed && r->version >= VERSION(2019, 12, 12))
 		response_header(r, "x-ms-blob-sealed", SLICE("true"));
 	if (r->head->method == HTTP_HEAD)
 		put_tier(r, b);
-	if (b->tags.count)
+	if (b->tags.count && r->version >= VERSION(2019, 12, 12))
 		response_header_u64(r, "x-ms-tag-count", b->tags.count);
 	blob_put_version(r, b);
-	if (b->version_ticks && !b->history_ticks)
+	if (b->version_ticks && !b->history_ticks && !blob_is_incremental(b) && r->version >= VERSION(2019, 12, 12))
 		response_header(r, "x-ms-is-current-version", SLICE("true"));
 	put_holds(r, b);
 }

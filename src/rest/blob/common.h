@@ -28,6 +28,14 @@ enum err blob_target_plain_any(struct request *, struct blob_target *ret) MUST_C
 
 /* The x-ms-blob-content-* headers; with standard_too Content-Type counts where x-ms-blob-content-type is missing. */
 enum err blob_http_parse(struct request *, bool standard_too, struct blob_http *ret) MUST_CHECK;
+/* Of Set Blob Properties, which keeps whatever Base64 it is given as the MD5. */
+enum err blob_http_parse_any_md5(struct request *, struct blob_http *ret) MUST_CHECK;
+
+/* Does the answer say the MD5 of what came? If the request did; before 2019-02-02 always, when there was no CRC64. */
+static inline bool blob_answers_md5(const struct request *r, const struct body_checks *c)
+{
+	return c->has_md5 || r->version < VERSION(2019, 2, 2);
+}
 
 struct blob_put_page_call;
 struct blob_append_call;
@@ -57,6 +65,8 @@ enum err blob_refuse_encryption(struct request *) MUST_CHECK;
 /* The headers every creating write takes, into a put call. */
 enum err blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 
+/* x-ms-request-server-encrypted, for versions that know it. */
+void blob_put_encrypted(struct request *);
 /* ETag and Last-Modified. */
 void blob_put_etag(struct request *, uint64_t etag, uint64_t modified_ticks);
 /* All properties of a blob as headers; whole says that Content-MD5 fits the body sent. */

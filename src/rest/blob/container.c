@@ -143,8 +143,6 @@ static enum err parse_set_metadata(struct request *r)
 	struct slice account;
 	TRY(begin(r, &c, &account));
 	TRY(conditional_parse_container(r, &c->conditions));
-	if (c->conditions.has_unmodified_since) /* only If-Modified-Since is known here */
-		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
 	TRY(metadata_parse(r, &c->metadata));
 	request_step_write(r, account, container_apply_set_metadata);
 	return ERR_OK;

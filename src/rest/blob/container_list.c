@@ -9,6 +9,7 @@
 #include "wire/date.h"
 #include "wire/etag.h"
 #include "wire/pen.h"
+#include "wire/uri.h"
 #include "wire/xml.h"
 
 /* ---- List Containers ---- */
@@ -45,13 +46,13 @@ static enum err parse_containers_marker(struct request *r, struct containers_cal
 	struct slice rest = c->paging.marker;
 	if (!slice_is_set(rest))
 		return ERR_OK;
-	if (rest.len && rest.ptr[0] == '/') {
-		rest = slice_from(rest, 1);
-		slice_cut(&rest, '/');
-	}
+	if (rest.len == 0 || rest.ptr[0] != '/')
+		return ERR_OUT_OF_RANGE_INPUT;
+	rest = slice_from(rest, 1);
+	slice_cut(&rest, '/');
 	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
 	if (slice_is_set(rest) && !container_version_parse(rest, &c->from_deleted_ticks))
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
+		return ERR_OUT_OF_RANGE_INPUT;
 	return ERR_OK;
 }
 
@@ -64,11 +65,11 @@ static enum err parse_containers(struct request *r)
 	r->call = c;
 	TRY(paging_parse(r, &c->paging));
 	while (include_next(&include, &item)) {
-		if (slice_eq(item, SLICE("metadata")))
+		if (slice_eq_nocase(item, SLICE("metadata")))
 			c->metadata = true;
-		else if (slice_eq(item, SLICE("deleted")))
+		else if (slice_eq_nocase(item, SLICE("deleted")))
 			c->deleted = true;
-		else if (item.len && !slice_eq(item, SLICE("system")))
+		else if (item.len && !slice_eq_nocase(item, SLICE("system")))
 			return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "include", request_param(r, "include"),
 					   "Invalid query parameter value.");
 	}
@@ -80,11 +81,25 @@ static enum err parse_containers(struct request *r)
 	return ERR_OK;
 }
 
-static void put_container(struct buf *b, const struct resource *v, const struct deleted_resource *gone, bool metadata,
-			  uint64_t now)
+/* In lists of containers it has its quotes, but before 2011-08-18. */
+static void put_list_etag(struct request *r, uint64_t etag)
 {
+	char text[ETAG_BYTES];
+	etag_format(etag, text);
+	bool quoted = r->version >= VERSION(2011, 8, 18);
+	buf_put(&r->response.body, quoted ? slice_make(text, sizeof text) : slice_make(text + 1, sizeof text - 2));
+}
+
+static void put_container(struct request *r, const struct containers_call *c, const struct resource *v,
+			  const struct deleted_resource *gone)
+{
+	struct buf *b = &r->response.body;
+	uint64_t now = c->now_ticks;
 	xml_open(b, "Container");
 	xml_put(b, "Name", v->name);
+	if (paging_has_urls(r))
+		xml_put(b, "Url",
+			arena_printf(r->arena, "%.*s%.*s", SLICE_FMT(paging_endpoint(r)), SLICE_FMT(v->name)));
 	if (gone) {
 		xml_put_bool(b, "Deleted", true);
 		buf_printf(b, "<Version>%016llX</Version>", (unsigned long long)gone->deleted_ticks);
@@ -92,23 +107,29 @@ static void put_container(struct buf *b, const struct resource *v, const struct 
 	xml_open(b, "Properties");
 	xml_put_rfc1123(b, "Last-Modified", v->modified_ticks);
 	BUF_PUT(b, "<Etag>");
-	etag_put(b, v->etag);
+	put_list_etag(r, v->etag);
 	BUF_PUT(b, "</Etag>");
-	lease_put_xml(b, &v->lease, now);
+	if (r->version >= VERSION(2012, 2, 12))
+		lease_put_xml(b, &v->lease, now);
 	if (v->public_access != PUBLIC_NONE)
 		xml_put(b, "PublicAccess", v->public_access == PUBLIC_BLOB ? SLICE("blob") : SLICE("container"));
-	xml_put_bool(b, "HasImmutabilityPolicy", false);
-	xml_put_bool(b, "HasLegalHold", false);
-	xml_put_bool(b, "ImmutableStorageWithVersioningEnabled", v->immutable_versions);
-	xml_put(b, "DefaultEncryptionScope", SLICE("$account-encryption-key"));
-	xml_put_bool(b, "DenyEncryptionScopeOverride", false);
+	if (r->version >= VERSION(2017, 11, 9)) {
+		xml_put_bool(b, "HasImmutabilityPolicy", false);
+		xml_put_bool(b, "HasLegalHold", false);
+	}
+	if (r->version >= VERSION(2020, 10, 2))
+		xml_put_bool(b, "ImmutableStorageWithVersioningEnabled", v->immutable_versions);
+	if (r->version >= VERSION(2019, 2, 2)) {
+		xml_put(b, "DefaultEncryptionScope", SLICE("$account-encryption-key"));
+		xml_put_bool(b, "DenyEncryptionScopeOverride", false);
+	}
 	if (gone) {
 		uint64_t end = gone->deleted_ticks + (uint64_t)gone->retention_days * 86400 * TICKS_PER_SECOND;
 		xml_put_rfc1123(b, "DeletedTime", gone->deleted_ticks);
 		xml_put_u64(b, "RemainingRetentionDays", end > now ? (end - now) / (86400 * TICKS_PER_SECOND) : 0);
 	}
 	xml_close(b, "Properties");
-	if (metadata)
+	if (c->metadata)
 		metadata_put_xml(b, &v->metadata);
 	xml_close(b, "Container");
 }
@@ -134,8 +155,8 @@ static struct slice containers_marker(struct request *r, const struct containers
 			    (unsigned long long)ticks);
 }
 
-/* Is a deleted one next? Of one name the deleted ones come first. A page of live ones may end early: what lies behind its
- * end is for the next page. */
+/* Is a deleted one next? Of one name the deleted ones come first. A page of live ones may end early: what lies behind
+ * its end is for the next page. */
 static bool gone_is_next(const struct containers_call *c, size_t live, size_t gone)
 {
 	struct slice other = live < c->page.count ? c->page.resource[live].name : c->page.next_name;
@@ -157,10 +178,10 @@ static enum err format_containers(struct request *r)
 	size_t live = 0, gone = 0;
 	while (live + gone < c->paging.limit && (live < c->page.count || gone_is_next(c, live, gone))) {
 		if (gone_is_next(c, live, gone)) {
-			put_container(b, &c->gone[gone].resource, &c->gone[gone], c->metadata, c->now_ticks);
+			put_container(r, c, &c->gone[gone].resource, &c->gone[gone]);
 			gone++;
 		} else {
-			put_container(b, &c->page.resource[live++], NULL, c->metadata, c->now_ticks);
+			put_container(r, c, &c->page.resource[live++], NULL);
 		}
 	}
 	if (c->page.count || c->gone_count)
@@ -176,6 +197,8 @@ struct blobs_call {
 	struct blob_list_call list; /* first: the apply gets this */
 	struct paging paging;
 	bool metadata, tags, copy, immutability, legal_hold;
+	uint32_t version; /* what is younger is not shown */
+	struct slice url; /* before 2013-08-15 each entry has one: that of the container, with a slash */
 };
 
 static enum err parse_include(struct request *r, struct blobs_call *c)
@@ -218,6 +241,7 @@ static enum err parse_blobs(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	struct blob_list_call *l = &c->list;
+	c->version = r->version;
 	TRY(paging_parse(r, &c->paging));
 	TRY(parse_include(r, c));
 	l->prefix = c->paging.prefix;
@@ -238,6 +262,8 @@ static enum err parse_blobs(struct request *r)
 	if (slice_is_set(c->paging.marker))
 		TRY(marker_decode(r, c->paging.marker, &l->from, &l->from_ticks));
 	TRY(blob_find_container(r, &container, &partition));
+	if (paging_has_urls(r))
+		c->url = arena_printf(r->arena, "%.*s%.*s/", SLICE_FMT(paging_endpoint(r)), SLICE_FMT(r->container));
 	request_step_read(r, partition, blob_apply_list);
 	return ERR_OK;
 }
@@ -245,9 +271,13 @@ static enum err parse_blobs(struct request *r)
 /* All constant text of an entry, its numbers, words and dates; the values with bounds of their own come to it. */
 enum { PEN_ENTRY_BYTES = 3 * 1024 };
 
-static void pen_lease(struct pen *p, const struct lease *l, uint64_t now)
+static void pen_lease(struct pen *p, const struct lease *l, uint64_t now, uint32_t version)
 {
 	enum lease_state state = lease_state(l, now);
+	if (version < VERSION(2012, 2, 12)) {
+		PEN_WORD(p, "LeaseStatus", lease_status_word(state));
+		return;
+	}
 	if (state == LEASE_AVAILABLE) {
 		PEN(p, "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>");
 		return;
@@ -259,7 +289,7 @@ static void pen_lease(struct pen *p, const struct lease *l, uint64_t now)
 		PEN_WORD(p, "LeaseDuration", duration);
 }
 
-static void pen_tier_and_lease(struct pen *p, const struct blob *v, uint64_t now)
+static void pen_tier(struct pen *p, const struct blob *v)
 {
 	if (v->tier != TIER_NONE) {
 		PEN_WORD(p, "AccessTier", blob_tier_word(v->tier));
@@ -275,8 +305,16 @@ static void pen_tier_and_lease(struct pen *p, const struct blob *v, uint64_t now
 							     : "rehydrate-pending-to-cold");
 		PEN_WORD(p, "RehydratePriority", blob_rehydrate_priority_word(v));
 	}
+}
+
+static void pen_tier_and_lease(struct pen *p, const struct blobs_call *c, const struct blob *v)
+{
+	if (c->version >= VERSION(2017, 4, 17))
+		pen_tier(p, v);
 	if (!v->history_ticks)
-		pen_lease(p, &v->lease, now);
+		pen_lease(p, &v->lease, c->list.now_ticks, c->version);
+	if (c->version >= VERSION(2015, 12, 11))
+		PEN(p, "<ServerEncrypted>true</ServerEncrypted>");
 }
 
 static void put_copy_xml(struct buf *b, const struct blob_copy *c)
@@ -319,16 +357,19 @@ static void pen_type(struct pen *p, enum blob_type type)
 /* What the client may have said about the content. */
 static void pen_http(struct pen *p, const struct blob_http *h)
 {
-	if (slice_is_set(h->content_type))
+	if (slice_is_set(h->content_type) && !h->content_type.len)
+		PEN(p, "<Content-Type />");
+	else if (slice_is_set(h->content_type))
 		PEN_TEXT(p, "Content-Type", h->content_type);
 	else
 		PEN(p, "<Content-Type>application/octet-stream</Content-Type>");
 	PEN_TEXT(p, "Content-Encoding", h->content_encoding);
 	PEN_TEXT(p, "Content-Language", h->content_language);
-	if (h->has_md5) {
+	struct slice md5 = h->has_md5 ? slice_make(h->md5, sizeof h->md5) : h->odd_md5;
+	if (slice_is_set(md5)) {
 		PEN(p, "<Content-CRC64 /><Content-MD5>");
-		base64_encode_to(p->at, slice_make(h->md5, sizeof h->md5));
-		p->at += BASE64_BYTES(sizeof h->md5);
+		base64_encode_to(p->at, md5);
+		p->at += BASE64_BYTES(md5.len);
 		PEN(p, "</Content-MD5>");
 	} else {
 		PEN(p, "<Content-CRC64 /><Content-MD5 />");
@@ -339,7 +380,7 @@ static void pen_http(struct pen *p, const struct blob_http *h)
 
 static void pen_states(struct pen *p, const struct blobs_call *c, const struct blob *v)
 {
-	if (v->tags.count)
+	if (v->tags.count && c->version >= VERSION(2019, 12, 12))
 		PEN_U64(p, "TagCount", v->tags.count);
 	if (v->sealed)
 		PEN(p, "<Sealed>true</Sealed>");
@@ -361,14 +402,16 @@ static bool pen_properties(struct pen *p, const struct blobs_call *c, const stru
 	const struct blob *v = &item->blob;
 	char etag[ETAG_BYTES];
 	PEN(p, "<Properties>");
-	PEN_DATE(p, "Creation-Time", v->created_ticks);
-	PEN_DATE(p, "Last-Modified", v->modified_ticks);
-	if (item->is_uncommitted) {
+	if (item->is_uncommitted) { /* neither dates nor an ETag, nor anything about its content */
 		PEN_U64(p, "Content-Length", v->length_bytes);
 		pen_type(p, v->type);
+		pen_tier_and_lease(p, c, v);
 		PEN(p, "</Properties>");
 		return true;
 	}
+	if (c->version >= VERSION(2017, 11, 9))
+		PEN_DATE(p, "Creation-Time", v->created_ticks);
+	PEN_DATE(p, "Last-Modified", v->modified_ticks);
 	etag_format(v->etag, etag);
 	PEN(p, "<Etag>");
 	pen_bytes(p, etag + 1, sizeof etag - 2); /* without its quotes */
@@ -378,8 +421,7 @@ static bool pen_properties(struct pen *p, const struct blobs_call *c, const stru
 	if (v->type == BLOB_PAGE)
 		PEN_U64(p, "x-ms-blob-sequence-number", v->sequence_number);
 	pen_type(p, v->type);
-	pen_tier_and_lease(p, v, c->list.now_ticks);
-	PEN(p, "<ServerEncrypted>true</ServerEncrypted>");
+	pen_tier_and_lease(p, c, v);
 	if (c->copy && v->copy.status != COPY_NONE) {
 		pen_leave(p);
 		put_copy_xml(p->out, &v->copy);
@@ -403,7 +445,7 @@ static void pen_history(struct pen *p, const struct blobs_call *c, const struct 
 		p->at += DATE_ISO_BYTES;
 		PEN(p, "</Snapshot>");
 	}
-	if (c->list.versions && v->version_ticks) {
+	if (v->version_ticks && c->version >= VERSION(2019, 12, 12) && !blob_is_incremental(v)) {
 		PEN(p, "<VersionId>");
 		date_format_iso(v->version_ticks, p->at);
 		p->at += DATE_ISO_BYTES;
@@ -413,6 +455,14 @@ static void pen_history(struct pen *p, const struct blobs_call *c, const struct 
 	}
 	if (item->versions_only)
 		PEN(p, "<HasVersionsOnly>true</HasVersionsOnly>");
+}
+
+static void put_url(struct buf *b, struct slice base, struct slice name)
+{
+	BUF_PUT(b, "<Url>");
+	xml_put_text(b, base);
+	uri_encode(b, name, "/");
+	BUF_PUT(b, "</Url>");
 }
 
 static void put_blob(struct pen *p, const struct blobs_call *c, const struct blob_list_item *item)
@@ -435,6 +485,12 @@ static void put_blob(struct pen *p, const struct blobs_call *c, const struct blo
 	}
 	if (v->deleted_ticks || v->history_ticks || v->version_ticks)
 		pen_history(p, c, item);
+	if (slice_is_set(c->url)) {
+		pen_leave(p);
+		put_url(p->out, c->url, v->name);
+		if (!pen_take(p, PEN_ENTRY_BYTES + XML_TEXT_BYTES(values)))
+			return;
+	}
 	if (!pen_properties(p, c, item))
 		return;
 	if (c->metadata || (c->tags && v->tags.count)) {
@@ -446,7 +502,9 @@ static void put_blob(struct pen *p, const struct blobs_call *c, const struct blo
 		if (!pen_take(p, PEN_ENTRY_BYTES))
 			return;
 	}
-	PEN(p, "<OrMetadata /></Blob>");
+	if (c->version >= VERSION(2019, 12, 12))
+		PEN(p, "<OrMetadata />");
+	PEN(p, "</Blob>");
 	pen_leave(p);
 }
 

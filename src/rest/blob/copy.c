@@ -12,6 +12,7 @@
 #include "rest/core/server.h"
 #include "svc/blob/state.h"
 #include "wire/hash.h"
+#include "wire/uri.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
 #define SYNC_COPY_MAX_BYTES (256 * MIB)
@@ -29,7 +30,8 @@ struct copy_call {
 	bool copy_tags;	     /* x-ms-copy-source-tag-option: COPY */
 	bool has_seal, seal; /* x-ms-seal-blob: instead of the source's */
 	bool source_properties;
-	bool with_blocks; /* the block list comes along */
+	bool with_blocks;   /* the block list comes along */
+	bool high_priority; /* x-ms-rehydrate-priority */
 };
 
 /* ---- what the destination takes from the source ---- */
@@ -94,8 +96,9 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 
 static void take_md5(struct request *r, struct copy_call *c)
 {
-	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says does. */
-	if (c->own_md5 || (c->form != FORM_PUT && c->copy.put.http.has_md5))
+	/* Put Blob From URL is a Put Blob: what the source says of its bytes does not count, what the request says
+	 * does. */
+	if (c->own_md5 || (c->form != FORM_PUT && c->copy.put.http.has_md5) || c->copy.put.type == BLOB_APPEND)
 		return;
 	c->copy.put.http.has_md5 = true;
 	memcpy(c->copy.put.http.md5, r->body_md5, sizeof r->body_md5);
@@ -197,13 +200,14 @@ static enum err start_job(struct request *r)
 	return ERR_OK;
 }
 
-/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes are
- * to be compared with a hash. */
+/* A block blob of the very container cannot change under its content id: the destination shares it, unless its bytes
+ * are to be compared with a hash. */
 static bool can_share(const struct request *r, const struct copy_call *c)
 {
 	const struct request *part = c->source.part;
 	const struct blob *source = &c->found->blob;
-	bool hashed = c->form == FORM_SYNC && (c->source.has_md5 || c->source.has_crc64);
+	/* The two that answer with the hash of all bytes go through them. */
+	bool hashed = c->form == FORM_SYNC;
 	return c->form != FORM_PUT && !c->source.has_range && !hashed && source->type == BLOB_BLOCK &&
 	       source->content.kind != CONTENT_EMPTY && source->content.kind != CONTENT_INLINE &&
 	       slice_eq(part->account, r->account) && slice_eq(part->container, r->container);
@@ -213,8 +217,10 @@ static bool can_share(const struct request *r, const struct copy_call *c)
 static enum err bring_bytes(struct request *r, struct copy_call *c)
 {
 	uint64_t length = c->found->length;
-	bool later = (c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) &&
-		     (length > COPY_AT_ONCE_BYTES || c->copy.put.type == BLOB_PAGE);
+	/* Before 2012-02-12 a copy was done when it was answered; only pages still need the job. */
+	bool at_once = length <= COPY_AT_ONCE_BYTES || r->version < VERSION(2012, 2, 12);
+	bool later =
+		(c->form == FORM_ASYNC || c->form == FORM_INCREMENTAL) && (!at_once || c->copy.put.type == BLOB_PAGE);
 	c->copy.copy.copied_bytes = later ? 0 : length;
 	c->with_blocks = c->form != FORM_PUT && c->copy.put.type == BLOB_BLOCK && c->found->blocks.count;
 	if (later) {
@@ -244,18 +250,40 @@ static enum err after_share(struct request *r)
 	return ERR_OK;
 }
 
-/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times of
- * incremental copies compare. */
+/* The blob remembers which state of the source it was. The same one is always written the same way, so that the times
+ * of incremental copies compare. */
 static enum err name_source_state(struct request *r, struct copy_call *c)
 {
 	const struct blob_target *t = &c->found->target;
 	uint64_t ticks = t->snapshot_ticks ? t->snapshot_ticks : t->version_ticks;
 	if (!ticks || c->form == FORM_PUT)
 		return ERR_OK;
+	struct slice shown = c->copy.copy.source;
+	bool has_query = slice_find_byte(shown, '?') < shown.len;
 	c->copy.copy.source =
-		arena_printf(r->arena, "%.*s?%s=%.*s", SLICE_FMT(c->copy.copy.source),
+		arena_printf(r->arena, "%.*s%s%s=%.*s", SLICE_FMT(shown), has_query ? "&" : "?",
 			     t->snapshot_ticks ? "snapshot" : "versionid", SLICE_FMT(blob_time_text(r->arena, ticks)));
 	return slice_is_set(c->copy.copy.source) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* A tier that the blob can have. Out of the archive a copy comes as a blob does, some time later; into it a copy of an
+ * archived blob does not go. */
+static enum err check_tier(struct request *r, struct copy_call *c)
+{
+	struct blob_put_call *p = &c->copy.put;
+	if (p->type == BLOB_BLOCK && p->tier >= TIER_PREMIUM_FIRST)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-access-tier",
+				    request_header(r, "x-ms-access-tier"));
+	TRY(blob_check_tier(p->type, p->tier));
+	enum err e = blob_check_online(&c->found->blob);
+	if (e == ERR_OK)
+		return ERR_OK;
+	if (e != ERR_BLOB_ARCHIVED || c->form != FORM_ASYNC || p->tier == TIER_ARCHIVE)
+		return e;
+	p->rehydrate = blob_rehydrate_to(p->tier);
+	p->rehydrate_high = c->high_priority;
+	p->tier = TIER_ARCHIVE;
+	return ERR_OK;
 }
 
 static enum err decide(struct request *r)
@@ -264,7 +292,7 @@ static enum err decide(struct request *r)
 	TRY(copy_source_result(r, &c->source, &c->found));
 	TRY(take_from_source(r, c));
 	TRY(name_source_state(r, c));
-	TRY(blob_check_tier(c->copy.put.type, c->copy.put.tier));
+	TRY(check_tier(r, c));
 	uint64_t length = c->found->length;
 	if (c->form == FORM_SYNC && c->found->blob.type != BLOB_BLOCK)
 		return ERR_INVALID_BLOB_TYPE;
@@ -322,10 +350,39 @@ static enum err parse_seal(struct request *r, struct copy_call *c)
 	return c->has_seal ? blob_flag_parse(r, "x-ms-seal-blob", false, &c->seal) : ERR_OK;
 }
 
+static bool is_left_out(struct slice field)
+{
+	struct slice name = slice_first(field, slice_find_byte(field, '='));
+	return slice_eq_nocase(name, SLICE("sig")) || slice_eq_nocase(name, SLICE("snapshot")) ||
+	       slice_eq_nocase(name, SLICE("versionid"));
+}
+
+/* Where a copy says it came from: the URL as it was given, escaped, with the fields of its SAS but the signature, which
+ * is a secret. The state of the source follows later, in one form (name_source_state); incremental copies compare by it
+ * and have nothing else behind the path. */
+static enum err shown_source(struct request *r, struct slice url, bool path_only, struct slice *ret)
+{
+	struct buf b;
+	struct slice rest = slice_from(url, slice_find_byte(url, '?') + 1);
+	bool first = true;
+	buf_init(&b, 16 * KIB);
+	uri_escape(&b, slice_first(url, slice_find_byte(url, '?')));
+	while (!path_only && rest.len) {
+		struct slice field = slice_cut(&rest, '&');
+		if (is_left_out(field))
+			continue;
+		buf_put_byte(&b, first ? '?' : '&');
+		uri_escape(&b, field);
+		first = false;
+	}
+	*ret = buf_ok(&b) ? arena_dup(r->arena, buf_slice(&b)) : SLICE_NONE;
+	buf_fini(&b);
+	return slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
+}
+
 static enum err parse_copy(struct request *r, enum copy_form form)
 {
 	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
-	bool high_priority;
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
@@ -335,8 +392,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	TRY(blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
 	TRY(parse_seal(r, c));
-	/* For sources in the archive, of which there are none (docs/compat.md). */
-	TRY(blob_rehydrate_priority_parse(r, &high_priority));
+	TRY(blob_rehydrate_priority_parse(r, &c->high_priority));
 	c->source_properties = true;
 	if (form == FORM_PUT)
 		TRY(blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
@@ -351,8 +407,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	if (form != FORM_PUT) {
 		c->copy.copy.status = COPY_SUCCESS;
 		c->copy.copy.id = rng_uuid(r->rng);
-		/* The signature of a SAS is a secret: the blob remembers where it came from, not how it was let in. */
-		c->copy.copy.source = slice_first(c->source.url, slice_find_byte(c->source.url, '?'));
+		TRY(shown_source(r, c->source.url, form == FORM_INCREMENTAL, &c->copy.copy.source));
 	}
 	request_step_call(r, start_source);
 	request_step_call(r, decide);
@@ -392,15 +447,16 @@ static enum err format_copy(struct request *r)
 	struct copy_call *c = r->call;
 	const struct blob *b = &c->copy.put.blob;
 	char id[UUID_TEXT_BYTES];
-	r->response.status = c->form == FORM_PUT ? 201 : 202;
+	bool old = r->version < VERSION(2012, 2, 12) && b->copy.status != COPY_PENDING;
+	r->response.status = c->form == FORM_PUT || old ? 201 : 202;
 	blob_put_etag(r, b->etag, b->modified_ticks);
 	blob_put_version(r, b);
-	if (c->form == FORM_PUT || (c->form == FORM_SYNC && (c->copy.put.payload || c->copy.built.content_id)))
-		body_checks_put_headers(r, c->form == FORM_PUT || c->source.has_md5, true);
-	if (c->form == FORM_PUT) {
-		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	if (c->form == FORM_PUT || c->form == FORM_SYNC)
+		body_checks_put_headers(r, c->source.has_md5, true);
+	if (c->form == FORM_PUT || (c->form == FORM_SYNC && r->version >= VERSION(2021, 12, 2)))
+		blob_put_encrypted(r);
+	if (c->form == FORM_PUT || r->version < VERSION(2012, 2, 12))
 		return ERR_OK;
-	}
 	uuid_format(&c->copy.copy.id, id);
 	response_header(r, "x-ms-copy-id", slice_make(id, sizeof id));
 	response_header(r, "x-ms-copy-status", b->copy.status == COPY_PENDING ? SLICE("pending") : SLICE("success"));

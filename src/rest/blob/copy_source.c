@@ -119,11 +119,27 @@ static enum err check_conditions(struct request *r, struct copy_source *s)
 	return ERR_OK;
 }
 
+/* Before 2012-02-12 a source could be named as /account/container/blob: it is a URL of this server then. */
+static enum err old_form(struct request *r, struct slice *url)
+{
+	if (r->version >= VERSION(2012, 2, 12) || url->len == 0 || url->ptr[0] != '/')
+		return ERR_OK;
+	struct slice path = slice_from(*url, 1), account = slice_cut(&path, '/');
+	if (!slice_is_set(path))
+		return ERR_OK;
+	if (!r->path_style && !slice_eq(account, r->account))
+		return ERR_COPY_SOURCE_FORBIDDEN;
+	struct slice shown = r->path_style ? slice_from(*url, 1) : path;
+	*url = arena_printf(r->arena, "http://%.*s/%.*s", SLICE_FMT(r->head->host), SLICE_FMT(shown));
+	return slice_is_set(*url) ? ERR_OK : ERR_NO_MEMORY;
+}
+
 enum err copy_source_parse(struct request *r, bool asynchronous, bool takes_range, struct copy_source *ret)
 {
 	struct copy_source s = { .url = request_header(r, "x-ms-copy-source"), .asynchronous = asynchronous };
 	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
 		     crc = request_header(r, "x-ms-source-content-crc64");
+	TRY(old_form(r, &s.url));
 	struct slice authority = authority_of(s.url);
 	if (!slice_is_set(s.url))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
@@ -164,6 +180,48 @@ static bool only_get_file(const struct op *op)
 	       !*op->restype;
 }
 
+/* ---- the part that reads the source: authorised as a Get Blob, answered to nobody ---- */
+
+struct source_call {
+	struct blob_get_call get; /* first: the apply gets this */
+	struct slice partition;
+};
+
+static enum err source_read(struct request *part)
+{
+	struct source_call *c = part->call;
+	return blob_read(part, c->partition, &c->get);
+}
+
+static enum err source_parse(struct request *part)
+{
+	struct source_call *c = ARENA_NEW(part->arena, struct source_call);
+	if (!c)
+		return ERR_NO_MEMORY;
+	part->call = c;
+	TRY(blob_target_read(part, &c->get.target));
+	TRY(blob_find(part, &c->partition));
+	c->get.want_bytes = c->get.for_copy = true;
+	c->get.archived_too = slice_is_set(request_header(part->parent, "x-ms-access-tier"));
+	struct range range = range_parse(request_header(part, "x-ms-range"));
+	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
+		c->get.has_range = true;
+		c->get.range_first = range.first;
+		c->get.range_last = range.last;
+	}
+	request_pin(part);
+	request_step_call(part, source_read);
+	return ERR_OK;
+}
+
+static enum err source_format(struct request *part)
+{
+	part->response.status = 200;
+	return ERR_OK;
+}
+
+static const struct handler source_handler = { .parse = source_parse, .format = source_format };
+
 enum err copy_source_start(struct request *r, struct copy_source *s)
 {
 	static const struct {
@@ -189,16 +247,21 @@ enum err copy_source_start(struct request *r, struct copy_source *s)
 	}
 	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
-	struct child_part part = {
-		.method = SLICE("GET"), .target = s->url, .headers = h, .header_count = count, .allowed = only_get
-	};
+	struct child_part part = { .method = SLICE("GET"),
+				   .target = s->url,
+				   .headers = h,
+				   .header_count = count,
+				   .allowed = only_get,
+				   .handler = &source_handler };
 	if (s->is_file) {
 		part.other_service = true;
 		part.service = SERVICE_FILE;
 		part.allowed = only_get_file;
+		part.handler = NULL;
 	}
-	/* Holds if the source turns out to be in the same account. */
-	if (owner && !has_signature(s->url))
+	/* Copy Blob within the account goes by the right of who asks. Everything that brings the bytes before it
+	 * answers needs a source that opens itself, as the service has it. */
+	if (s->asynchronous && owner && !has_signature(s->url))
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
 	return s->part ? ERR_OK : ERR_NO_MEMORY;
@@ -245,27 +308,38 @@ static enum err found_in_file(struct request *r, const struct request *part, con
 	return ERR_OK;
 }
 
-enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
+/* Newer versions also say what the source answered. */
+static void tell_source_answer(struct request *r, enum err e)
 {
-	enum err e = request_child_error(s->part);
-	if (e == ERR_OK && s->none_at_all)
-		e = ERR_NOT_MODIFIED;
-	if (e == ERR_OK && s->is_file)
-		return found_in_file(r, s->part, ret);
-	if (e == ERR_OK) {
-		const struct blob_get_call *found = s->part->call;
-		/* Only a job goes through a source in pieces of its own. */
-		if (found->too_many && !s->asynchronous) {
-			r->fault.message = SLICE("The copy source lies in more pieces than one request brings.");
-			return ERR_COPY_SOURCE_TOO_LARGE;
-		}
-		*ret = found;
-		return ERR_OK;
-	}
+	if (r->version < VERSION(2025, 11, 5))
+		return;
+	fault_add_header(r, "x-ms-copy-source-status-code", arena_printf(r->arena, "%d", err_info(e)->http_status));
+	fault_add_header(r, "x-ms-copy-source-error-code", slice_str(err_info(e)->code));
+}
+
+static bool is_bad_token(const struct request *r, enum err e)
+{
+	return slice_is_set(request_header(r, "x-ms-copy-source-authorization")) &&
+	       (e == ERR_AUTHENTICATION_FAILED || e == ERR_INVALID_AUTHENTICATION_INFO ||
+		e == ERR_INVALID_BEARER_TOKEN);
+}
+
+/* What the copy answers when its source answers so. */
+static enum err source_error(struct request *r, const struct copy_source *s, enum err e)
+{
+	/* Copy Blob tells of tags and of a source that is not there as the source itself does. */
+	const struct source_call *c = s->is_file ? NULL : s->part->call;
+	if (s->asynchronous && e == ERR_CONDITION_NOT_MET && c && c->get.tags_unmet)
+		return ERR_CONDITION_NOT_MET;
 	if (s->asynchronous && is_condition_failure(e))
 		return ERR_SOURCE_CONDITION_NOT_MET;
+	if (s->asynchronous && (e == ERR_BLOB_NOT_FOUND || e == ERR_CONTAINER_NOT_FOUND))
+		return e;
 	if (is_condition_failure(e) && !s->into_content && conditional_match_is_foreign(r, "x-ms-source-if-match"))
 		return ERR_SOURCE_CONDITION_NOT_MET;
+	tell_source_answer(r, e);
+	if (is_bad_token(r, e))
+		return ERR_COPY_SOURCE_INVALID;
 	switch (err_info(e)->http_status) {
 	case 304:
 		return ERR_COPY_SOURCE_NOT_MODIFIED;
@@ -288,6 +362,26 @@ enum err copy_source_result(struct request *r, const struct copy_source *s, cons
 	default:
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	}
+}
+
+enum err copy_source_result(struct request *r, const struct copy_source *s, const struct blob_get_call **ret)
+{
+	enum err e = request_child_error(s->part);
+	if (e == ERR_OK && s->none_at_all)
+		e = ERR_NOT_MODIFIED;
+	if (e == ERR_OK && s->is_file)
+		return found_in_file(r, s->part, ret);
+	if (e == ERR_OK) {
+		const struct blob_get_call *found = &((const struct source_call *)s->part->call)->get;
+		/* Only a job goes through a source in pieces of its own. */
+		if (found->too_many && !s->asynchronous) {
+			r->fault.message = SLICE("The copy source lies in more pieces than one request brings.");
+			return ERR_COPY_SOURCE_TOO_LARGE;
+		}
+		*ret = found;
+		return ERR_OK;
+	}
+	return source_error(r, s, e);
 }
 
 /* ---- bytes ---- */

@@ -44,8 +44,8 @@ static enum err parse_where(struct request *r, struct find_call *c)
 	return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "where", c->where, NULL);
 }
 
-/* The index knows the tags of current blobs: a page that leaves out the versions that were asked for would say that there
- * are none. */
+/* The index knows the tags of current blobs: a page that leaves out the versions that were asked for would say that
+ * there are none. */
 static enum err parse_include(struct request *r)
 {
 	struct slice include = request_param(r, "include"), rest = include, item;
@@ -118,7 +118,7 @@ static enum err parse_marker(struct request *r, struct find_call *c)
 	if (!slice_is_set(text) || text.len == 0)
 		return ERR_OK;
 	if (value_len > TAG_VALUE_MAX || value_len > text.len || text.len > LIMIT_KEY_BYTES)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");
+		return ERR_OUT_OF_RANGE_INPUT;
 	c->from = (struct tag_place){ slice_first(text, (size_t)value_len), slice_from(text, (size_t)value_len) };
 	return ERR_OK;
 }
@@ -186,9 +186,10 @@ static enum err format(struct request *r)
 {
 	struct find_call *c = r->call;
 	struct buf *b = &r->response.body;
-	struct paging shown = { .prefix = SLICE("") };
+	struct paging shown = c->paging;
 	r->response.status = 200;
 	response_header(r, "Content-Type", SLICE("application/xml"));
+	shown.prefix = SLICE("");
 	paging_open_xml(r, b, &shown, SLICE_NONE);
 	xml_put(b, "Where", c->where);
 	xml_open(b, "Blobs");

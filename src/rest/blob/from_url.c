@@ -40,7 +40,7 @@ static enum err fetch(struct request *r, struct from_url *f, uint64_t limit)
 static void put_hash_headers(struct request *r, const struct from_url *f)
 {
 	body_checks_put_headers(r, f->source.has_md5, !f->source.has_md5);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	blob_put_encrypted(r);
 }
 
 /* ---- Put Block From URL ---- */

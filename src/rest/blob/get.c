@@ -27,6 +27,8 @@ enum err blob_read(struct request *r, struct slice partition, struct blob_get_ca
 		g->on_snapshot = true;
 		e = store_read(store, partition, blob_apply_get, g, r->arena);
 	}
+	if (e == ERR_BLOB_NOT_FOUND && g->soft_deleted)
+		fault_add_header(r, "x-ms-is-soft-deleted", SLICE("true"));
 	/* Who asks for the first megabytes of an empty blob learns from it that it is empty. */
 	r->fault.has_length = e == ERR_INVALID_RANGE;
 	r->fault.length_bytes = g->blob.length_bytes;
@@ -101,7 +103,6 @@ static enum err parse_get(struct request *r)
 		return ERR_OK;
 	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
-	c->get.for_copy = r->parent != NULL; /* the only parts that get blobs are sources of copies */
 	request_pin(r);
 	TRY(parse_range(r, c));
 	bool hashes = c->hash_md5 || c->hash_crc64;

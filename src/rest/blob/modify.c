@@ -57,7 +57,9 @@ static enum err parse_properties(struct request *r)
 	/* One given replaces all six. */
 	for (size_t i = 0; i < sizeof six / sizeof *six; i++)
 		c->set_http = c->set_http || slice_is_set(request_header(r, six[i]));
-	TRY(blob_http_parse(r, false, &c->http));
+	TRY(blob_http_parse_any_md5(r, &c->http));
+	if (!slice_is_set(c->http.content_type))
+		c->http.content_type = SLICE(""); /* none, not even the default */
 	TRY(parse_sequence(r, c));
 	struct slice length = request_header(r, "x-ms-blob-content-length");
 	if (slice_is_set(length)) {
@@ -97,7 +99,7 @@ static enum err format_metadata(struct request *r)
 	r->response.status = 200;
 	blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	blob_put_version(r, &c->blob);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	blob_put_encrypted(r);
 	return ERR_OK;
 }
 

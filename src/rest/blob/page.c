@@ -28,10 +28,8 @@ static enum err parse_sequence(struct request *r, const char *header, bool *ret_
 	*ret_has = slice_is_set(v);
 	if (!*ret_has)
 		return ERR_OK;
-	if (!slice_to_i64(v, &n))
+	if (!slice_to_i64(v, &n) || n < 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, header, v);
-	if (n < 0)
-		return ERR_INVALID_INPUT;
 	*ret = (uint64_t)n;
 	return ERR_OK;
 }
@@ -54,8 +52,8 @@ enum err blob_page_range_parse(struct request *r, struct blob_put_page_call *c)
 	struct range range = range_parse(text);
 	if (range.kind != RANGE_CLOSED || range.first % PAGE_BYTES || (range.last + 1) % PAGE_BYTES ||
 	    range.last == UINT64_MAX)
-		return range.kind == RANGE_CLOSED ? ERR_INVALID_PAGE_RANGE
-						  : fault_header(r, ERR_INVALID_HEADER_VALUE, name, text);
+		return range.kind == RANGE_CLOSED && !c->clear ? ERR_INVALID_PAGE_RANGE
+							       : fault_header(r, ERR_INVALID_HEADER_VALUE, name, text);
 	c->offset = range.first;
 	c->length = range.last - range.first + 1;
 	if (!c->clear && c->length > PUT_PAGE_MAX_BYTES) {
@@ -94,7 +92,7 @@ static enum err parse_page(struct request *r)
 	if (c->put.clear && has_body)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
 	r->body_limit_bytes = PUT_PAGE_MAX_BYTES;
-	r->want_md5 = c->checks.has_md5;
+	r->want_md5 = blob_answers_md5(r, &c->checks);
 	r->want_crc64 = true;
 	r->precheck = true;
 	r->payload_in_extents = true;
@@ -119,17 +117,19 @@ static enum err format_page(struct request *r)
 	struct page_call *c = r->call;
 	r->response.status = 201;
 	blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
-	if (!c->put.clear)
-		body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
 	response_header_u64(r, "x-ms-blob-sequence-number", c->put.blob.sequence_number);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	if (!c->put.clear) {
+		bool md5 = blob_answers_md5(r, &c->checks);
+		body_checks_put_headers(r, md5, !md5);
+		blob_put_encrypted(r);
+	}
 	return ERR_OK;
 }
 
 /* ---- Get Page Ranges ---- */
 
-/* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root container
- * it may leave out the former. */
+/* Is it this blob's URL, by whatever host? Then its path ends with the names of container and blob; of the root
+ * container it may leave out the former. */
 static bool names_blob(const struct request *r, struct slice url)
 {
 	struct slice path, names = arena_printf(r->arena, "/%.*s/%.*s", SLICE_FMT(r->container), SLICE_FMT(r->object));
@@ -169,20 +169,27 @@ static bool knows_marker(const struct request *r)
 	return r->version >= VERSION(2020, 10, 2);
 }
 
+struct ranges_call {
+	struct blob_page_ranges_call ranges; /* first: the apply gets this */
+	bool paged;			     /* a page was asked for: the last one says that it is */
+};
+
 static enum err parse_ranges(struct request *r)
 {
 	struct slice partition;
 	struct paging paging;
-	struct blob_page_ranges_call *c = ARENA_NEW(r->arena, struct blob_page_ranges_call);
-	if (!c)
+	struct ranges_call *call = ARENA_NEW(r->arena, struct ranges_call);
+	if (!call)
 		return ERR_NO_MEMORY;
-	r->call = c;
+	struct blob_page_ranges_call *c = &call->ranges;
+	r->call = call;
 	TRY(blob_target_read(r, &c->target));
 	TRY(parse_previous(r, c));
 	TRY(paging_parse(r, &paging));
 	c->limit = slice_is_set(paging.maxresults) && paging.maxresults.len ? paging.limit : PAGE_RANGES_MAX;
 	if (!knows_marker(r))
 		c->limit = PAGE_RANGES_WHOLE_MAX;
+	call->paged = knows_marker(r) && (paging.maxresults.len || slice_is_set(paging.marker));
 	struct slice unused_text;
 	if (knows_marker(r) && slice_is_set(paging.marker))
 		TRY(marker_decode(r, paging.marker, &unused_text, &c->from));
@@ -199,7 +206,8 @@ static enum err parse_ranges(struct request *r)
 
 static enum err format_ranges(struct request *r)
 {
-	struct blob_page_ranges_call *c = r->call;
+	const struct ranges_call *call = r->call;
+	const struct blob_page_ranges_call *c = &call->ranges;
 	struct buf *b = &r->response.body;
 	if (c->more && !knows_marker(r)) {
 		r->fault.message = SLICE("The ranges are more than one answer holds. Ask for a part of the blob.");
@@ -222,6 +230,8 @@ static enum err format_ranges(struct request *r)
 		BUF_PUT(b, "<NextMarker>");
 		marker_encode(b, SLICE(""), c->next);
 		BUF_PUT(b, "</NextMarker>");
+	} else if (call->paged) {
+		BUF_PUT(b, "<NextMarker />");
 	}
 	xml_close(b, "PageList");
 	return ERR_OK;

@@ -77,6 +77,11 @@ static enum err parse(struct request *r)
 		return ERR_MISSING_CONTENT_LENGTH_HEADER;
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(blob_http_parse(r, true, &c->put.http));
+	if (c->put.http.has_md5) { /* instead of Content-MD5, where both are given */
+		c->checks.has_md5 = true;
+		c->checks.md5_text = request_header(r, "x-ms-blob-content-md5");
+		memcpy(c->checks.md5, c->put.http.md5, sizeof c->checks.md5);
+	}
 	TRY(blob_put_headers_parse(r, &c->put));
 	TRY(blob_check_tier(c->put.type, c->put.tier));
 	TRY(blob_find(r, &partition));
@@ -95,7 +100,7 @@ static enum err format(struct request *r)
 	blob_put_version(r, &c->put.blob);
 	if (c->put.type == BLOB_BLOCK)
 		body_checks_put_headers(r, true, true);
-	response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
+	blob_put_encrypted(r);
 	return ERR_OK;
 }
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The account's rules of versions and soft delete, as blob operations take them. */
 #include "rest/blob/rules.h"
 
 #include "rest/common/service_properties.h"

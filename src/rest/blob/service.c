@@ -18,6 +18,21 @@ static const struct op ops[] = {
 #undef OP
 };
 
+/* Windows clients write paths with backslashes: to the service they are slashes. */
+static enum err decode_blob_name(struct request *r, struct slice text)
+{
+	TRY(address_decode(r, text, &r->object));
+	if (slice_find_byte(r->object, '\\') == r->object.len)
+		return ERR_OK;
+	char *name = arena_alloc(r->arena, r->object.len);
+	if (!name)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < r->object.len; i++)
+		name[i] = r->object.ptr[i] == '\\' ? '/' : r->object.ptr[i];
+	r->object = slice_make(name, r->object.len);
+	return ERR_OK;
+}
+
 /* /container[/blob...]; a lone segment is a container only if restype says so, else a blob of $root. */
 static enum err split_path(struct request *r, struct slice path)
 {
@@ -26,20 +41,20 @@ static enum err split_path(struct request *r, struct slice path)
 	if (slice_is_set(rest) && rest.len > 0) {
 		r->level = LEVEL_OBJECT;
 		TRY(address_decode(r, first, &r->container));
-		return address_decode(r, rest, &r->object);
+		return decode_blob_name(r, rest);
 	}
 	struct slice restype = request_param(r, "restype");
 	if (!slice_is_set(rest) && (!slice_is_set(restype) || restype.len == 0)) {
 		r->level = LEVEL_OBJECT;
 		r->container = SLICE("$root");
-		return address_decode(r, first, &r->object);
+		return decode_blob_name(r, first);
 	}
 	r->level = LEVEL_CONTAINER;
 	return address_decode(r, first, &r->container);
 }
 
-/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove one
- * blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
+/* The verb alone makes some operations of the dfs endpoint look like others on blobs: DELETE ?recursive would remove
+ * one blob where a directory was meant, HEAD ?resource=filesystem would look for a blob in $root. */
 static const struct {
 	unsigned methods;
 	const char *name, *values;

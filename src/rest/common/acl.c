@@ -85,10 +85,17 @@ static void put_time(struct buf *b, const char *name, struct slice text)
 		xml_put(b, name, text);
 }
 
-/* An empty AccessPolicy is left out. */
-static bool policy_says_something(const struct policy *p)
+/* One that says nothing is left out. */
+static void put_access_policy(struct buf *b, const struct policy *p)
 {
-	return slice_is_set(p->start) || slice_is_set(p->expiry) || slice_is_set(p->permission);
+	if (!slice_is_set(p->start) && !slice_is_set(p->expiry) && !slice_is_set(p->permission))
+		return;
+	xml_open(b, "AccessPolicy");
+	put_time(b, "Start", p->start);
+	put_time(b, "Expiry", p->expiry);
+	if (slice_is_set(p->permission))
+		xml_put(b, "Permission", p->permission);
+	xml_close(b, "AccessPolicy");
 }
 
 void acl_format(struct request *r, const struct policy *p, size_t count)
@@ -104,14 +111,7 @@ void acl_format(struct request *r, const struct policy *p, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		xml_open(b, "SignedIdentifier");
 		xml_put(b, "Id", p[i].id);
-		if (policy_says_something(&p[i])) {
-			xml_open(b, "AccessPolicy");
-			put_time(b, "Start", p[i].start);
-			put_time(b, "Expiry", p[i].expiry);
-			if (slice_is_set(p[i].permission))
-				xml_put(b, "Permission", p[i].permission);
-			xml_close(b, "AccessPolicy");
-		}
+		put_access_policy(b, &p[i]);
 		xml_close(b, "SignedIdentifier");
 	}
 	xml_close(b, "SignedIdentifiers");

@@ -29,7 +29,7 @@ static enum err parse_etags(struct request *r, const char *name, struct etag_set
 	struct etag_list list;
 	*ret = (struct etag_set){ .present = false };
 	TRY(conditional_header(r, name, &value));
-	if (!slice_is_set(value))
+	if (value.len == 0) /* one without a value counts as absent, as the service has it */
 		return ERR_OK;
 	enum err e = etag_parse_list(value, r->arena, &list);
 	/* Of a list that cannot be read one could match. A value that is no list is one foreign ETag: it matches
@@ -53,7 +53,7 @@ static enum err parse_time(struct request *r, const char *name, bool *ret_has, u
 {
 	struct slice value;
 	TRY(conditional_header(r, name, &value));
-	*ret_has = slice_is_set(value);
+	*ret_has = value.len != 0;
 	if (*ret_has && !date_parse_rfc1123(value, ret))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, name, value);
 	return ERR_OK;
@@ -145,8 +145,6 @@ enum err conditional_parse_container(struct request *r, struct conditions *ret)
 {
 	struct conditions c = { .has_modified_since = false };
 	TRY(parse_all(r, &standard, &c));
-	if (c.match.present || c.none_match.present)
-		return ERR_CONDITION_HEADERS_NOT_SUPPORTED;
 	TRY(check_single(r, &c));
 	*ret = c;
 	return ERR_OK;
@@ -246,6 +244,8 @@ void lease_put_headers(struct request *r, const struct lease *l, uint64_t now)
 	enum lease_state state = lease_state(l, now);
 	const char *duration = lease_duration_word(l, now);
 	response_header(r, "x-ms-lease-status", slice_str(lease_status_word(state)));
+	if (r->version < VERSION(2012, 2, 12))
+		return;
 	response_header(r, "x-ms-lease-state", slice_str(lease_state_word(state)));
 	if (duration)
 		response_header(r, "x-ms-lease-duration", slice_str(duration));

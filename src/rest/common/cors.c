@@ -183,7 +183,7 @@ static struct slice exposed_headers(struct request *r, const struct cors_rule *r
 		return SLICE_NONE;
 	struct buf b = { .ptr = mem, .cap = room, .limit_bytes = room };
 	expose_one(&b, rule, SLICE("x-ms-request-id"));
-	if (slice_is_set(r->client_request_id))
+	if (slice_is_set(r->client_request_id) && r->version >= VERSION(2019, 2, 2))
 		expose_one(&b, rule, SLICE("x-ms-client-request-id"));
 	expose_one(&b, rule, SLICE("Server"));
 	expose_one(&b, rule, SLICE("x-ms-version"));

@@ -66,34 +66,49 @@ enum err marker_decode(struct request *r, struct slice marker, struct slice *ret
 	bool fine = slice_eq(version, SLICE("2")) && slice_is_set(rest) && slice_to_u64(length, &n) && n == rest.len &&
 		    base64_decode(rest, r->arena, &raw) == ERR_OK && raw.len >= 8;
 	if (!fine)
-		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", marker, "Invalid marker.");
+		return ERR_OUT_OF_RANGE_INPUT;
 	struct cursor c = cursor_make(raw);
 	*ret_number = cursor_u64(&c);
 	*ret_text = cursor_raw(&c, cursor_left(&c));
 	return ERR_OK;
 }
 
+bool paging_has_urls(const struct request *r)
+{
+	return r->version < VERSION(2013, 8, 15);
+}
+
+struct slice paging_endpoint(struct request *r)
+{
+	struct slice account = r->path_style ? r->account : SLICE("");
+	return arena_printf(r->arena, "%s://%.*s/%.*s%s", r->secure ? "https" : "http", SLICE_FMT(r->head->host),
+			    SLICE_FMT(account), account.len ? "/" : "");
+}
+
+static void put_attribute(struct buf *b, const char *name, struct slice value, struct slice more)
+{
+	buf_printf(b, " %s=\"", name);
+	xml_put_text(b, value);
+	xml_put_text(b, more);
+	buf_put_byte(b, '"');
+}
+
 void paging_put_endpoint(struct request *r, struct buf *b)
 {
-	buf_printf(b, " ServiceEndpoint=\"%s://", r->secure ? "https" : "http");
-	xml_put_text(b, r->head->host);
-	buf_put_byte(b, '/');
-	if (r->path_style) {
-		xml_put_text(b, r->account);
-		buf_put_byte(b, '/');
-	}
-	buf_put_byte(b, '"');
+	put_attribute(b, "ServiceEndpoint", paging_endpoint(r), SLICE(""));
 }
 
 void paging_open_xml(struct request *r, struct buf *b, const struct paging *p, struct slice container)
 {
 	xml_begin(b);
 	BUF_PUT(b, "<EnumerationResults");
-	paging_put_endpoint(r, b);
-	if (slice_is_set(container)) {
-		BUF_PUT(b, " ContainerName=\"");
-		xml_put_text(b, container);
-		buf_put_byte(b, '"');
+	if (paging_has_urls(r)) {
+		put_attribute(b, slice_is_set(container) ? "ContainerName" : "AccountName", paging_endpoint(r),
+			      slice_is_set(container) ? container : SLICE(""));
+	} else {
+		paging_put_endpoint(r, b);
+		if (slice_is_set(container))
+			put_attribute(b, "ContainerName", container, SLICE(""));
 	}
 	buf_put_byte(b, '>');
 	if (p->prefix.len)

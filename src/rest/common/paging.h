@@ -22,6 +22,10 @@ bool include_next(struct slice *rest, struct slice *ret);
 /* Opaque markers around a text and a number. */
 enum err marker_decode(struct request *, struct slice marker, struct slice *ret_text, uint64_t *ret_number) MUST_CHECK;
 void marker_encode(struct buf *, struct slice text, uint64_t number);
+/* Before 2013-08-15 lists name things by URL: AccountName or ContainerName is one, and each entry has its own. */
+bool paging_has_urls(const struct request *);
+/* scheme://host/[account/] as the client wrote it; absent if there is no memory. */
+struct slice paging_endpoint(struct request *);
 /* The attribute  ServiceEndpoint="..", with a blank before it. */
 void paging_put_endpoint(struct request *, struct buf *);
 /* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */

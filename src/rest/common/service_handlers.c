@@ -8,8 +8,9 @@
 
 enum {
 	RETENTION_DAYS_MAX = 365,
-	CORS_LITERALS_MAX = 64,	 /* header names in one list */
-	CORS_PREFIXES_MAX = 2,	 /* of them ending with an asterisk */
+	CORS_LITERALS_MAX = 64, /* header names in one list */
+	CORS_PREFIXES_MAX = 2,	/* of them ending with an asterisk */
+	CORS_ORIGINS_MAX = 64,
 	CORS_ENTRY_MAX = 256,	 /* characters of a header name or an origin */
 	WEBSITE_PATH_MAX = 1024, /* as a blob's name */
 };
@@ -48,8 +49,10 @@ static enum err read_retention(struct request *r, const struct xml_node *n, stru
 	if (ret->enabled) {
 		struct slice s;
 		TRY(read_text(r, n, "Days", &s));
-		if (!slice_to_u64(s, &days) || days < 1 || days > RETENTION_DAYS_MAX)
+		if (!slice_to_u64(s, &days) || days < 1)
 			return fault_xml_node(r, "Days", s);
+		if (days > RETENTION_DAYS_MAX)
+			return fault_xml_reason(r, "Days is greater than 365");
 	}
 	ret->days = (uint32_t)days;
 	if (xml_child(n, "AllowPermanentDelete"))
@@ -107,7 +110,8 @@ static enum err check_header_list(struct request *r, const char *node, struct sl
 
 static enum err check_methods(struct request *r, struct slice list)
 {
-	static const char *known[] = { "DELETE", "GET", "HEAD", "MERGE", "PATCH", "POST", "OPTIONS", "PUT" };
+	static const char *known[] = { "DELETE", "GET",	    "HEAD", "MERGE", "PATCH",
+				       "POST",	 "OPTIONS", "PUT",  "TRACE", "CONNECT" };
 	struct slice rest = list;
 	do {
 		struct slice entry = slice_trim(slice_cut(&rest, ','));
@@ -123,9 +127,10 @@ static enum err check_methods(struct request *r, struct slice list)
 static enum err check_origins(struct request *r, struct slice list)
 {
 	struct slice rest = list;
+	size_t count = 0;
 	do {
 		struct slice entry = slice_trim(slice_cut(&rest, ','));
-		if (entry.len == 0 || entry.len > CORS_ENTRY_MAX)
+		if (++count > CORS_ORIGINS_MAX || entry.len == 0 || entry.len > CORS_ENTRY_MAX)
 			return fault_xml_node(r, "AllowedOrigins", list);
 	} while (slice_is_set(rest));
 	return ERR_OK;
@@ -333,7 +338,7 @@ static void write_retention(struct buf *b, const char *name, const struct retent
 	xml_put_bool(b, "Enabled", p->enabled);
 	if (p->enabled)
 		xml_put_u64(b, "Days", p->days);
-	if (blob && p->enabled)
+	if (blob)
 		xml_put_bool(b, "AllowPermanentDelete", p->allow_permanent_delete);
 	xml_close(b, name);
 }

@@ -7,7 +7,7 @@
 #include "rest/core/service.h"
 
 /* Protocol versions before this one are not served. */
-#define VERSION_OLDEST VERSION(2012, 2, 12)
+#define VERSION_OLDEST VERSION(2009, 9, 19)
 
 bool version_parse(struct slice s, uint32_t *ret)
 {
@@ -62,7 +62,7 @@ static enum err find_version(struct request *r)
 	}
 	if (service_facts(r->service)->default_version == 0)
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-version", SLICE_NONE);
-	address_set_version(r, VERSION_OLDEST, SLICE("2012-02-12"));
+	address_set_version(r, VERSION(2012, 2, 12), SLICE("2012-02-12"));
 	return ERR_OK;
 }
 

@@ -42,7 +42,7 @@ bool body_length(const struct exchange *ex, uint64_t *ret)
 static bool came_with_head(const struct exchange *ex)
 {
 	uint64_t length = ex->head.content_length; /* 0 if it is not told */
-	return !ex->req.structured && length > 0 && length <= PAYLOAD_INLINE_BYTES &&
+	return !ex->req.structured && length > 0 && length <= store_inline_bytes(ex->req.server->store) &&
 	       length <= ex->in.len - ex->framing.in_pos && !ex->req.payload_in_extents;
 }
 

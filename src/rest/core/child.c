@@ -85,9 +85,11 @@ struct request *request_run_child(struct request *parent, const struct child_par
 	owner->children = ex;
 	ex->advanced = child_advanced;
 	ex->child_allowed = part->allowed;
+	ex->child_refused = part->refused;
 	child_head(&ex->head, parent->head, part);
 	ex->req.parent = parent;
 	ex->req.trusted = part->trusted;
+	ex->req.handler = part->handler;
 	ex->req.account_implied = part->account_implied;
 	ex->req.service = part->other_service ? part->service : parent->service;
 	ex->req.secure = parent->secure;

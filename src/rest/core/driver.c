@@ -80,7 +80,7 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	struct request *r = &ex->req;
 	exchange_enter(ex, REQUEST_DONE);
 	if (e == ERR_OK && r->op && !ex->formatted)
-		e = r->op->handler->format(r);
+		e = r->handler->format(r);
 	if (e == ERR_OK && r->structured_answer)
 		e = response_structure(ex);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
@@ -106,8 +106,8 @@ static enum driver_state driver_steps(struct exchange *ex);
 static enum driver_state driver_refused(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
-	if (r->op->handler->refused)
-		e = r->op->handler->refused(r, e);
+	if (r->handler->refused)
+		e = r->handler->refused(r, e);
 	return e == ERR_OK ? driver_steps(ex) : driver_finish(ex, e);
 }
 
@@ -215,7 +215,7 @@ static void step_work_run(struct io_work *w)
 	while (e == ERR_OK && r->step_next < r->step_count && r->steps[r->step_next].kind <= STEP_READ_POINTS)
 		e = work_step(r, &r->steps[r->step_next++]);
 	if (e == ERR_OK && r->step_next == r->step_count) {
-		e = r->op->handler->format(r);
+		e = r->handler->format(r);
 		ex->formatted = e == ERR_OK;
 	}
 	ex->async_error = e;
@@ -381,7 +381,7 @@ static enum err precheck_result(struct request *r, enum err e)
 {
 	if (e == ERR_OK || e == ERR_BREAK_FIRST)
 		return ERR_OK;
-	return r->op->handler->refused ? r->op->handler->refused(r, e) : e;
+	return r->handler->refused ? r->handler->refused(r, e) : e;
 }
 
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
@@ -425,7 +425,9 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->op)
 		return route_error(r);
 	if (ex->child_allowed && !ex->child_allowed(r->op))
-		return ERR_INVALID_INPUT;
+		return ex->child_refused ? ex->child_refused : ERR_INVALID_INPUT;
+	if (!r->handler)
+		r->handler = r->op->handler;
 	TRY(access_check(r));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
@@ -435,7 +437,7 @@ static enum err driver_prepare(struct exchange *ex)
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */
 	ex->parsed = arena_mark(r->arena);
-	TRY(r->op->handler->parse(r));
+	TRY(r->handler->parse(r));
 	TRY(check_secondary(r)); /* by its steps */
 	if (r->op->body == BODY_NONE)
 		return ERR_OK;
@@ -492,14 +494,14 @@ static enum err driver_take_body(struct request *r)
 {
 	if (r->op->body == BODY_MEMORY)
 		TRY(body_check_memory(r));
-	return r->op->handler->parse_body ? r->op->handler->parse_body(r) : ERR_OK;
+	return r->handler->parse_body ? r->handler->parse_body(r) : ERR_OK;
 }
 
 enum driver_state driver_body_end(struct exchange *ex, enum err e)
 {
 	struct panic_subject before = panic_subject_set(exchange_describe, ex);
 	assert(ex->state == REQUEST_BODY);
-	bool is_long = e == ERR_OK && ex->req.op->handler->parse_body && ex->req.body.len > LIMIT_LOOP_PARSE_BYTES;
+	bool is_long = e == ERR_OK && ex->req.handler->parse_body && ex->req.body.len > LIMIT_LOOP_PARSE_BYTES;
 	enum driver_state state = DRIVER_PARKED;
 	if (is_long)
 		e = work_submit(ex, body_work_run);

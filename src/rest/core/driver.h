@@ -18,9 +18,12 @@ struct child_part { /* slices outlive the parent's steps (the parent's body or a
 	const struct auth_identity *
 		trusted; /* proved already: in the same account the part is made as this identity; NULL = proves itself */
 	bool account_implied; /* a target without an account is in the parent's: some clients write it so */
-	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all. Others answer InvalidInput */
+	bool (*allowed)(const struct op *); /* operations a part may be; NULL = all */
+	enum err refused;		    /* what the others answer; ERR_OK: InvalidInput */
 	bool other_service;		    /* it is of `service`, not of the parent's */
 	enum service service;
+	/* Runs instead of the operation's own; the operation still decides who may. NULL = its own. */
+	const struct handler *handler;
 };
 
 /* NULL if there is no memory for it; else the part, which may already be done. */

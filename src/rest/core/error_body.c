@@ -92,6 +92,8 @@ void error_format(struct exchange *ex)
 	if (form->code_header)
 		response_header(r, "x-ms-error-code", slice_str(info->code));
 	put_challenge(r, ex->error);
+	for (size_t i = 0; i < r->fault.header_count; i++)
+		response_header(r, r->fault.header[i].name, r->fault.header[i].value);
 	if (info->http_status == 503)
 		response_header(r, "Retry-After", SLICE(RETRY_AFTER_S));
 	if (r->fault.has_length)

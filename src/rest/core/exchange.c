@@ -157,6 +157,7 @@ void request_init(struct exchange *ex)
 	r->response.headers = headers;
 	r->response.body = body;
 	ex->child_allowed = NULL;
+	ex->child_refused = ERR_OK;
 }
 
 static void exchange_free(struct exchange *ex)

@@ -112,10 +112,11 @@ struct exchange {
 	struct body_sink sink;
 	struct exchange *children, *next_child;
 	bool (*child_allowed)(const struct op *);
-	bool close_after;    /* Connection: close */
-	bool skip_body;	     /* HEAD, 204, 304 */
-	bool continued;	     /* 100 Continue was sent */
-	bool broken_framing; /* where the next request begins is not known */
+	enum err child_refused; /* what the others answer; ERR_OK: InvalidInput */
+	bool close_after;	/* Connection: close */
+	bool skip_body;		/* HEAD, 204, 304 */
+	bool continued;		/* 100 Continue was sent */
+	bool broken_framing;	/* where the next request begins is not known */
 
 	struct buf in; /* from the first byte of the head on; frozen while the request runs */
 	size_t scanned_bytes;

@@ -59,7 +59,7 @@ struct step {
 	enum err (*call)(struct request *); /* CALL, WORK */
 };
 
-enum { REQUEST_STEPS_MAX = 16, FAULT_DETAILS_MAX = 6 };
+enum { REQUEST_STEPS_MAX = 16, FAULT_DETAILS_MAX = 6, FAULT_HEADERS_MAX = 2 };
 
 /* Extra elements of an error body, in order: <HeaderName>..</HeaderName>. */
 struct fault_detail {
@@ -69,11 +69,14 @@ struct fault_detail {
 struct fault {
 	struct fault_detail detail[FAULT_DETAILS_MAX];
 	size_t count;
+	struct fault_detail header[FAULT_HEADERS_MAX]; /* headers that only this error has */
+	size_t header_count;
 	struct slice message; /* replaces the text of errors.def if set */
 	bool has_length;      /* InvalidRange of a read: how long the resource is, for Content-Range */
 	uint64_t length_bytes;
 };
 void fault_add(struct request *, const char *element, struct slice value);
+void fault_add_header(struct request *, const char *name, struct slice value);
 /* The common ones; each returns the error so that a handler can `return` it. */
 enum err fault_header(struct request *, enum err, const char *header_name, struct slice value);
 enum err fault_query(struct request *, enum err, const char *parameter, struct slice value, const char *reason);
@@ -106,7 +109,8 @@ struct request {
 	const struct http_head *head;
 	enum service service;
 	const struct op *op;
-	bool secure; /* came over TLS */
+	const struct handler *handler; /* of the operation, unless the parent of a part put another in its place */
+	bool secure;		       /* came over TLS */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
 	uint64_t arrival_ns; /* monotonic */

@@ -54,6 +54,12 @@ void fault_add(struct request *r, const char *element, struct slice value)
 		f->detail[f->count++] = (struct fault_detail){ element, slice_is_set(value) ? value : SLICE("") };
 }
 
+void fault_add_header(struct request *r, const char *name, struct slice value)
+{
+	assert(r->fault.header_count < FAULT_HEADERS_MAX);
+	r->fault.header[r->fault.header_count++] = (struct fault_detail){ name, value };
+}
+
 enum err fault_header(struct request *r, enum err e, const char *header_name, struct slice value)
 {
 	r->fault.count = 0;
@@ -129,7 +135,9 @@ static void put_status_line(struct pen *p, int status)
 static void put_length(struct pen *p, const struct exchange *ex)
 {
 	const struct response *answer = &ex->req.response;
-	if (answer->status == 204 || answer->status == 304)
+	/* A 204 has one, as the service sends it: without it older clients open a connection per request. Parts of a
+	 * batch have none. */
+	if (answer->status == 304 || (answer->status == 204 && ex->req.parent))
 		return;
 	if (ex->req.head->method == HTTP_HEAD && !answer->set_length && ex->error != ERR_OK)
 		return; /* a HEAD's error has no length to speak of */
@@ -170,7 +178,7 @@ void response_finish_head(struct exchange *ex)
 	PEN(&p, "\r\nx-ms-request-id: ");
 	uuid_format(&r->request_id, p.at);
 	p.at += UUID_TEXT_BYTES;
-	if (slice_is_set(r->client_request_id)) {
+	if (slice_is_set(r->client_request_id) && r->version >= VERSION(2019, 2, 2)) {
 		PEN(&p, "\r\nx-ms-client-request-id: ");
 		pen_slice(&p, r->client_request_id);
 	}

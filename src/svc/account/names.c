@@ -68,7 +68,7 @@ static bool is_forbidden(uint32_t c)
 		return c != 0xfddd;
 	if (c > 0xffff && (c & 0xfffe) == 0xfffe) /* the last two of a plane; every fourth plane's are let through */
 		return (c >> 16) % 4 != 0;
-	return c >= 0xfff0 && c <= 0xffff;
+	return c >= 0xfff0 && c < 0xffff; /* U+FFFF is taken, as the service takes it */
 }
 
 enum err name_check_blob(struct slice container, struct slice name)

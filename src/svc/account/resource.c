@@ -8,6 +8,8 @@
 
 #include <assert.h>
 
+#include "svc/common/conditions.h"
+
 enum { RESOURCE_RECORD_VERSION = 1, RESOURCE_RECORD_MAX = 96 * 1024 };
 
 static void row_key(struct key *k, char kind, struct slice name)
@@ -433,8 +435,8 @@ enum err resource_restore_publish(struct txn *txn, void *call)
 	TRY(txn_del(txn, key_slice(&k)));
 	c->resource = d.resource;
 	c->resource.lease = (struct lease){ .held = false };
-	if (c->kind == RESOURCE_SHARE)
-		c->resource.etag = c->resource.modified_ticks = txn_now(txn);
+	c->resource.etag = etag_next(txn_now(txn), c->resource.etag);
+	c->resource.modified_ticks = c->resource.etag;
 	return resource_put(txn, &c->resource);
 }
 

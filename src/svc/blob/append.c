@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Append blobs: Append Block, Append Blob Seal, and where the bytes of a range lie. */
 #include "svc/blob/append.h"
 
 #include "svc/common/generation.h"
@@ -80,9 +81,7 @@ enum err blob_apply_append(struct txn *txn, void *call)
 	b->block_count++;
 	b->http.has_md5 = false; /* it was of other bytes */
 	lease_note_write(&b->lease, txn_now(txn));
-	uint64_t version = b->version_ticks;
-	blob_touch(txn, b, &c->target, b->etag);
-	b->version_ticks = version; /* appending makes no new version */
+	blob_touch(txn, b, b->etag);
 	return blob_put(txn, b);
 }
 
@@ -94,9 +93,7 @@ enum err blob_apply_seal(struct txn *txn, void *call)
 		return ERR_OK;
 	c->blob.sealed = true;
 	lease_note_write(&c->blob.lease, txn_now(txn));
-	uint64_t version = c->blob.version_ticks;
-	blob_touch(txn, &c->blob, &c->target, c->blob.etag);
-	c->blob.version_ticks = version;
+	blob_touch(txn, &c->blob, c->blob.etag);
 	return blob_put(txn, &c->blob);
 }
 

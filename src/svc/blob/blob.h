@@ -40,7 +40,8 @@ static inline const struct uuid *blob_target_lease_id(const struct blob_target *
 
 /* ---- building blocks of the applies (check.c) ---- */
 
-/* The state the target names: base, snapshot or version. ERR_BLOB_NOT_FOUND if there is none. */
+/* The state the target names: base, snapshot or version. ERR_BLOB_NOT_FOUND if there is none; one that is soft-deleted
+ * is in *ret then. */
 enum err blob_load(struct txn *, const struct blob_target *, struct blob *ret) MUST_CHECK;
 /* Lease, conditions and tags of a read of `b`. */
 enum err blob_check_read(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
@@ -53,9 +54,11 @@ enum err blob_check_conditions(struct txn *, const struct blob_target *, const s
 enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
-/* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which knows
- * nothing but properties, the next copy and delete. Snapshots and versions of it are free. */
+/* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which
+ * knows nothing but properties, the next copy and delete. Snapshots and versions of it are free. */
 enum err blob_check_copy(const struct blob *) MUST_CHECK;
+/* The first half of that: also an incremental copy may be leased and tagged when it is done. */
+enum err blob_check_not_pending(const struct blob *) MUST_CHECK;
 static inline bool blob_is_incremental(const struct blob *b)
 {
 	return b->copy.incremental && !b->history_ticks;
@@ -65,10 +68,15 @@ enum err blob_check_mutable(const struct blob *, uint64_t now_ticks) MUST_CHECK;
 /* In the archive a blob is neither read nor changed nor replaced: ERR_BLOB_ARCHIVED, on its way back
  * ERR_BLOB_BEING_REHYDRATED. Its properties, tags, tier and leases are there, and it can be deleted. */
 enum err blob_check_online(const struct blob *) MUST_CHECK;
-/* New ETag, Last-Modified and (if versioning) version id for a state that is about to be put. */
-void blob_touch(struct txn *, struct blob *, const struct blob_target *, uint64_t last_etag);
-/* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are switched
- * off: only no new ones are made. */
+/* New ETag and Last-Modified for a state that is about to be put. */
+void blob_touch(struct txn *, struct blob *, uint64_t last_etag);
+/* The id of a new version of the name: its ETag, but later than `last_version` (0 = none), and no history row's time.
+ * Of an account without versions 0. A history row that another version's id named would be overwritten. */
+enum err blob_new_version(struct txn *, const struct blob_target *, struct blob *, uint64_t last_version) MUST_CHECK;
+/* The first time from `ticks` on that no history row of the name has. */
+enum err blob_version_after(struct txn *, struct slice name, uint64_t ticks, uint64_t *ret) MUST_CHECK;
+/* Does the state live on when it is replaced? With versions on it does. What is a version stays one when they are
+ * switched off: only no new ones are made. */
 static inline bool blob_is_kept(const struct blob_target *t, const struct blob *old)
 {
 	return t->rules.versioning || old->version_ticks;
@@ -92,6 +100,8 @@ struct blob_put_call {
 	enum immutability_mode immutability;
 	uint64_t immutable_until_ticks;
 	bool legal_hold;
+	enum blob_rehydrate rehydrate; /* tier Archive: on its way out of it, as a copy of an archived blob is */
+	bool rehydrate_high;
 	bool may_overwrite; /* false: a SAS that may create but not write */
 	/* out */
 	struct blob blob;
@@ -120,9 +130,10 @@ enum err blob_piece_read(struct blob_piece_reader *, char *dst, size_t room, siz
 
 struct blob_get_call {
 	struct blob_target target;
-	bool want_bytes;  /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
-	bool for_copy;	  /* the block list too; pieces only up to COPY_PIECES_MAX_BYTES, for what is brought at once */
-	bool on_snapshot; /* it is one: rows that change in place (pages, appended blocks) may be read */
+	bool want_bytes; /* find the pieces of the range too. ERR_CONFLICT then means: run again on a snapshot */
+	bool for_copy;	 /* the block list too; pieces only up to COPY_PIECES_MAX_BYTES, for what is brought at once */
+	bool archived_too; /* what lies in the archive may be read: for a copy that takes it out */
+	bool on_snapshot;  /* it is one: rows that change in place (pages, appended blocks) may be read */
 	bool has_range;
 	uint64_t range_first, range_last; /* inclusive; last may lie far behind the end */
 	/* out */
@@ -132,6 +143,8 @@ struct blob_get_call {
 	struct blob_piece *piece;
 	size_t piece_count;
 	struct manifest blocks; /* for_copy: the block list, if the content has one */
+	bool soft_deleted;	/* ERR_BLOB_NOT_FOUND: the snapshot or version is kept, for its days */
+	bool tags_unmet;	/* x-ms-if-tags does not hold: ERR_CONDITION_NOT_MET for this reason */
 	bool too_many;		/* for_copy: the pages lie in more than COPY_PIECES_MAX pieces, which are not given */
 };
 enum { COPY_PIECES_MAX = 20000 };	   /* a megabyte of them: some 10 GiB written in large pieces */

@@ -6,13 +6,15 @@
  * rest to the background. */
 #include "svc/blob/block_list.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "svc/blob/replace.h"
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-enum { STAGE_RECORD_VERSION = 1 };
+/* Version 2 is 1 and a lease behind it; without a lease it is 1. */
+enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2 };
 
 static void stage_key(struct key *k, struct slice name)
 {
@@ -32,28 +34,36 @@ static void staged_block_prefix(struct key *k, struct slice name, uint64_t stage
 enum err blob_stage_decode(struct slice record, struct stage *ret)
 {
 	struct cursor c = cursor_make(record);
-	if (cursor_u8(&c) != STAGE_RECORD_VERSION)
+	uint8_t version = cursor_u8(&c);
+	if (version != STAGE_RECORD_VERSION && version != STAGE_RECORD_LEASED)
 		return ERR_CORRUPT;
 	struct stage s = { .id = cursor_u64(&c) };
 	s.block_id_bytes = cursor_u32(&c);
 	s.block_count = cursor_u32(&c);
 	s.last_ticks = cursor_u64(&c);
 	s.created_ticks = cursor_u64(&c);
+	if (version == STAGE_RECORD_LEASED)
+		s.lease = lease_decode(&c);
+	if (!cursor_done(&c))
+		return ERR_CORRUPT;
 	*ret = s;
-	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+	return ERR_OK;
 }
 
-static enum err stage_put(struct txn *txn, struct slice name, const struct stage *s)
+enum err blob_stage_put(struct txn *txn, struct slice name, const struct stage *s)
 {
 	struct key k;
-	char bytes[64];
+	char bytes[128];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	bytes_put_u8(&b, STAGE_RECORD_VERSION);
+	bytes_put_u8(&b, s->lease.held ? STAGE_RECORD_LEASED : STAGE_RECORD_VERSION);
 	bytes_put_u64(&b, s->id);
 	bytes_put_u32(&b, s->block_id_bytes);
 	bytes_put_u32(&b, s->block_count);
 	bytes_put_u64(&b, s->last_ticks);
 	bytes_put_u64(&b, s->created_ticks);
+	if (s->lease.held)
+		lease_encode(&b, &s->lease);
+	assert(buf_ok(&b));
 	stage_key(&k, name);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
@@ -71,7 +81,7 @@ static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret
 }
 
 /* ERR_NOT_FOUND if none is open (or its week is over). */
-static enum err stage_get(struct txn *txn, struct slice name, struct stage *ret)
+enum err blob_stage_get(struct txn *txn, struct slice name, struct stage *ret)
 {
 	TRY(stage_find(txn, name, ret));
 	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
@@ -99,14 +109,13 @@ enum err blob_stage_discard(struct txn *txn, struct slice name)
 /* ---- Put Block ---- */
 
 /* An uncommitted block takes no conditions, but the lease of the blob it is for. */
-static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c)
+static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c, const struct lease *staged)
 {
 	struct blob old;
-	static const struct lease none;
 	enum err e = blob_load(txn, &c->target, &old);
 	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
 		return e;
-	TRY(lease_check_write(e == ERR_OK ? &old.lease : &none, &lease_errors_blob, txn_now(txn),
+	TRY(lease_check_write(e == ERR_OK ? &old.lease : staged, &lease_errors_blob, txn_now(txn),
 			      blob_target_lease_id(&c->target)));
 	if (e == ERR_BLOB_NOT_FOUND)
 		return ERR_OK;
@@ -159,17 +168,19 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	struct stage s;
 	struct key k;
 	bool replaced;
+	static const struct lease none;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
-	TRY(check_put_block(txn, c));
-	enum err e = stage_get(txn, c->target.name, &s);
+	enum err e = blob_stage_get(txn, c->target.name, &s);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	TRY(check_put_block(txn, c, e == ERR_OK ? &s.lease : &none));
 	if (e == ERR_NOT_FOUND) {
 		TRY(blob_stage_discard(txn, c->target.name)); /* one whose week is over */
 		s = (struct stage){ .id = c->stage_id,
 				    .block_id_bytes = (uint32_t)c->block_id.len,
 				    .created_ticks = txn_now(txn) };
-	} else if (e != ERR_OK) {
-		return e;
 	}
+	lease_note_write(&s.lease, txn_now(txn));
 	if (s.block_id_bytes != c->block_id.len)
 		return ERR_INVALID_BLOB_OR_BLOCK;
 	staged_block_prefix(&k, c->target.name, s.id);
@@ -184,7 +195,7 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	s.block_count += !replaced;
 	s.last_ticks = txn_now(txn);
 	TRY(put_staged(txn, &k, c));
-	return stage_put(txn, c->target.name, &s);
+	return blob_stage_put(txn, c->target.name, &s);
 }
 
 /* ---- looking blocks up by id ---- */
@@ -200,8 +211,8 @@ static const struct block *find_block(const struct manifest *sorted, struct slic
 	return sorted->count ? bsearch(&wanted, sorted->block, sorted->count, sizeof wanted, by_id) : NULL;
 }
 
-/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only the
- * records of those that are asked for are kept, one behind the other. */
+/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only
+ * the records of those that are asked for are kept, one behind the other. */
 struct gather {
 	const struct slice *id; /* sorted; NULL: all there are */
 	size_t id_count;
@@ -440,13 +451,9 @@ enum err blob_apply_put_block_list(struct txn *txn, void *call)
 {
 	struct blob_put_block_list_call *c = call;
 	struct blob_replace r = { .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
-	struct stage s;
 	c->put.type = BLOB_BLOCK;
 	TRY(blob_replace_begin(txn, &r));
-	enum err e = stage_get(txn, c->put.target.name, &s);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	TRY(make_list(txn, c, e == ERR_OK ? &s : NULL, &r));
+	TRY(make_list(txn, c, r.is_staged ? &r.stage : NULL, &r));
 	return blob_replace_finish(txn, &r);
 }
 
@@ -462,11 +469,13 @@ enum err blob_apply_get_block_list(struct txn *txn, void *call)
 	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
 		return e;
 	bool base = !c->target.snapshot_ticks && !c->target.version_ticks;
-	enum err staged = base ? stage_get(txn, c->target.name, &s) : ERR_NOT_FOUND;
+	enum err staged = base ? blob_stage_get(txn, c->target.name, &s) : ERR_NOT_FOUND;
 	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
 		return staged;
 	if (!c->exists && staged == ERR_NOT_FOUND)
 		return ERR_BLOB_NOT_FOUND;
+	if (!c->exists)
+		TRY(lease_check_read(&s.lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(&c->target)));
 	if (c->exists) {
 		TRY(blob_check_read(txn, &c->target, &c->blob));
 		if (c->blob.type != BLOB_BLOCK)

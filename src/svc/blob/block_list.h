@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Uncommitted blocks. 'U' name says that a staging is open: its id, the length its block ids have, how many there are
  * and when the last came. Blocks lie under the staging id; closing a staging is one small commit (the 'U' row goes, the
- * rest is given back in the background). A staging ends a week after its last block. */
+ * rest is given back in the background). A staging ends a week after its last block. As long as there is no blob of the
+ * name, the staging is what a lease holds; the blob that comes of it takes the lease over. */
 #ifndef SVC_BLOB_BLOCK_LIST_H
 #define SVC_BLOB_BLOCK_LIST_H
 
@@ -16,9 +17,13 @@ struct stage {
 	uint32_t block_count;
 	uint64_t last_ticks;
 	uint64_t created_ticks;
+	struct lease lease; /* while there is no blob of the name */
 };
 
 enum err blob_stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
+/* The open one; ERR_NOT_FOUND is a value, and what one has whose week is over. */
+enum err blob_stage_get(struct txn *, struct slice name, struct stage *ret) MUST_CHECK;
+enum err blob_stage_put(struct txn *, struct slice name, const struct stage *) MUST_CHECK;
 /* Ends an open staging, if there is one: its blocks are given back. */
 enum err blob_stage_discard(struct txn *, struct slice name) MUST_CHECK;
 /* The same, but for the blocks that the content `kept`, a block list just written, took out of it. */

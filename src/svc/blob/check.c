@@ -5,8 +5,8 @@
 #include "svc/blob/state.h"
 #include "svc/blob/tags.h"
 
-/* Reads need not be of one instant (store_read_points): a version is looked for where it is first and then where it goes,
- * so that a write that moves it meanwhile hides it from nobody. */
+/* Reads need not be of one instant (store_read_points): a version is looked for where it is first and then where it
+ * goes, so that a write that moves it meanwhile hides it from nobody. */
 static enum err load_row(struct txn *txn, const struct blob_target *t, struct blob *ret)
 {
 	enum err e = ERR_NOT_FOUND;
@@ -53,10 +53,14 @@ enum err blob_check_read(struct txn *txn, const struct blob_target *t, const str
 	return blob_check_tags(t, b);
 }
 
+enum err blob_check_not_pending(const struct blob *b)
+{
+	return b->copy.status == COPY_PENDING && !b->history_ticks ? ERR_PENDING_COPY_OPERATION : ERR_OK;
+}
+
 enum err blob_check_copy(const struct blob *b)
 {
-	if (b->copy.status == COPY_PENDING && !b->history_ticks)
-		return ERR_PENDING_COPY_OPERATION;
+	TRY(blob_check_not_pending(b));
 	return blob_is_incremental(b) ? ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB : ERR_OK;
 }
 
@@ -107,9 +111,16 @@ enum err blob_check_write(struct txn *txn, const struct blob_target *t, const st
 	return blob_check_changeable(b, txn_now(txn));
 }
 
-void blob_touch(struct txn *txn, struct blob *b, const struct blob_target *t, uint64_t last_etag)
+void blob_touch(struct txn *txn, struct blob *b, uint64_t last_etag)
 {
 	b->etag = etag_next(txn_now(txn), last_etag);
 	b->modified_ticks = b->etag;
-	b->version_ticks = t->rules.versioning ? b->etag : 0;
+}
+
+enum err blob_new_version(struct txn *txn, const struct blob_target *t, struct blob *b, uint64_t last_version)
+{
+	b->version_ticks = 0;
+	if (!t->rules.versioning)
+		return ERR_OK;
+	return blob_version_after(txn, b->name, etag_next(b->etag, last_version), &b->version_ticks);
 }

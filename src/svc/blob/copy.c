@@ -147,9 +147,7 @@ enum err blob_apply_copy_step(struct txn *txn, void *call)
 		TRY(take_built(txn, &b, &c->built));
 	else if (c->status == COPY_SUCCESS && c->payload)
 		TRY(put_content(txn, &b, c->payload, c->content_id));
-	uint64_t version = b.version_ticks;
-	blob_touch(txn, &b, &target, b.etag);
-	b.version_ticks = version;
+	blob_touch(txn, &b, b.etag);
 	if (b.copy.incremental && c->status == COPY_SUCCESS)
 		TRY(snapshot_of_copy(txn, &b));
 	return blob_put(txn, &b);
@@ -177,8 +175,6 @@ enum err blob_apply_abort_copy(struct txn *txn, void *call)
 		b.content = (struct content){ .kind = CONTENT_ROWS, .id = c->content_id, .epoch = 1 };
 	b.length_bytes = 0;
 	b.block_count = 0;
-	uint64_t version = b.version_ticks;
-	blob_touch(txn, &b, &c->target, b.etag);
-	b.version_ticks = version;
+	blob_touch(txn, &b, b.etag);
 	return blob_put(txn, &b);
 }

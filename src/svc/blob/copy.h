@@ -5,8 +5,8 @@
  * A block list comes along, with its ids and sizes, as the service does it. Into another container each block has its
  * own extents: more than one commit may publish, so such a content is built first (build.h) and then taken.
  *
- * A large copy first makes its destination, empty and pending, and then a job (src/jobs/copy_run.c) brings the bytes: it
- * says now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is
+ * A large copy first makes its destination, empty and pending, and then a job (src/jobs/copy_run.c) brings the bytes:
+ * it says now and then how far it is, and ends with success or failure. Every such write asks first whether its copy is
  * still the pending one: an abort, a delete or an overwrite ends it. */
 #ifndef SVC_BLOB_COPY_H
 #define SVC_BLOB_COPY_H

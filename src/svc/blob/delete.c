@@ -110,12 +110,24 @@ static enum err delete_base(struct txn *txn, struct blob_delete_call *c, struct 
 		return blob_content_release(txn, &b->content);
 	struct blob kept = *b;
 	kept.lease = (struct lease){ .held = false };
-	kept.history_ticks = etag_next(txn_now(txn), b->etag);
+	TRY(blob_version_after(txn, b->name, etag_next(txn_now(txn), b->etag), &kept.history_ticks));
 	kept.is_snapshot = false; /* neither snapshot nor version: the base that was */
 	kept.deleted_ticks = txn_now(txn);
 	kept.retention_days = c->target.rules.retention_days;
 	c->deleted_permanently = false;
 	return blob_put(txn, &kept);
+}
+
+/* Where only uncommitted blocks are, they go. */
+static enum err delete_stage(struct txn *txn, struct blob_delete_call *c)
+{
+	struct stage s;
+	enum err e = blob_stage_get(txn, c->target.name, &s);
+	TRY(e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e);
+	struct condition_target t = { .exists = true, .etag = s.created_ticks, .modified_ticks = s.last_ticks };
+	TRY(lease_check_write(&s.lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(&c->target)));
+	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	return blob_stage_discard(txn, c->target.name);
 }
 
 enum err blob_apply_delete(struct txn *txn, void *call)
@@ -130,10 +142,13 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 		return ERR_PERMANENT_DELETE_IS_OFF;
 	if (c->target.snapshot_ticks || c->target.version_ticks)
 		return delete_history(txn, c);
-	TRY(blob_load(txn, &c->target, &b));
+	enum err e = blob_load(txn, &c->target, &b);
+	if (e == ERR_BLOB_NOT_FOUND)
+		return delete_stage(txn, c);
+	TRY(e);
 	TRY(check_delete(txn, c, &b));
 	/* Deleting the destination of a running copy ends the copy: its worker finds the blob gone. */
-	enum err e = blob_history_mark_get(txn, c->target.name, &mark);
+	e = blob_history_mark_get(txn, c->target.name, &mark);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	if (e == ERR_OK && c->snapshots != DELETE_SNAPSHOTS_NONE) {
@@ -146,7 +161,7 @@ enum err blob_apply_delete(struct txn *txn, void *call)
 	uint64_t from = e == ERR_OK && mark.kind != MARK_UNDELETED ? mark.ticks + 1 : 0;
 	TRY(blob_history_each(txn, c->target.name, from, tally_row, &t));
 	TRY(t.refused);
-	if (t.count && c->snapshots == DELETE_SNAPSHOTS_NONE && !c->target.rules.versioning)
+	if (t.count && c->snapshots == DELETE_SNAPSHOTS_NONE)
 		return ERR_SNAPSHOTS_PRESENT;
 	if (t.count && c->snapshots != DELETE_SNAPSHOTS_NONE)
 		TRY(delete_snapshots(txn, c, &t));

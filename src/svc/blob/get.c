@@ -6,6 +6,7 @@
 
 #include "svc/blob/blob.h"
 #include "svc/blob/manifest.h"
+#include "svc/blob/state.h"
 
 enum err blob_piece_read(struct blob_piece_reader *p, char *dst, size_t room, size_t *ret_bytes)
 {
@@ -137,7 +138,12 @@ enum err blob_apply_get(struct txn *txn, void *call)
 {
 	struct blob_get_call *c = call;
 	c->now_ticks = txn_now(txn);
-	TRY(blob_load(txn, &c->target, &c->blob));
+	c->blob.deleted_ticks = 0;
+	enum err e = blob_load(txn, &c->target, &c->blob);
+	c->soft_deleted =
+		e == ERR_BLOB_NOT_FOUND && c->blob.deleted_ticks && !blob_retention_over(&c->blob, c->now_ticks);
+	TRY(e);
+	c->tags_unmet = blob_check_tags(&c->target, &c->blob) != ERR_OK;
 	TRY(blob_check_read(txn, &c->target, &c->blob));
 	c->offset = 0;
 	c->length = c->blob.length_bytes;
@@ -152,6 +158,7 @@ enum err blob_apply_get(struct txn *txn, void *call)
 		return ERR_OK;
 	if (blob_is_incremental(&c->blob)) /* its snapshots have the bytes */
 		return ERR_OPERATION_NOT_ALLOWED_ON_INCREMENTAL_COPY_BLOB;
-	TRY(blob_check_online(&c->blob));
+	if (!c->archived_too)
+		TRY(blob_check_online(&c->blob));
 	return find_pieces(txn, c);
 }

@@ -22,7 +22,7 @@ enum err blob_supersede(struct txn *txn, const struct blob_target *t, const stru
 		return blob_put(txn, &kept);
 	}
 	if (t->rules.soft_delete) {
-		kept.history_ticks = etag_next(txn_now(txn), old->etag);
+		TRY(blob_version_after(txn, old->name, etag_next(txn_now(txn), old->etag), &kept.history_ticks));
 		kept.is_snapshot = true;
 		kept.deleted_ticks = txn_now(txn);
 		kept.retention_days = t->rules.retention_days;

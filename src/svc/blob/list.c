@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Blobs: a merge of up to three row streams in name order ('h' history, 'b' base, 'U' uncommitted), with prefixes
- * folded at the delimiter. Each blob and each prefix counts as one result. A folded prefix is skipped by a seek, not by
- * reading what lies below it. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES: maybe without any
+ * folded at the delimiter. Each blob and each prefix counts as one result, and costs about as much: what lies below a
+ * folded prefix is not read. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES: maybe without any
  * result, behind history that the list does not show. */
 #include "svc/blob/blob.h"
 #include "svc/blob/block_list.h"
@@ -9,7 +9,8 @@
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
 
-enum { LIST_PAGE_BYTES = 16 * 1024 * 1024, LIST_FETCH_ROWS = 1024 };
+enum { KEY_ESCAPE_BYTE = 0x02 }; /* of store/key.h */
+enum { LIST_PAGE_BYTES = 16 * 1024 * 1024, LIST_FETCH_ROWS = 1024, LIST_SKIP_ROWS = 4 };
 
 struct stream {
 	char tag;
@@ -18,6 +19,7 @@ struct stream {
 	struct key until;
 	struct rows rows;
 	size_t at;
+	size_t fetch_rows; /* at most so many next time, then twice as many; 0 = as many as may be wanted */
 	/* decoded front row */
 	bool has_front;
 	struct slice name;
@@ -61,12 +63,44 @@ static enum err merge_mark(struct merge *m, struct slice name, struct history_ma
 	return blob_history_mark_decode(m->marks.row[m->mark_at].value, ret);
 }
 
+/* The folded prefix of a name, or absent. */
+static struct slice folded(const struct blob_list_call *c, struct slice name)
+{
+	if (!c->delimiter.len)
+		return SLICE_NONE;
+	for (size_t i = c->prefix.len; i + c->delimiter.len <= name.len; i++)
+		if (memcmp(name.ptr + i, c->delimiter.ptr, c->delimiter.len) == 0)
+			return slice_first(name, i + c->delimiter.len);
+	return SLICE_NONE;
+}
+
+/* Of a base row: how much of its key is the prefix that it is folded into. Blob names have no bytes that keys escape,
+ * so the name stands in the key as it is; should there be one, nothing is folded here. */
+static size_t fold_base_key(void *arg, struct slice key)
+{
+	const struct blob_list_call *c = arg;
+	if (key.len < 2)
+		return 0;
+	struct slice name = slice_make(key.ptr + 1, key.len - 2); /* without its tag and its end mark */
+	if (memchr(name.ptr, KEY_ESCAPE_BYTE, name.len))
+		return 0;
+	struct slice prefix = folded(c, name);
+	return slice_is_set(prefix) ? 1 + prefix.len : 0;
+}
+
 static enum err stream_fetch(struct merge *m, struct stream *s, struct slice from)
 {
-	size_t want = m->call->limit - m->call->count + 1;
+	size_t want = m->call->limit - m->call->count + 1, most = s->fetch_rows ? s->fetch_rows : LIST_FETCH_ROWS;
 	struct scan_spec spec = { .from = from,
 				  .until = key_slice(&s->until),
-				  .limit_rows = want < LIST_FETCH_ROWS ? want : LIST_FETCH_ROWS };
+				  .limit_rows = want < most ? want : most };
+	/* Every base row is shown, itself or by its prefix: so the others below that prefix need not be read. */
+	if (s->tag == 'b' && m->call->delimiter.len) {
+		spec.fold = fold_base_key;
+		spec.fold_arg = m->call;
+	}
+	if (s->fetch_rows && s->fetch_rows < LIST_FETCH_ROWS)
+		s->fetch_rows *= 2;
 	TRY(txn_scan(m->txn, &spec, &s->rows));
 	s->at = 0;
 	s->exhausted = !s->rows.more;
@@ -100,19 +134,14 @@ static enum err stream_front(struct merge *m, struct stream *s)
 }
 
 /* Positions a stream at the first row not before (name, ticks). */
-static enum err stream_seek(struct merge *m, struct stream *s, struct slice name, bool after_all, uint64_t ticks)
+static enum err stream_seek(struct merge *m, struct stream *s, struct slice name, uint64_t ticks)
 {
 	struct key from;
 	key_init(&from);
 	key_tag(&from, s->tag);
-	if (after_all) { /* behind everything that begins with `name` */
-		key_str_open(&from, name);
-		key_prefix_end(&from);
-	} else {
-		key_str(&from, name);
-		if (s->tag == 'h' && ticks)
-			key_u64(&from, ticks);
-	}
+	key_str(&from, name);
+	if (s->tag == 'h' && ticks)
+		key_u64(&from, ticks);
 	TRY(stream_fetch(m, s, key_slice(&from)));
 	return stream_front(m, s);
 }
@@ -189,7 +218,7 @@ static enum err merge_begin(struct merge *m)
 		if (behind) {
 			/* A base row comes behind its history: with a time in the marker, history below it was listed.
 			 */
-			TRY(stream_seek(m, s, c->from, false, c->from_ticks));
+			TRY(stream_seek(m, s, c->from, c->from_ticks));
 			continue;
 		}
 		TRY(stream_fetch(m, s, key_slice(&from)));
@@ -237,7 +266,7 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 		struct stage stage;
 		TRY(blob_stage_decode(value, &stage));
 		*item = (struct blob_list_item){ .is_uncommitted = true, .blob = { .name = s->name } };
-		item->blob.created_ticks = item->blob.modified_ticks = stage.created_ticks;
+		item->blob.lease = stage.lease;
 		*ret_wanted = stage.last_ticks + STAGE_LIFE_TICKS > txn_now(m->txn);
 	} else {
 		TRY(blob_decode(value, txn_arena(m->txn), &item->blob));
@@ -260,22 +289,29 @@ static enum err make_item(struct merge *m, struct stream *s, struct blob_list_it
 	return ERR_OK;
 }
 
-/* The folded prefix of a name, or absent. */
-static struct slice folded(const struct blob_list_call *c, struct slice name)
+/* Behind everything that begins with `prefix`: past the rows that were fetched, and if they do not reach so far, by a
+ * seek that brings few rows first, because the next prefix may be as long. */
+static enum err stream_skip(struct merge *m, struct stream *s, struct slice prefix)
 {
-	if (!c->delimiter.len)
-		return SLICE_NONE;
-	for (size_t i = c->prefix.len; i + c->delimiter.len <= name.len; i++)
-		if (memcmp(name.ptr + i, c->delimiter.ptr, c->delimiter.len) == 0)
-			return slice_first(name, i + c->delimiter.len);
-	return SLICE_NONE;
+	struct key below;
+	key_init(&below);
+	key_tag(&below, s->tag);
+	key_str_open(&below, prefix);
+	while (s->at < s->rows.count && slice_has_prefix(s->rows.row[s->at].key, key_slice(&below)))
+		s->at++;
+	if (s->at == s->rows.count && !s->exhausted && s->rows.count) {
+		s->fetch_rows = s->tag == 'b' ? 0 : LIST_SKIP_ROWS;
+		key_prefix_end(&below);
+		TRY(stream_fetch(m, s, key_slice(&below)));
+	}
+	return stream_front(m, s);
 }
 
 static enum err skip_prefix(struct merge *m, struct slice prefix)
 {
 	for (int i = 0; i < 3; i++)
 		if (m->stream[i].on && m->stream[i].has_front && slice_has_prefix(m->stream[i].name, prefix))
-			TRY(stream_seek(m, &m->stream[i], prefix, true, 0));
+			TRY(stream_skip(m, &m->stream[i], prefix));
 	return ERR_OK;
 }
 
@@ -289,7 +325,8 @@ static bool page_is_full(const struct merge *m)
 	return m->call->count == m->call->limit || page_is_long(m);
 }
 
-/* Behind a full page: is this where the next one begins? What is not listed is passed over, as long as there is room. */
+/* Behind a full page: is this where the next one begins? What is not listed is passed over, as long as there is room.
+ * */
 static bool page_ends_here(const struct merge *m, const struct stream *s, bool wanted)
 {
 	return wanted || (s->tag == 'h' && page_is_long(m));

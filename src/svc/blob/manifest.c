@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Block lists as rows: the encoding of an entry, and the parts of a list. */
 #include "svc/blob/manifest.h"
 
 #include "base/bytes.h"

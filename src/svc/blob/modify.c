@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Changes that leave the bytes alone: properties, metadata, lease. */
-#include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 #include "svc/blob/page.h"
 #include "svc/common/generation.h"
 
@@ -50,9 +50,7 @@ enum err blob_apply_set_properties(struct txn *txn, void *call)
 	if (c->set_http)
 		b->http = c->http;
 	lease_note_write(&b->lease, c->now_ticks);
-	uint64_t version = b->version_ticks;
-	blob_touch(txn, b, &c->target, last);
-	b->version_ticks = version; /* properties make no new version */
+	blob_touch(txn, b, last);
 	return blob_put(txn, b);
 }
 
@@ -71,19 +69,36 @@ enum err blob_apply_set_metadata(struct txn *txn, void *call)
 	}
 	b->metadata = c->metadata;
 	lease_note_write(&b->lease, c->now_ticks);
-	blob_touch(txn, b, &c->target, last);
+	blob_touch(txn, b, last);
+	TRY(blob_new_version(txn, &c->target, b, b->version_ticks));
 	return blob_put(txn, b);
+}
+
+/* Where only uncommitted blocks are, their staging is leased. */
+static enum err lease_stage(struct txn *txn, struct blob_modify_call *c)
+{
+	struct stage s;
+	enum err e = blob_stage_get(txn, c->target.name, &s);
+	TRY(e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e);
+	struct condition_target t = { .exists = true, .etag = s.created_ticks, .modified_ticks = s.last_ticks };
+	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
+	TRY(lease_request_run(&s.lease, &lease_errors_blob, c->now_ticks, &c->lease));
+	c->blob = (struct blob){ .name = c->target.name, .etag = s.created_ticks, .modified_ticks = s.last_ticks };
+	return blob_stage_put(txn, c->target.name, &s);
 }
 
 enum err blob_apply_lease(struct txn *txn, void *call)
 {
 	struct blob_modify_call *c = call;
-	TRY(load(txn, c));
+	enum err e = load(txn, c);
+	if (e == ERR_BLOB_NOT_FOUND)
+		return lease_stage(txn, c);
+	TRY(e);
 	struct blob *b = &c->blob;
 	struct condition_target t = { .exists = true, .etag = b->etag, .modified_ticks = b->modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, b));
-	TRY(blob_check_copy(b));
+	TRY(blob_check_not_pending(b));
 	TRY(lease_request_run(&b->lease, &lease_errors_blob, c->now_ticks, &c->lease));
 	return blob_put(txn, b);
 }

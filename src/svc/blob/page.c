@@ -311,10 +311,7 @@ enum err blob_apply_put_page(struct txn *txn, void *call)
 		TRY(clear_range(txn, &c->target, &b->content, c->offset, c->offset + c->length));
 	else
 		TRY(blob_page_write_payload(txn, &b->content, c->offset, c->payload));
-	b->http.has_md5 = false;
 	lease_note_write(&b->lease, txn_now(txn));
-	uint64_t version = b->version_ticks;
-	blob_touch(txn, b, &c->target, b->etag);
-	b->version_ticks = version;
+	blob_touch(txn, b, b->etag);
 	return blob_put(txn, b);
 }

@@ -153,8 +153,8 @@ static void list_ends_at(struct lister *l, uint64_t offset)
 	l->call->next = offset;
 }
 
-/* False: enough was read for one answer. Chunks that differ in nothing, or go on where the last one ended, make no range
- * that would fill it. */
+/* False: enough was read for one answer. Chunks that differ in nothing, or go on where the last one ended, make no
+ * range that would fill it. */
 static bool has_room(struct lister *l, uint64_t chunk)
 {
 	if (l->arena->used_bytes - l->begin_bytes <= LIST_BYTES)

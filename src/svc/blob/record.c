@@ -29,7 +29,7 @@ enum {
 	IS_SEALED = 1 << 17,
 	IS_SNAPSHOT = 1 << 18,
 	IS_LEGAL_HOLD = 1 << 19,
-	/* 1 << 20 was never written and is free */
+	HAS_ODD_MD5 = 1 << 20,
 	HAS_CLEARS = 1 << 21,
 	IS_REHYDRATE_HIGH = 1 << 22,
 };
@@ -42,6 +42,7 @@ static uint32_t flags_of(const struct blob *b)
 	f |= slice_is_set(b->http.content_disposition) ? HAS_DISPOSITION : 0;
 	f |= slice_is_set(b->http.cache_control) ? HAS_CACHE_CONTROL : 0;
 	f |= b->http.has_md5 ? HAS_MD5 : 0;
+	f |= !b->http.has_md5 && slice_is_set(b->http.odd_md5) ? HAS_ODD_MD5 : 0;
 	f |= b->metadata.count ? HAS_METADATA : 0;
 	f |= b->tags.count ? HAS_TAGS : 0;
 	f |= b->lease.held ? HAS_LEASE : 0;
@@ -181,6 +182,8 @@ void blob_encode(struct buf *b, const struct blob *v)
 		bytes_put_str(b, v->http.cache_control);
 	if (f & HAS_MD5)
 		buf_put(b, slice_make(v->http.md5, sizeof v->http.md5));
+	if (f & HAS_ODD_MD5)
+		bytes_put_str(b, v->http.odd_md5);
 	if (f & HAS_METADATA)
 		pairs_encode(b, &v->metadata);
 	if (f & HAS_TAGS)
@@ -231,6 +234,10 @@ static void decode_http(struct cursor *c, uint32_t f, struct blob_http *h)
 		h->has_md5 = !c->failed;
 		if (h->has_md5)
 			memcpy(h->md5, md5.ptr, md5.len);
+	}
+	if (f & HAS_ODD_MD5) {
+		h->odd_md5 = cursor_str(c);
+		c->failed = c->failed || h->odd_md5.len > BLOB_ODD_MD5_MAX;
 	}
 }
 

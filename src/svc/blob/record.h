@@ -4,7 +4,7 @@
  *   'b' string(name)                              the blob as it is now
  *   'h' string(name) u64(ticks)                   history: a snapshot or a version, at its time
  *   'g' string(name)                              what happened to many of its history rows at once (history.h)
- *   'U' string(name)                              staging: there are uncommitted blocks (staging id, id length, count, time)
+ *   'U' string(name)                              staging: there are uncommitted blocks (block_list.h)
  *   'u' string(name) u64(staging) string(id)      one uncommitted block
  *   'd' u64(content)                              bytes of a small content
  *   'f' u64(content) u64(part)                    block list of a content, in parts of at most BLOB_MANIFEST_PART_BYTES
@@ -13,7 +13,7 @@
  *   'o' u64(content) u64(ticks)                   a range of page chunks that was cleared (page_clear.c)
  *   'c' u64(content)                              how many holders a content has, once it had more than one
  *   'x' u64(extent)                               how many 'p' rows name an extent, if more than one
- *   'z' u64(sequence)                             retired content and stagings, emptied in order in the background (retire.c)
+ *   'z' u64(sequence)                             retired content and stagings, emptied in order (retire.c)
  *   'Z'                                           the next sequence of those
  *   't' string(key) string(value) string(name) u64(ticks)   tag index
  *
@@ -65,12 +65,14 @@ struct content {
 				MANIFEST: the content it borrows blocks from and keeps alive; 0 = none */
 };
 
-/* The six headers a client may set on the content. */
+/* The six headers a client may set on the content. An absent type means the default, an empty one none. */
 struct blob_http {
 	struct slice content_type, content_encoding, content_language, content_disposition, cache_control;
 	bool has_md5;
 	unsigned char md5[16];
+	struct slice odd_md5; /* without has_md5: what a client said that is no MD5, kept as it is; absent mostly */
 };
+enum { BLOB_ODD_MD5_MAX = 256 };
 
 struct blob_copy {
 	enum copy_status status;

@@ -47,17 +47,23 @@ static enum err check(struct txn *txn, const struct blob_replace *r)
 	const struct blob_target *t = &r->put->target;
 	const struct blob *old = r->exists ? &r->old : NULL;
 	static const struct lease none;
+	/* What has only uncommitted blocks can be leased too; to conditions it is not there yet. */
+	const struct lease *lease = old ? &old->lease : r->is_staged ? &r->stage.lease : &none;
 	struct condition_target target = { .exists = r->exists,
 					   .etag = old ? old->etag : 0,
 					   .modified_ticks = old ? old->modified_ticks : 0 };
 	/* Before 2013-08-15 a creating write looks at its lease id only if there is a blob. */
-	const struct uuid *id = r->exists || !t->lease_of_old_only ? blob_target_lease_id(t) : NULL;
-	TRY(lease_check_write(old ? &old->lease : &none, &lease_errors_blob, txn_now(txn), id));
+	const struct uuid *id = r->exists || lease->held || !t->lease_of_old_only ? blob_target_lease_id(t) : NULL;
+	TRY(lease_check_write(lease, &lease_errors_blob, txn_now(txn), id));
 	if (old && id && r->infinite_lease_only && old->lease.duration_s != LEASE_INFINITE)
 		return ERR_INFINITE_LEASE_DURATION_REQUIRED;
 	bool lease_wins = r->lease_wins && id && old && t->conditions.none_match.any;
 	if (!lease_wins)
 		TRY(conditions_check_write(&t->conditions, &target, ERR_BLOB_ALREADY_EXISTS, r->unmet_error));
+	bool unmodified = !old && r->is_staged && t->conditions.has_modified_since &&
+			  r->stage.last_ticks <= t->conditions.modified_since;
+	if (unmodified)
+		return r->unmet_error;
 	TRY(blob_check_tags(t, old));
 	return old ? check_old(txn, r) : ERR_OK;
 }
@@ -74,6 +80,8 @@ static void begin_fresh(struct blob_replace *r)
 				 .metadata = c->metadata,
 				 .tags = c->tags,
 				 .tier = c->tier,
+				 .rehydrate = c->rehydrate,
+				 .rehydrate_high = c->rehydrate_high,
 				 .immutability = c->immutability,
 				 .immutable_until_ticks = c->immutable_until_ticks,
 				 .legal_hold = c->legal_hold };
@@ -89,6 +97,10 @@ enum err blob_replace_begin(struct txn *txn, struct blob_replace *r)
 	r->exists = e == ERR_OK;
 	if (r->exists)
 		blob_settle(&r->old, txn_now(txn));
+	e = blob_stage_get(txn, r->put->target.name, &r->stage);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	r->is_staged = e == ERR_OK;
 	TRY(check(txn, r));
 	r->takes_over = r->took_staged = false;
 	begin_fresh(r);
@@ -115,9 +127,14 @@ enum err blob_replace_finish(struct txn *txn, struct blob_replace *r)
 	struct blob *b = r->fresh;
 	assert(b && !b->history_ticks);	     /* the base row is what is written */
 	assert(r->exists || !r->takes_over); /* nothing is taken from nobody */
-	if (r->exists)
+	if (r->exists) {
 		TRY(leave_old(txn, r));
-	blob_touch(txn, b, &c->target, r->exists ? r->old.etag : 0);
+	} else if (r->is_staged) {
+		b->lease = r->stage.lease;
+		lease_note_write(&b->lease, txn_now(txn));
+	}
+	blob_touch(txn, b, r->exists ? r->old.etag : 0);
+	TRY(blob_new_version(txn, &c->target, b, r->exists ? r->old.version_ticks : 0));
 	assert(!r->exists || b->etag > r->old.etag);
 	b->created_ticks = r->exists && !c->target.rules.versioning ? r->old.created_ticks : b->etag;
 	b->tier_changed_ticks = b->tier != TIER_NONE ? b->etag : 0;

@@ -3,7 +3,8 @@
  *
  *   blob_replace_begin    reads the old state, makes every check in the service's order, begins the new state
  *   (the caller)          makes the content of the new state; nothing of the old one is given back yet, because the
- *                         new content may take bytes from it (a block list) or share them (a copy of a blob over itself)
+ *                         new content may take bytes from it (a block list) or share them (a copy of a blob over
+ * itself)
  *   blob_replace_finish   keeps or releases the old state, carries the lease over, sets the times, follows the tag
  *                         index, ends the staging, writes the record
  *
@@ -11,7 +12,7 @@
 #ifndef SVC_BLOB_REPLACE_H
 #define SVC_BLOB_REPLACE_H
 
-#include "svc/blob/blob.h"
+#include "svc/blob/block_list.h"
 
 struct blob_replace {
 	/* in */
@@ -23,6 +24,8 @@ struct blob_replace {
 	/* out, of begin */
 	bool exists;
 	struct blob old;
+	bool is_staged; /* there are uncommitted blocks */
+	struct stage stage;
 	/* in, of finish */
 	bool takes_over;    /* the new content took blocks of the old one, which nobody else holds, over */
 	bool took_staged;   /* the new content took blocks out of the staging */

@@ -3,6 +3,8 @@
 #include "svc/blob/state.h"
 
 #include "svc/blob/block_list.h"
+#include <assert.h>
+
 #include "svc/blob/build.h"
 #include "svc/blob/history.h"
 #include "svc/blob/tags.h"
@@ -10,11 +12,11 @@
 
 /* ---- snapshots ---- */
 
-/* A time for a new history row that no other row of the name has. */
-static enum err free_history_ticks(struct txn *txn, struct slice name, uint64_t *ret)
+enum { SNAPSHOT_VERSION_TICKS = 10000 }; /* a millisecond: so far behind its snapshot the next version lies */
+
+enum err blob_version_after(struct txn *txn, struct slice name, uint64_t ticks, uint64_t *ret)
 {
 	struct blob other;
-	uint64_t ticks = txn_now(txn);
 	for (;; ticks++) {
 		enum err e = blob_history_get_row(txn, name, ticks, &other);
 		if (e == ERR_NOT_FOUND) {
@@ -41,7 +43,8 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 
 	struct blob *s = &c->snapshot;
 	*s = base;
-	TRY(free_history_ticks(txn, base.name, &s->history_ticks));
+	/* Later than the version that is current: its id becomes the time of a history row one day. */
+	TRY(blob_version_after(txn, base.name, etag_next(now, base.version_ticks), &s->history_ticks));
 	s->is_snapshot = true;
 	s->lease = (struct lease){ .held = false };
 	s->version_ticks = 0;
@@ -51,10 +54,17 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 		s->modified_ticks = s->etag;
 	}
 	TRY(blob_content_share(txn, &base.content));
-	if (base.type == BLOB_PAGE) { /* what is written from now on is not the snapshot's */
-		base.content.epoch++;
-		TRY(blob_put(txn, &base));
+	/* With versions the state of now becomes one, and the base goes on as the next: the same in all but its id. */
+	bool versioned = c->target.rules.versioning && !blob_is_incremental(&base);
+	if (versioned) {
+		TRY(blob_content_share(txn, &base.content));
+		TRY(blob_supersede(txn, &c->target, &base));
+		TRY(blob_version_after(txn, base.name, s->history_ticks + SNAPSHOT_VERSION_TICKS, &base.version_ticks));
 	}
+	if (base.type == BLOB_PAGE) /* what is written from now on is not the snapshot's */
+		base.content.epoch++;
+	if (versioned || base.type == BLOB_PAGE)
+		TRY(blob_put(txn, &base));
 	c->base_version_ticks = base.version_ticks;
 	return blob_put(txn, s);
 }
@@ -193,6 +203,12 @@ enum err blob_check_tier(enum blob_type type, enum blob_tier tier)
 	return suits ? ERR_OK : ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE;
 }
 
+enum blob_rehydrate blob_rehydrate_to(enum blob_tier tier)
+{
+	assert(tier != TIER_ARCHIVE && tier < TIER_PREMIUM_FIRST);
+	return tier == TIER_COOL ? REHYDRATE_TO_COOL : tier == TIER_COLD ? REHYDRATE_TO_COLD : REHYDRATE_TO_HOT;
+}
+
 static enum err set_tier(struct blob_state_call *c, uint64_t now)
 {
 	struct blob *b = &c->blob;
@@ -207,6 +223,8 @@ static enum err set_tier(struct blob_state_call *c, uint64_t now)
 		b->rehydrate_high = b->rehydrate_high || c->high_priority; /* it can be raised, not lowered */
 		return ERR_OK;
 	}
+	if (b->tier == TIER_ARCHIVE && c->tier != TIER_ARCHIVE && b->history_ticks)
+		return ERR_BLOB_ARCHIVED; /* only the base is brought back; a copy of the others can be */
 	if (b->tier == TIER_ARCHIVE && c->tier != TIER_ARCHIVE) {
 		b->rehydrate = goal;
 		b->rehydrate_high = c->high_priority;

@@ -44,6 +44,8 @@ struct blob_state_call {
 /* Block blobs have the tiers of access, page blobs those of premium disks, append blobs none; TIER_NONE suits all.
  * ERR_ACCESS_TIER_NOT_SUPPORTED_FOR_BLOB_TYPE. */
 enum err blob_check_tier(enum blob_type, enum blob_tier) MUST_CHECK;
+/* Of a tier that is read online: Hot, Cool, Cold (TIER_NONE: Hot). */
+enum blob_rehydrate blob_rehydrate_to(enum blob_tier);
 enum err blob_apply_set_tier(struct txn *, void *call);
 enum err blob_apply_set_immutability(struct txn *, void *call);
 enum err blob_apply_delete_immutability(struct txn *, void *call);

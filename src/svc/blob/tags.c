@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The language of tag expressions, and the index of tags that follows the base blobs. */
 #include "svc/blob/tags.h"
 
 #include "svc/common/generation.h"
@@ -22,6 +23,17 @@ static bool fail(struct scanner *s, const char *expected)
 {
 	s->expected = expected;
 	return false;
+}
+
+static bool has_only_tag_characters(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      (c && strchr(" +-./:=_", c))))
+			return false;
+	}
+	return true;
 }
 
 static bool is_word(char c)
@@ -101,6 +113,10 @@ static bool take_term(struct scanner *s, struct tag_term *t)
 {
 	if (!take_key(s, &t->key) || !take_op(s, &t->op) || !take_value(s, &t->value))
 		return false;
+	if (t->key.len > TAG_KEY_MAX)
+		return fail(s, "expected a tag name of at most 128 characters");
+	if (slice_is_set(t->key) && !has_only_tag_characters(t->value))
+		return fail(s, "expected a value that a tag can have");
 	if (!slice_is_set(t->key) && t->op != TAG_EQ)
 		return fail(s, "expected = after @container");
 	return true;
@@ -114,8 +130,8 @@ enum err blob_tag_filter_parse(struct slice text, enum tag_dialect dialect, stru
 	bool or_before = false;
 	(void)arena;
 	for (bool fine = true; fine;) {
-		if (f.count > TAG_OPERATORS_MAX) {
-			fail(&s, "expected fewer operators");
+		if (f.count > TAG_OPERATORS_MAX || (dialect == TAG_FIND && f.count == TAG_FIND_TERMS_MAX)) {
+			fail(&s, "expected fewer conditions");
 			break;
 		}
 		struct tag_term *t = &f.term[f.count];
@@ -193,23 +209,11 @@ bool blob_tag_filter_wants_container(const struct tag_filter *f, struct slice co
 	return true;
 }
 
-static bool is_tag_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr(" +-./:=_", c));
-}
-
 bool blob_tag_is_valid(struct slice key, struct slice value)
 {
 	if (key.len == 0 || key.len > TAG_KEY_MAX || value.len > TAG_VALUE_MAX)
 		return false;
-	for (size_t i = 0; i < key.len; i++)
-		if (!is_tag_char(key.ptr[i]))
-			return false;
-	for (size_t i = 0; i < value.len; i++)
-		if (!is_tag_char(value.ptr[i]))
-			return false;
-	return true;
+	return has_only_tag_characters(key) && has_only_tag_characters(value);
 }
 
 /* ---- the index ---- */

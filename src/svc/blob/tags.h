@@ -2,7 +2,7 @@
  * Blob index tags: the expression language of x-ms-if-tags and Find Blobs by Tags, and the index.
  *
  *   expression := comparison { AND comparison }       (x-ms-if-tags also knows OR, which binds weaker)
- *   comparison := key op 'value'                      key: "quoted", or a bare word of letters, digits and _; or @container
+ *   comparison := key op 'value'                      key: "quoted", or letters, digits and _; or @container
  *   op         := = > >= < <=                         (x-ms-if-tags also <>)
  *
  * At most TAG_OPERATORS_MAX logical operators. Keys and values compare by bytes. A missing tag satisfies no comparison
@@ -12,7 +12,7 @@
 
 #include "svc/blob/record.h"
 
-enum { TAG_OPERATORS_MAX = 10, TAGS_MAX = 10, TAG_KEY_MAX = 128, TAG_VALUE_MAX = 256 };
+enum { TAG_OPERATORS_MAX = 10, TAG_FIND_TERMS_MAX = 10, TAGS_MAX = 10, TAG_KEY_MAX = 128, TAG_VALUE_MAX = 256 };
 
 enum tag_op { TAG_EQ, TAG_NE, TAG_GT, TAG_GE, TAG_LT, TAG_LE };
 

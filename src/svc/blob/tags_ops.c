@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Set Blob Tags. */
 #include "svc/blob/tags_ops.h"
 
 #include "svc/common/generation.h"
@@ -13,7 +14,7 @@ enum err blob_apply_set_tags(struct txn *txn, void *call)
 	struct condition_target t = { .exists = true, .etag = b.etag, .modified_ticks = b.modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &b));
-	TRY(blob_check_copy(&b));
+	TRY(blob_check_not_pending(&b));
 	if (!b.history_ticks)
 		TRY(blob_tags_reindex(txn, b.name, &b.tags, &c->tags));
 	b.tags = c->tags;

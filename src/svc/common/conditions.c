@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Conditional headers, judged against a state. */
 #include "svc/common/conditions.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The row that says whether a generation is live. */
 #include "svc/common/generation.h"
 
 #include "store/key.h"
@@ -13,7 +14,8 @@ enum err generation_open(struct txn *txn)
 
 enum err generation_close(struct txn *txn)
 {
-	/* A write to a partition that was dropped already would leave a row behind, where the store keeps one of its own. */
+	/* A write to a partition that was dropped already would leave a row behind, where the store keeps one of its
+	 * own. */
 	struct slice meta;
 	enum err e = txn_get(txn, KEY_META, &meta);
 	return e == ERR_NOT_FOUND ? ERR_OK : e != ERR_OK ? e : txn_del(txn, KEY_META);

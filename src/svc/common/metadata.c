@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Encoding and comparison of name and value pairs. */
 #include "svc/common/metadata.h"
 
 void pairs_encode(struct buf *b, const struct pairs *p)

@@ -105,8 +105,8 @@ describe('seal', () => {
 
 test('what is refused', async () => {
 	const path = await made();
-	expectError(await b.append(path, ''), 400, 'OutOfRangeInput');
-	expectError(await b.append(path, '', { 'If-Match': '"0x8D0000000000000"' }), 400, 'OutOfRangeInput');
+	expectError(await b.append(path, ''), 400, 'InvalidHeaderValue');
+	expectError(await b.append(path, '', { 'If-Match': '"0x8D0000000000000"' }), 400, 'InvalidHeaderValue');
 	expectError(await b.append(fresh(), 'x'), 404, 'BlobNotFound');
 	expectError(await b.append('/no-such-container/a', 'x'), 404, 'ContainerNotFound');
 	const block = fresh();

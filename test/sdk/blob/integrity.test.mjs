@@ -118,7 +118,7 @@ describe('names', () => {
 		expectStatus(await put(encodeURIComponent('ä'.repeat(1024))), 201);
 		expectStatus(await put(encodeURIComponent('ä'.repeat(1025))), 400);
 	});
-	const NAMES = ['a b', 'a%b', 'a+b', 'a?b', 'a#b', 'a&b', "a'b", 'a"b', 'a<b>', 'a\\b', 'ümläut', '日本語', 'emoji 😀', 'dots..in..it', '.hidden', 'a//b', 'UPPER', 'a=b', 'a:b', 'a;b@c', '~tilde', '%41'];
+	const NAMES = ['a b', 'a%b', 'a+b', 'a?b', 'a#b', 'a&b', "a'b", 'a"b', 'a<b>', 'ümläut', '日本語', 'emoji 😀', 'dots..in..it', '.hidden', 'a//b', 'UPPER', 'a=b', 'a:b', 'a;b@c', '~tilde', '%41'];
 	for (const name of NAMES)
 		test(`${name} there, listed and back`, async () => {
 			const where = uniqueName('n');
@@ -134,8 +134,8 @@ describe('names', () => {
 	test('characters that are not allowed', async () => {
 		for (const bad of ['%00', '%01', '%1f', '%7f', '%ff%fe']) expectStatus(await put(`a${bad}b`), 400);
 		const point = (n) => encodeURIComponent(`a${String.fromCodePoint(n)}b`);
-		for (const bad of [0x80, 0x82, 0x9f, 0xfdd1, 0xfdef, 0xfff0, 0xffff, 0x1fffe, 0x3ffff, 0xfffff]) expectError(await put(point(bad)), 400, 'InvalidResourceName');
-		for (const good of [0xa0, 0x81, 0x8d, 0xfddd, 0xffef, 0x1fffd, 0x4fffe, 0x10ffff]) expectStatus(await put(point(good)), 201);
+		for (const bad of [0x80, 0x82, 0x9f, 0xfdd1, 0xfdef, 0xfff0, 0x1fffe, 0x3ffff, 0xfffff]) expectError(await put(point(bad)), 400, 'InvalidResourceName');
+		for (const good of [0xa0, 0x81, 0x8d, 0xfddd, 0xffef, 0xffff, 0x1fffd, 0x4fffe, 0x10ffff]) expectStatus(await put(point(good)), 201);
 	});
 });
 

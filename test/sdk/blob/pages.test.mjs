@@ -248,7 +248,7 @@ describe('sequence numbers', () => {
 					if (holds(value)) expectStatus(r, 201);
 					else expectError(r, 412, 'SequenceNumberConditionNotMet');
 				}
-		expectError(await b.clear(path, 0, PAGE, { 'x-ms-if-sequence-number-le': -1 }), 400, 'InvalidInput');
+		expectError(await b.clear(path, 0, PAGE, { 'x-ms-if-sequence-number-le': -1 }), 400, 'InvalidHeaderValue');
 		expectError(await b.clear(path, 0, PAGE, { 'x-ms-if-sequence-number-le': 'x' }), 400, 'InvalidHeaderValue');
 		expectError(await b.clear(path, 0, PAGE, { 'x-ms-if-sequence-number-le': 9, 'x-ms-if-sequence-number-eq': 4 }), 412, 'SequenceNumberConditionNotMet');
 	});

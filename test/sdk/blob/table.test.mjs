@@ -83,7 +83,7 @@ before(async () => {
 });
 after(() => server?.remove());
 
-const source = () => b.url(`/${home}/source`);
+const source = () => b.readable(`/${home}/source`);
 const ACL = '<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers></SignedIdentifiers>';
 const TAGS = '<?xml version="1.0" encoding="utf-8"?><Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>';
 

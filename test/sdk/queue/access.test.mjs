@@ -182,10 +182,11 @@ describe('service properties', () => {
 			return `<CorsRule>${Object.entries(c).filter(([, v]) => v !== undefined).map(([n, v]) => `<${n}>${v}</${n}>`).join('')}</CorsRule>`;
 		};
 		const metrics = (days) => `<HourMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>true</Enabled><Days>${days}</Days></RetentionPolicy></HourMetrics>`;
-		for (const bad of [rule().repeat(6), rule({ AllowedOrigins: undefined }), rule({ MaxAgeInSeconds: undefined }), rule({ AllowedHeaders: '<x/>' }), rule({ AllowedOrigins: '*</AllowedOrigins><AllowedOrigins>http://a' }), rule({ AllowedOrigins: Array.from({ length: 200 }, (_, i) => `http://h${i}.com`).join(',') })]) expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlDocument');
-		for (const bad of [rule({ AllowedMethods: 'GET,FETCH' }), rule({ AllowedMethods: '' }), rule({ AllowedOrigins: '' }), rule({ MaxAgeInSeconds: '-1' }), rule({ AllowedHeaders: 'a*,b*,c*' }), rule({ AllowedHeaders: 'x'.repeat(257) }), rule({ ExposedHeaders: Array.from({ length: 65 }, (_, i) => `h${i}`).join(',') })])
+		for (const bad of [rule().repeat(6), rule({ AllowedOrigins: undefined }), rule({ MaxAgeInSeconds: undefined }), rule({ AllowedHeaders: '<x/>' }), rule({ AllowedOrigins: '*</AllowedOrigins><AllowedOrigins>http://a' }), rule({ AllowedOrigins: Array.from({ length: 64 }, (_, i) => `http://a-longer-host-name-${i}.example.com`).join(',') })]) expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlDocument');
+		for (const bad of [rule({ AllowedMethods: 'GET,FETCH' }), rule({ AllowedMethods: '' }), rule({ AllowedOrigins: '' }), rule({ AllowedOrigins: Array.from({ length: 65 }, (_, i) => `http://h${i}`).join(',') }), rule({ MaxAgeInSeconds: '-1' }), rule({ AllowedHeaders: 'a*,b*,c*' }), rule({ AllowedHeaders: 'x'.repeat(257) }), rule({ ExposedHeaders: Array.from({ length: 65 }, (_, i) => `h${i}`).join(',') })])
 			expectError(await setProperties(raw, `<Cors>${bad}</Cors>`), 400, 'InvalidXmlNodeValue');
-		for (const days of [0, 366, 'x', '']) expectError(await setProperties(raw, metrics(days)), 400, 'InvalidXmlNodeValue');
+		expectError(await setProperties(raw, metrics(366)), 400, 'InvalidXmlDocument');
+		for (const days of [0, 'x', '']) expectError(await setProperties(raw, metrics(days)), 400, 'InvalidXmlNodeValue');
 		expectError(await setProperties(raw, '<Nonsense />'), 400, 'InvalidXmlDocument');
 		expectError(await setProperties(raw, '<DeleteRetentionPolicy><Enabled>false</Enabled></DeleteRetentionPolicy>'), 400, 'InvalidXmlDocument');
 		expectError(await setProperties(raw, '<Logging><Version>1.0</Version></Logging>'), 400, 'InvalidXmlDocument');

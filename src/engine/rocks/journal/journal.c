@@ -3,6 +3,7 @@
 #include "engine/rocks/journal/journal_int.h"
 
 #include "base/file.h"
+#include "base/panic.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -113,6 +114,7 @@ static bool free_files(struct journal *j, uint64_t through)
 		struct journal_file *f = &j->file[i];
 		if (f->state != JOURNAL_FULL || f->last > through)
 			continue;
+		assert(f != j->current || j->current->state != JOURNAL_USED); /* nobody writes to it */
 		pthread_mutex_unlock(&j->lock);
 		bool marked = mark_free(f, through);
 		pthread_mutex_lock(&j->lock);
@@ -235,6 +237,9 @@ static enum err fail(struct journal *j)
 enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_number)
 {
 	size_t bytes = journal_record_bytes(batch.len);
+	MAGIC_CHECK(j, JOURNAL_ALIVE);
+	assert(j->runs);
+	assert(batch.len > 0 && batch.len <= UINT32_MAX); /* its length is stored in four bytes */
 	pthread_mutex_lock(&j->lock);
 	bool failed = j->failed;
 	pthread_mutex_unlock(&j->lock);
@@ -248,6 +253,8 @@ enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_num
 			return no_file == ERR_NO_SPACE ? no_file : fail(j);
 	}
 	struct journal_file *f = j->current;
+	/* Numbers of a file follow one another, and no record is written over another of this run. */
+	assert(f->last == j->last && f->end_bytes >= JOURNAL_BLOCK_BYTES && f->end_bytes % JOURNAL_BLOCK_BYTES == 0);
 	char *body = j->buffer + JOURNAL_RECORD_HEAD_BYTES;
 	memcpy(body, batch.ptr, batch.len);
 	memset(body + batch.len, 0, bytes - JOURNAL_RECORD_HEAD_BYTES - batch.len);
@@ -320,6 +327,7 @@ void journal_free(struct journal *j)
 {
 	if (!j)
 		return;
+	MAGIC_CHECK(j, JOURNAL_ALIVE);
 	journal_stop(j);
 	for (size_t i = 0; i < j->file_count; i++)
 		if (j->file[i].fd >= 0)
@@ -329,5 +337,6 @@ void journal_free(struct journal *j)
 	free(j->buffer);
 	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
+	j->magic = 0;
 	free(j);
 }

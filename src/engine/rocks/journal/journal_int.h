@@ -27,7 +27,10 @@ struct journal_file {
 	uint64_t end_bytes;   /* where the next record goes */
 };
 
+#define JOURNAL_ALIVE UINT32_C(0x6a6c4c56)
+
 struct journal {
+	uint32_t magic; /* JOURNAL_ALIVE from open to free */
 	struct journal_options options;
 	int dir_fd;
 	pthread_mutex_t lock; /* states, flushed, stop, failed */

@@ -216,6 +216,7 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 	struct journal *j = calloc(1, sizeof *j);
 	if (!j)
 		return ERR_NO_MEMORY;
+	j->magic = JOURNAL_ALIVE;
 	j->options = *options;
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_cond_init(&j->wake, NULL);

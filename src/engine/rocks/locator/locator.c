@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/panic.h"
 #include "base/rng.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -110,6 +112,8 @@ void locator_write_end(struct locator *l)
 void locator_note(struct locator *l, struct slice full_key)
 {
 	uint64_t partition;
+	assert(l->page_count > 0 &&
+	       l->page_count <= PAGES_MAX); /* a key that is not noted would be read from a table */
 	page_add(l->page[l->page_count - 1], locator_hash(l, full_key, &partition));
 }
 
@@ -486,6 +490,7 @@ struct locator *locator_new(const struct locator_options *options)
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof *l);
+	l->magic = LOCATOR_ALIVE;
 	l->options = *options;
 	l->page[0] = page_new(l);
 	if (!l->page[0]) {
@@ -519,7 +524,9 @@ void locator_free(struct locator *l)
 {
 	if (!l)
 		return;
+	MAGIC_CHECK(l, LOCATOR_ALIVE);
 	locator_stop(l);
+	l->magic = 0;
 	for (size_t i = 0; i < l->page_count; i++)
 		free(l->page[i]);
 	for (int i = 0; i < GATES; i++)

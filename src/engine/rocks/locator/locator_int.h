@@ -82,8 +82,11 @@ struct gate {
 	atomic_uint_fast64_t count[LOCATED_UNKNOWN + 1]; /* answers, by enum located; of the threads of this gate */
 };
 
+#define LOCATOR_ALIVE UINT32_C(0x6c6f6361)
+
 struct locator {
 	struct gate gate[GATES];
+	uint32_t magic; /* LOCATOR_ALIVE from new to free */
 	struct locator_options options;
 	uint64_t seed;
 

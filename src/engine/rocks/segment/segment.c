@@ -4,7 +4,9 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/panic.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -154,6 +156,7 @@ enum err segments_open(const struct segments_options *o, struct segments **ret)
 	struct segments *s = calloc(1, sizeof *s);
 	if (!s)
 		return ERR_NO_MEMORY;
+	s->magic = SEGMENTS_ALIVE;
 	pthread_mutex_init(&s->lock, NULL);
 	s->options = *o;
 	s->buffered = o->buffered;
@@ -442,7 +445,12 @@ bool segment_published_set(struct segments *s, const struct extent_ref *e, bool 
 		return false;
 	struct region *r = s->region[segment_region(e)];
 	size_t at = (uint32_t)e->place, count = segment_blocks(e->length_bytes);
+	MAGIC_CHECK(s, SEGMENTS_ALIVE);
+	assert(at + count <= SEGMENT_REGION_BLOCKS);
 	if (bit_get(r->published, at) == published)
+		return false;
+	/* No extent shares a block with another: two would write over each other once one of them is reclaimed. */
+	if (published && bits_find(r->published, at, at + count, true) != at + count)
 		return false;
 	bits_set(r->published, at, count, published);
 	if (published)

@@ -32,7 +32,10 @@ struct segment_file {
 	atomic_uint_fast64_t writes_synced; /* so many of them are durable */
 };
 
+#define SEGMENTS_ALIVE UINT32_C(0x73656753)
+
 struct segments {
+	uint32_t magic; /* SEGMENTS_ALIVE from open to close */
 	struct segments_options options;
 	bool buffered;
 	int dir_fd;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "svc/account/resource.h"
@@ -390,6 +391,46 @@ static void test_places(void **state)
 	close_bench(&b);
 }
 
+struct raw_call {
+	struct rows rows;
+	struct slice put; /* what to write for generation 7; absent: only look */
+};
+
+static enum err apply_raw(struct txn *txn, void *call)
+{
+	struct raw_call *c = call;
+	struct key k;
+	key_init(&k);
+	key_tag(&k, 'i');
+	key_u64(&k, 7);
+	if (slice_is_set(c->put))
+		return txn_put(txn, key_slice(&k), c->put);
+	struct scan_spec spec = { .from = SLICE("i"), .until = SLICE("j") };
+	return txn_scan(txn, &spec, &c->rows);
+}
+
+/* The bytes of an intent, and what was written before sessions were noted. */
+static void test_intent_bytes(void **state)
+{
+	struct bench b = open_bench(5);
+	struct raw_call look = { .put = SLICE_NONE }, old = { .put = SLICE("Cc") };
+	open_store(&b);
+	create_half(&b, 9);
+	assert_int_equal(store_read(b.store, b.account, apply_raw, &look, &b.arena), ERR_OK);
+	assert_int_equal(look.rows.count, 1);
+	struct slice value = look.rows.row[0].value;
+	assert_int_equal(value.len, 19);
+	assert_memory_equal(value.ptr, "Cc\1", 3);
+	assert_int_equal(bytes_load(value.ptr + 3, 8), store_session(b.store));
+	assert_true(bytes_load(value.ptr + 11, 8) >= NOON);
+	assert_int_equal(run(&b, b.account, apply_raw, &old), ERR_OK);
+	assert_int_equal(resource_settle(b.store, ACCOUNT), ERR_OK); /* of no time: over */
+	assert_int_equal(store_read(b.store, b.account, apply_raw, &look, &b.arena), ERR_OK);
+	assert_int_equal(look.rows.row[0].value.ptr[0], 'D');
+	assert_int_equal(look.rows.row[1].value.ptr[0], 'C');
+	close_bench(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_expiry_looks_at_all),
 		cmocka_unit_test(test_one_failure_keeps_nobody),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_intent_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -464,8 +464,13 @@ static void do_snapshot(struct bench *b, struct name *n)
 {
 	struct blob_snapshot_call c = { .target = target_of(b, n) };
 	expect(b, blob_apply_snapshot, &c, n->base.exists ? ERR_OK : ERR_BLOB_NOT_FOUND);
-	if (n->base.exists)
-		past_add(n, c.snapshot.history_ticks, true, &n->base);
+	if (!n->base.exists)
+		return;
+	past_add(n, c.snapshot.history_ticks, true, &n->base);
+	/* With versions the base goes on as the next one. */
+	struct blob next = { .version_ticks = c.base_version_ticks };
+	if (b->versioning)
+		base_replace(b, n, state_copy(&n->base), &next);
 }
 
 static void do_delete(struct bench *b, struct name *n)
@@ -474,9 +479,17 @@ static void do_delete(struct bench *b, struct name *n)
 	bool snapshots = false;
 	for (size_t i = 0; i < n->past_count; i++)
 		snapshots |= n->past[i].is_snapshot;
-	enum err wanted = !n->base.exists							? ERR_BLOB_NOT_FOUND
-			  : snapshots && c.snapshots == DELETE_SNAPSHOTS_NONE && !b->versioning ? ERR_SNAPSHOTS_PRESENT
-												: ERR_OK;
+	bool staged = false;
+	for (size_t i = 0; i < BLOCK_IDS; i++)
+		staged |= n->staged[i].exists;
+	if (!n->base.exists && staged) { /* uncommitted blocks alone can be deleted */
+		expect(b, blob_apply_delete, &c, ERR_OK);
+		staging_end(n);
+		return;
+	}
+	enum err wanted = !n->base.exists				      ? ERR_BLOB_NOT_FOUND
+			  : snapshots && c.snapshots == DELETE_SNAPSHOTS_NONE ? ERR_SNAPSHOTS_PRESENT
+									      : ERR_OK;
 	do
 		expect(b, blob_apply_delete, &c, wanted);
 	while (wanted == ERR_OK && c.again);
