@@ -53,7 +53,7 @@ static bool derive(const struct auth_account *a, unsigned key_index, const struc
 	put_line(&t, d->service, false);
 	put_line(&t, d->version, false);
 	put_line(&t, d->delegated_tenant, true);
-	return !t.failed && account_mac_sign(a, key_index, slice_make(t.bytes, t.len - 1), ret_key);
+	return !t.failed && auth_account_mac_sign(a, key_index, slice_make(t.bytes, t.len - 1), ret_key);
 }
 
 enum err auth_delegation_key(const struct auth_account *a, const struct auth_delegation *d,

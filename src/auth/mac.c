@@ -34,7 +34,7 @@ static const struct hash_hmac_key *key_get(const struct auth_account *a, unsigne
 	return local;
 }
 
-bool account_mac_matches(const struct auth_account *a, struct slice text, struct slice signature)
+bool auth_account_mac_matches(const struct auth_account *a, struct slice text, struct slice signature)
 {
 	if (signature.len != MAC_TEXT_BYTES)
 		return false;
@@ -52,7 +52,8 @@ bool account_mac_matches(const struct auth_account *a, struct slice text, struct
 	return false;
 }
 
-bool account_mac_sign(const struct auth_account *a, unsigned index, struct slice text, unsigned char ret[MAC_BYTES])
+bool auth_account_mac_sign(const struct auth_account *a, unsigned index, struct slice text,
+			   unsigned char ret[MAC_BYTES])
 {
 	assert(index < 2);
 	if (a->key[index].len == 0)

@@ -14,8 +14,9 @@ bool mac_matches(const struct hash_hmac_key *, struct slice text, struct slice s
 void mac_encode(const unsigned char mac[MAC_BYTES], char ret[MAC_TEXT_BYTES]);
 
 /* The same with either key of the account. */
-bool account_mac_matches(const struct auth_account *, struct slice text, struct slice signature);
+bool auth_account_mac_matches(const struct auth_account *, struct slice text, struct slice signature);
 /* Signs with key `index`; false if that key is not set. */
-bool account_mac_sign(const struct auth_account *, unsigned index, struct slice text, unsigned char ret[MAC_BYTES]);
+bool auth_account_mac_sign(const struct auth_account *, unsigned index, struct slice text,
+			   unsigned char ret[MAC_BYTES]);
 
 #endif

@@ -177,7 +177,7 @@ static enum err signature_check(const struct auth_request *r, enum sas_kind kind
 	struct slice text;
 	TRY(string_build(r, kind, k, arena, &text));
 	bool same = kind == SAS_DELEGATION ? delegation_matches(r, k, text)
-					   : account_mac_matches(r->account, text, k->field[SAS_SIG]);
+					   : auth_account_mac_matches(r->account, text, k->field[SAS_SIG]);
 	if (same)
 		return ERR_OK;
 	failure->string_to_sign = text;
@@ -422,7 +422,7 @@ enum err sas_sign(const struct auth_request *r, enum sas_kind kind, const struct
 		hash_hmac(&key, text, mac);
 		hash_wipe(&key, sizeof key);
 		hash_wipe(secret, sizeof secret);
-	} else if (!account_mac_sign(r->account, key_index, text, mac)) {
+	} else if (!auth_account_mac_sign(r->account, key_index, text, mac)) {
 		return ERR_NOT_FOUND;
 	}
 	char *encoded = arena_alloc(arena, MAC_TEXT_BYTES);

@@ -386,7 +386,7 @@ enum err sharedkey_sign(const struct auth_request *r, enum sharedkey_scheme sche
 	unsigned char mac[MAC_BYTES];
 	char encoded[MAC_TEXT_BYTES];
 	TRY(sharedkey_string(r, scheme, 0, arena, &text));
-	if (!account_mac_sign(r->account, 0, text, mac))
+	if (!auth_account_mac_sign(r->account, 0, text, mac))
 		return ERR_NOT_FOUND;
 	mac_encode(mac, encoded);
 	struct slice value =
@@ -483,7 +483,7 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 		if (variant & ~useful)
 			continue;
 		TRY(build(r, &p, scheme, variant, arena, &text));
-		if (account_mac_matches(r->account, text, signature))
+		if (auth_account_mac_matches(r->account, text, signature))
 			return refuse_ambiguous(r, scheme, failure);
 		if (variant == 0)
 			first = text;

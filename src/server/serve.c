@@ -181,7 +181,7 @@ static bool smb_open(struct house *h, struct buf *error)
 {
 	struct smb_config smb;
 	bool on;
-	if (!smb_settings(h->config, &smb, &on, error))
+	if (!server_smb_settings(h->config, &smb, &on, error))
 		return false;
 	smb.store = h->store;
 	smb.clock = &h->clock;

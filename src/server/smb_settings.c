@@ -65,7 +65,7 @@ static bool requirement_parse(const char *text, bool fallback, bool *ret)
 	return !text[0] || *ret || strcmp(text, "optional") == 0;
 }
 
-bool smb_settings(const struct config *c, struct smb_config *ret, bool *ret_on, struct buf *error)
+bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *ret_on, struct buf *error)
 {
 	uint64_t port = 0;
 	bool signing;

@@ -8,6 +8,6 @@
 
 /* False: *error has the line to print. *ret_on says whether SMB is served at all. Store, clock and accounts are the
  * caller's to set. */
-bool smb_settings(const struct config *, struct smb_config *ret, bool *ret_on, struct buf *error);
+bool server_smb_settings(const struct config *, struct smb_config *ret, bool *ret_on, struct buf *error);
 
 #endif

@@ -146,7 +146,7 @@ enum err rest_blob_copy_source_parse(struct request *r, bool asynchronous, bool 
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	enum service service;
-	s.is_file = source_url_service(r, s.url, &service) && service == SERVICE_FILE;
+	s.is_file = rest_source_url_service(r, s.url, &service) && service == SERVICE_FILE;
 	if (!s.is_file && !is_own(r, authority)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */

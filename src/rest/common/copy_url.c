@@ -5,7 +5,7 @@
 
 #include "rest/core/server.h"
 
-struct slice source_url_authority(struct slice url)
+struct slice rest_source_url_authority(struct slice url)
 {
 	if (slice_has_prefix_nocase(url, SLICE("http://")))
 		url = slice_from(url, 7);
@@ -17,7 +17,7 @@ struct slice source_url_authority(struct slice url)
 	return slice_first(url, end < question ? end : question);
 }
 
-bool source_url_has_signature(struct slice url)
+bool rest_source_url_has_signature(struct slice url)
 {
 	struct slice query = slice_from(url, slice_find_byte(url, '?') + 1);
 	while (query.len)
@@ -85,9 +85,9 @@ static bool is_beside(const struct request *r, struct slice host)
 	return !r->path_style && mine.len && slice_eq_nocase(mine, other);
 }
 
-bool source_url_service(const struct request *r, struct slice url, enum service *ret)
+bool rest_source_url_service(const struct request *r, struct slice url, enum service *ret)
 {
-	struct slice authority = source_url_authority(url), host, mine;
+	struct slice authority = rest_source_url_authority(url), host, mine;
 	if (!slice_is_set(authority) || !authority.len)
 		return false;
 	struct slice port = split_port(authority, &host);

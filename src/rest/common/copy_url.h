@@ -7,10 +7,10 @@
 #include "rest/core/request.h"
 
 /* What stands between the scheme and the path; absent if it is no http or https URL. */
-struct slice source_url_authority(struct slice url);
+struct slice rest_source_url_authority(struct slice url);
 /* False: the URL names no service of this server. */
-bool source_url_service(const struct request *, struct slice url, enum service *ret);
+bool rest_source_url_service(const struct request *, struct slice url, enum service *ret);
 /* It proves itself by a SAS. */
-bool source_url_has_signature(struct slice url);
+bool rest_source_url_has_signature(struct slice url);
 
 #endif

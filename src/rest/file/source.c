@@ -14,12 +14,13 @@ enum { SOURCE_URL_MAX_BYTES = 8 * 1024, SOURCE_BUFFER_BYTES = 1024 * 1024, SOURC
 enum err rest_file_source_parse(struct request *r, struct file_source *ret)
 {
 	struct file_source s = { .url = request_header(r, "x-ms-copy-source") };
-	struct slice authority = source_url_authority(s.url);
+	struct slice authority = rest_source_url_authority(s.url);
 	if (!slice_is_set(s.url))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
 	if (s.url.len > SOURCE_URL_MAX_BYTES || !slice_is_set(authority) || !authority.len)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
-	if (!source_url_service(r, s.url, &s.service) || (s.service != SERVICE_FILE && s.service != SERVICE_BLOB)) {
+	if (!rest_source_url_service(r, s.url, &s.service) ||
+	    (s.service != SERVICE_FILE && s.service != SERVICE_BLOB)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
 	}
@@ -59,7 +60,7 @@ enum err rest_file_source_start(struct request *r, struct file_source *s)
 				   .service = s->service };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
 	/* Holds if the source turns out to be in the same account. */
-	s->trusted = s->owner_reads && owner && !source_url_has_signature(s->url) && !slice_is_set(authorization);
+	s->trusted = s->owner_reads && owner && !rest_source_url_has_signature(s->url) && !slice_is_set(authorization);
 	if (s->trusted)
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
