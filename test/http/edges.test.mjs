@@ -172,7 +172,8 @@ test('a document that is not what its Content-MD5 says is refused, whatever the 
 		const say = (md5) => client.request(method, path, { query, body, headers: { ...(client === table ? json : {}), ...more, 'content-md5': md5 } });
 		const calculated = md5(body), other = md5('another');
 		const refused = expectError(await say(other), 400, 'Md5Mismatch');
-		if (/xml/.test(refused.headers['content-type'])) {
+		// An error of OData has a code and a message, and no room for more.
+		if (/xml/.test(refused.headers['content-type']) && !refused.text.includes('<m:error')) {
 			assert.equal(element(refused.text, 'UserSpecifiedMd5'), other);
 			assert.equal(element(refused.text, 'ServerCalculatedMd5'), calculated);
 		}
