@@ -31,7 +31,8 @@ static int help_main(void)
 {
 	struct buf out;
 	buf_init(&out, MIB);
-	BUF_PUT(&out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue and Table.\n\n"
+	BUF_PUT(&out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue, Table and File over REST, File "
+		      "over SMB.\n\n"
 		      "  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains "
 		      "and ends\n"
 		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
