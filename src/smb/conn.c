@@ -125,6 +125,7 @@ static void conn_write(struct smb_conn *c)
 		c->out_bytes -= (size_t)n;
 		while (n > 0) {
 			struct smb_out *o = c->out_first;
+			assert(o); /* no more was written than waited */
 			size_t part = o->end - o->at < (size_t)n ? o->end - o->at : (size_t)n;
 			o->at += part;
 			n -= (ssize_t)part;

@@ -5,6 +5,8 @@
 
 #include "smb/bytes.h"
 
+#include <assert.h>
+
 enum {
 	KEY_BYTES = 24,
 	HEAD_BYTES = 32,
@@ -82,6 +84,7 @@ static void copy_next(struct smb_request *r)
 		return;
 	}
 	struct slice chunk = slice_from(c->io.input, HEAD_BYTES + c->done * CHUNK_BYTES);
+	assert(chunk.ptr && chunk.len >= CHUNK_BYTES); /* counted when the request was read */
 	uint64_t from = smb2_u64(chunk, 0), to = smb2_u64(chunk, 8), got = 0;
 	uint32_t length = smb2_u32(chunk, 16);
 	enum err e = smb_read_bytes(r, c->source, from, length, c->memory, &got);

@@ -224,7 +224,7 @@ enum err smb_server_start(const struct smb_config *config, struct smb_server **r
 		return ERR_OK;
 	}
 	for (size_t i = 0; i < s->loop_count; i++)
-		if (s->loops[i]->started) {
+		if (s->loops && s->loops[i] && s->loops[i]->started) {
 			io_loop_stop(s->loops[i]->loop);
 			pthread_join(s->loops[i]->thread, NULL);
 		}

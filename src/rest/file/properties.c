@@ -30,22 +30,23 @@ enum { ATTRIBUTE_COUNT = sizeof attribute_names / sizeof *attribute_names };
 
 size_t rest_file_attributes_format(uint32_t attributes, char dst[FILE_ATTRIBUTES_TEXT_BYTES])
 {
+	static const char between[] = { ' ', '|', ' ' }, none[] = { 'N', 'o', 'n', 'e' };
 	size_t at = 0;
 	for (size_t i = 0; i < ATTRIBUTE_COUNT; i++) {
 		size_t n = strlen(attribute_names[i].name);
 		if (!(attributes & attribute_names[i].bit))
 			continue;
 		if (at) {
-			memcpy(dst + at, " | ", 3);
-			at += 3;
+			memcpy(dst + at, between, sizeof between);
+			at += sizeof between;
 		}
 		memcpy(dst + at, attribute_names[i].name, n);
 		at += n;
 	}
 	if (at)
 		return at;
-	memcpy(dst, "None", 4);
-	return 4;
+	memcpy(dst, none, sizeof none);
+	return sizeof none;
 }
 
 bool rest_file_attributes_parse(struct slice text, uint32_t *ret)

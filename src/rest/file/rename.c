@@ -56,7 +56,7 @@ static enum err source_in_share(struct request *r, struct slice *ret)
 
 static enum err parse_source(struct request *r, enum file_kind kind, struct file_rename_call *c)
 {
-	struct slice path;
+	struct slice path = SLICE_NONE;
 	struct file_path_rules rules;
 	TRY(source_in_share(r, &path));
 	TRY(rest_file_path_rules_parse(r, "x-ms-source-allow-trailing-dot", &rules));

@@ -141,7 +141,7 @@ static enum err required(struct request *r, const char *header, struct slice *re
 static enum err parse_restore(struct request *r)
 {
 	struct resource deleted;
-	struct slice name, version;
+	struct slice name = SLICE_NONE, version = SLICE_NONE;
 	struct resource_restore *c = ARENA_NEW(r->arena, struct resource_restore);
 	if (!c)
 		return ERR_NO_MEMORY;

@@ -5,6 +5,8 @@
 
 #include "wire/json.h"
 
+#include <assert.h>
+
 /* ---- Types ---- */
 
 struct members {
@@ -87,6 +89,7 @@ static bool is_metadata(struct slice name)
 
 static enum err read_key(const struct members *o, size_t i, struct entity_body *b, struct slice *ret)
 {
+	assert(o->member && i < o->count);
 	const struct json_member *m = &o->member[i], *t = find_type(o, i);
 	b->key_typed |= t && !slice_eq(t->text, edm_type_name(EDM_STRING));
 	if (m->kind == JSON_NULL)
