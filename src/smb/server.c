@@ -189,7 +189,8 @@ static enum err start_threads(struct smb_server *s)
 
 static void server_free(struct smb_server *s)
 {
-	for (size_t i = 0; i < s->loop_count; i++) {
+	for (size_t i = 0; s->loops && i < s->loop_count; i++) {
+		assert(s->loops[i]);
 		io_loop_free(s->loops[i]->loop);
 		free(s->loops[i]);
 	}
@@ -223,8 +224,9 @@ enum err smb_server_start(const struct smb_config *config, struct smb_server **r
 		*ret = s;
 		return ERR_OK;
 	}
+	assert(s->loops || !s->loop_count);
 	for (size_t i = 0; i < s->loop_count; i++)
-		if (s->loops && s->loops[i] && s->loops[i]->started) {
+		if (s->loops[i] && s->loops[i]->started) {
 			io_loop_stop(s->loops[i]->loop);
 			pthread_join(s->loops[i]->thread, NULL);
 		}

@@ -123,6 +123,7 @@ bool holder_post(struct holder_list *l, const struct holder_notice *notice)
 {
 	struct letter *m = malloc(sizeof *m);
 	struct holder here = { 0 };
+	bool posted = false;
 	if (!m)
 		return false;
 	pthread_mutex_lock(&l->lock);
@@ -136,11 +137,12 @@ bool holder_post(struct holder_list *l, const struct holder_notice *notice)
 			l->letters->prev = m;
 		l->letters = m;
 		io_loop_post(m->loop, &m->task);
+		posted = true;
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (here.notice)
 		here.notice(here.owner, notice);
-	if (!h || here.notice)
+	if (!posted)
 		free(m);
 	return h != NULL;
 }

@@ -34,7 +34,7 @@ static bool char_is_allowed(int32_t c)
 {
 	if (c < 0x20 || c == 0x81)
 		return false;
-	return c >= 0x80 || !memchr("\"\\/:|<>*?", (int)c, 9);
+	return c >= 0x80 || !strchr("\"\\/:|<>*?", (int)c);
 }
 
 static bool is_device_with_digit(struct slice name)

@@ -4,6 +4,8 @@
 #include "svc/file/run.h"
 #include "svc/file/target.h"
 
+#include <assert.h>
+
 enum {
 	BATCH_ROWS = 1024,
 	WINDOW_PAGES = 2048, /* of a diff, looked at together */
@@ -42,6 +44,7 @@ static bool add_range(struct lister *l, uint64_t first, uint64_t end, bool clear
 		list_ends_at(l, first);
 		return false;
 	}
+	assert(c->range);
 	c->range[c->count++] = (struct file_range){ first, end - 1, clear };
 	return true;
 }

@@ -257,7 +257,7 @@ static enum err forget_covers(struct txn *txn, struct inode *n)
 
 enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end)
 {
-	struct share_state state;
+	struct share_state state = { 0 };
 	struct cut cut;
 	end = end < n->data_end ? end : n->data_end;
 	if (!n->content || first >= end)

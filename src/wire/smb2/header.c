@@ -80,7 +80,8 @@ enum err smb2_transform_parse(struct slice m, struct smb2_transform *ret)
 
 void smb2_transform_write(char dst[SMB2_TRANSFORM_BYTES], const struct smb2_transform *t)
 {
-	memcpy(dst, "\xFDSMB", 4);
+	static const char protocol[4] = { (char)0xFD, 'S', 'M', 'B' };
+	memcpy(dst, protocol, sizeof protocol);
 	memcpy(dst + 4, t->tag, sizeof t->tag);
 	memcpy(dst + SMB2_TRANSFORM_AAD_AT, t->nonce, sizeof t->nonce);
 	bytes_store(dst + 36, t->size, 4);
