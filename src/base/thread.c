@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void thread_step_back(int by)
+void thread_lower_priority(int by)
 {
 	/* On Linux the priority is each thread's own, and new threads begin with their maker's. */
 	id_t me = (id_t)syscall(SYS_gettid);

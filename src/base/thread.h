@@ -7,7 +7,7 @@
 
 enum { THREAD_COMMITS = 9, THREAD_TIDIES = 12 };
 
-/* The calling thread, and those it will start, step back by so much (as nice(1) counts). */
-void thread_step_back(int by);
+/* Lowers the priority of the calling thread, and of those it will start, by so many steps of nice. */
+void thread_lower_priority(int by);
 
 #endif

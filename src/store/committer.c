@@ -272,8 +272,8 @@ size_t committer_step(struct store *s)
 	return before > after ? before - after : 0;
 }
 
-/* Where cores are scarce, reads must not slow down because writes run at full rate: commits step back. Where nobody
- * reads they do not: then they would wait behind every other program of the machine. */
+/* Where cores are scarce, reads must not slow down because writes run at full rate: commits get a lower priority.
+ * Where nobody reads they do not: then they would wait behind every other program of the machine. */
 static void choose_pace(struct store *s)
 {
 	uint64_t now_ms = base_monotonic_ns() / 1000000;
@@ -284,15 +284,15 @@ static void choose_pace(struct store *s)
 	bool many = reads - s->pace_reads >= ms * READS_A_MS_ARE_MANY;
 	s->pace_looked_ms = now_ms;
 	s->pace_reads = reads;
-	atomic_store_explicit(&s->pace, many ? DUTY_STEPS_BACK : DUTY_ORDINARY, memory_order_relaxed);
+	atomic_store_explicit(&s->pace, many ? RELAY_NICED : RELAY_NORMAL, memory_order_relaxed);
 }
 
-static bool step_until_closed(struct duty *duty, void *arg)
+static bool step_until_closed(struct relay *relay, void *arg)
 {
 	struct store *s = arg;
 	for (;;) {
 		choose_pace(s);
-		if (duty_changes(duty))
+		if (relay_changes(relay))
 			return false;
 		take_pushed(s);
 		if (pending_next(&s->pending)) {
@@ -312,11 +312,11 @@ static bool step_until_closed(struct duty *duty, void *arg)
 /* ---- groups that overlap ---- */
 
 /* The second thread: commits what it is handed. A group that did not happen is left to the committer to judge. */
-static bool write_until_closed(struct duty *duty, void *arg)
+static bool write_until_closed(struct relay *relay, void *arg)
 {
 	struct store *s = arg;
 	for (;;) {
-		if (duty_changes(duty))
+		if (relay_changes(relay))
 			return false;
 		while (sem_wait(&s->writer_wake) != 0)
 			;
@@ -382,12 +382,12 @@ static void doze(struct store *s, bool writer_busy)
 		futex(&s->idle, FUTEX_WAIT, how);
 }
 
-static bool overlap_until_closed(struct duty *duty, void *arg)
+static bool overlap_until_closed(struct relay *relay, void *arg)
 {
 	struct store *s = arg;
 	for (;;) {
 		choose_pace(s);
-		if (duty_changes(duty))
+		if (relay_changes(relay))
 			return false;
 		struct run *r = s->building;
 		bool busy = atomic_load(&s->handed) != NULL;
@@ -425,10 +425,10 @@ bool committer_start(struct store *s)
 	bool overlap = s->engine->ops->groups_overlap && !store_mutant(s);
 	if (overlap) {
 		sem_init(&s->writer_wake, 0, 0);
-		if (!duty_start(&s->writer, "writer", write_until_closed, s, &s->pace))
+		if (!relay_start(&s->writer, "writer", write_until_closed, s, &s->pace))
 			return false;
 	}
-	return duty_start(&s->committer, "committer", overlap ? overlap_until_closed : step_until_closed, s, &s->pace);
+	return relay_start(&s->committer, "committer", overlap ? overlap_until_closed : step_until_closed, s, &s->pace);
 }
 
 void committer_close(struct store *s)
@@ -436,11 +436,11 @@ void committer_close(struct store *s)
 	atomic_store(&s->closing, true);
 	if (s->committer.runs) {
 		wake(s);
-		duty_join(&s->committer);
+		relay_join(&s->committer);
 	}
 	if (s->writer.runs) { /* nothing is handed to it: it ends */
 		sem_post(&s->writer_wake);
-		duty_join(&s->writer);
+		relay_join(&s->writer);
 		sem_destroy(&s->writer_wake);
 	}
 }

@@ -6,11 +6,11 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "store/cache.h"
-#include "store/duty.h"
 #include "store/key.h"
 #include "store/mutant.h"
 #include "store/pending.h"
 #include "store/record.h"
+#include "store/relay.h"
 #include "store/store.h"
 #include "store/volatile.h"
 
@@ -118,7 +118,7 @@ struct store {
 	atomic_size_t queued_count;
 	atomic_uint pushes; /* ever; see JOBS_PER_WAKE */
 	atomic_bool closing;
-	struct duty committer;
+	struct relay committer;
 	pthread_t reclaimer;
 	bool reclaimer_runs;
 
@@ -132,7 +132,7 @@ struct store {
 	uint64_t pace_looked_ms, pace_reads;
 
 	/* between committer and writer */
-	struct duty writer;
+	struct relay writer;
 	sem_t writer_wake;
 	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
 	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
@@ -149,7 +149,7 @@ struct store {
 	pthread_cond_t reclaim_wake;
 	bool reclaim_wanted;
 
-	atomic_uint pace; /* enum duty_kind: how committer and writer go */
+	atomic_uint pace; /* enum relay_kind: how committer and writer go */
 	atomic_uint_fast64_t reads, groups, txns, applies, conflicts, unknowns;
 };
 

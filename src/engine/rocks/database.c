@@ -127,7 +127,7 @@ static void *database_main(void *arg)
 	struct rocks *r = d->r;
 	const rocksdb_options_t *options[FAMILIES] = { r->options[FAMILY_ROWS], r->options[FAMILY_CONTENTS],
 						       r->options[FAMILY_METADATA] };
-	thread_step_back(THREAD_TIDIES);
+	thread_lower_priority(THREAD_TIDIES);
 	if (d->read_only)
 		r->db = rocksdb_open_for_read_only_column_families(
 			options[FAMILY_ROWS], d->path, FAMILIES, layout_family_name, options, r->family, 0, &d->error);

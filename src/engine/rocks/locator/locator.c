@@ -16,30 +16,30 @@ enum {
 	CANDIDATES_MAX = 16, /* level 0 has six at most when nothing is behind */
 };
 
-/* ---- the gate ---- */
+/* ---- the slot ---- */
 
 /* A thread always goes through the same one, which few share: no line of memory goes to and fro. NULL: closed. */
-static struct gate *gate_try(struct locator *l)
+static struct reader_slot *slot_enter(struct locator *l)
 {
 	static atomic_uint threads;
 	static _Thread_local unsigned number;
 	if (!number)
 		number = atomic_fetch_add(&threads, 1) + 1;
-	struct gate *g = &l->gate[number % GATES];
+	struct reader_slot *g = &l->slot[number % READER_SLOTS];
 	return pthread_rwlock_tryrdlock(&g->lock) == 0 ? g : NULL;
 }
 
-static void gate_leave(struct gate *g)
+static void slot_leave(struct reader_slot *g)
 {
 	pthread_rwlock_unlock(&g->lock);
 }
 
-/* Every read that began before is over; others go on, or ask RocksDB while their gate is looked at. */
-static void pass_gates(struct locator *l)
+/* Every read that began before is over; others go on, or ask RocksDB while their slot is looked at. */
+static void wait_for_readers(struct locator *l)
 {
-	for (int i = 0; i < GATES; i++) {
-		pthread_rwlock_wrlock(&l->gate[i].lock);
-		pthread_rwlock_unlock(&l->gate[i].lock);
+	for (int i = 0; i < READER_SLOTS; i++) {
+		pthread_rwlock_wrlock(&l->slot[i].lock);
+		pthread_rwlock_unlock(&l->slot[i].lock);
 	}
 }
 
@@ -208,7 +208,7 @@ void locator_free_disposed(struct locator *l)
 	l->disposed = (struct disposed){ 0 };
 	locator_write_end(l);
 	if (gone.view || gone.set || gone.page)
-		pass_gates(l);
+		wait_for_readers(l);
 	for (struct view *v = gone.view, *next; v; v = next) {
 		next = v->next_disposed;
 		free(v);
@@ -449,16 +449,16 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 	bool wanted = false;
 	if ((int)family >= LOCATED_FAMILIES || !atomic_load_explicit(&l->view, memory_order_relaxed))
 		return LOCATED_UNKNOWN;
-	struct gate *gate = gate_try(l);
-	if (!gate)
+	struct reader_slot *slot = slot_enter(l);
+	if (!slot)
 		return LOCATED_UNKNOWN;
 	struct arena_mark before = arena_mark(arena);
 	enum looked looked = look(l, family, &f, &wanted);
 	enum located located = looked == NOT_KNOWN		? LOCATED_UNKNOWN
 			       : looked == NOT_MET || f.deleted ? LOCATED_NOTHING
 								: LOCATED_ROW;
-	atomic_fetch_add_explicit(&gate->count[located], 1, memory_order_relaxed);
-	gate_leave(gate);
+	atomic_fetch_add_explicit(&slot->count[located], 1, memory_order_relaxed);
+	slot_leave(slot);
 	if (wanted)
 		locator_look(l);
 	if (located == LOCATED_ROW)
@@ -470,10 +470,10 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 
 void locator_stats(struct locator *l, struct engine_stats *ret)
 {
-	for (int i = 0; i < GATES; i++) {
-		ret->index_rows += atomic_load(&l->gate[i].count[LOCATED_ROW]);
-		ret->index_absent += atomic_load(&l->gate[i].count[LOCATED_NOTHING]);
-		ret->index_unknown += atomic_load(&l->gate[i].count[LOCATED_UNKNOWN]);
+	for (int i = 0; i < READER_SLOTS; i++) {
+		ret->index_rows += atomic_load(&l->slot[i].count[LOCATED_ROW]);
+		ret->index_absent += atomic_load(&l->slot[i].count[LOCATED_NOTHING]);
+		ret->index_unknown += atomic_load(&l->slot[i].count[LOCATED_UNKNOWN]);
 	}
 	ret->index_tables = atomic_load(&l->index_count);
 	ret->index_refused = atomic_load(&l->refused_count);
@@ -503,8 +503,8 @@ struct locator *locator_new(const struct locator_options *options)
 	l->seed = rng_u64(&rng); /* whoever chooses the names cannot choose where they fall */
 	pthread_rwlockattr_init(&writers_first);
 	pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	for (int i = 0; i < GATES; i++)
-		pthread_rwlock_init(&l->gate[i].lock, &writers_first);
+	for (int i = 0; i < READER_SLOTS; i++)
+		pthread_rwlock_init(&l->slot[i].lock, &writers_first);
 	pthread_rwlockattr_destroy(&writers_first);
 	pthread_mutex_init(&l->write_lock, NULL);
 	pthread_mutex_init(&l->lock, NULL);
@@ -529,8 +529,8 @@ void locator_free(struct locator *l)
 	l->magic = 0;
 	for (size_t i = 0; i < l->page_count; i++)
 		free(l->page[i]);
-	for (int i = 0; i < GATES; i++)
-		pthread_rwlock_destroy(&l->gate[i].lock);
+	for (int i = 0; i < READER_SLOTS; i++)
+		pthread_rwlock_destroy(&l->slot[i].lock);
 	pthread_mutex_destroy(&l->write_lock);
 	pthread_mutex_destroy(&l->lock);
 	pthread_cond_destroy(&l->wake);

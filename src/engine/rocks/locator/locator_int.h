@@ -12,7 +12,7 @@
 enum {
 	LOCATED_FAMILIES = FAMILY_CONTENTS + 1, /* not metadata, which is read once, at the start */
 	LEVELS = 7,
-	GATES = 16,
+	READER_SLOTS = 16,
 	NOTE_BITS = 1 << 20, /* a file of the journal holds some ten thousand keys */
 	PAGES_MAX = 4,	     /* more flushes than that without a pause: nothing is known until there is one */
 	PAGES_ALIVE_MAX = 3 * PAGES_MAX, /* with those that are disposed of, should a read never end */
@@ -77,15 +77,15 @@ struct disposed {
 };
 
 /* Around each read. */
-struct gate {
+struct reader_slot {
 	_Alignas(64) pthread_rwlock_t lock;
-	atomic_uint_fast64_t count[LOCATED_UNKNOWN + 1]; /* answers, by enum located; of the threads of this gate */
+	atomic_uint_fast64_t count[LOCATED_UNKNOWN + 1]; /* answers, by enum located; of the threads of this slot */
 };
 
 #define LOCATOR_ALIVE UINT32_C(0x6c6f6361)
 
 struct locator {
-	struct gate gate[GATES];
+	struct reader_slot slot[READER_SLOTS];
 	uint32_t magic; /* LOCATOR_ALIVE from new to free */
 	struct locator_options options;
 	uint64_t seed;

@@ -72,7 +72,7 @@ static void *locator_main(void *arg)
 {
 	struct locator *l = arg;
 	pthread_setname_np(pthread_self(), "locator");
-	thread_step_back(THREAD_TIDIES);
+	thread_lower_priority(THREAD_TIDIES);
 	pthread_mutex_lock(&l->lock);
 	while (!l->stop) {
 		if (!l->look) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Committer and writer relieve each other at every group, while groups overlap, do not happen, or end everything: no
- * job is lost or done twice, and the end comes whoever is at work then (store/duty.h). */
+ * job is lost or done twice, and the end comes whoever is at work then (store/relay.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void change_pace(void)
 {
 	unsigned n = atomic_fetch_add(&turns, 1);
 	if (store && n % 5 != 4) /* sometimes twice in a row as it is */
-		atomic_store(&store->pace, n % 2 ? DUTY_STEPS_BACK : DUTY_ORDINARY);
+		atomic_store(&store->pace, n % 2 ? RELAY_NICED : RELAY_NORMAL);
 }
 
 static enum outcome commit(struct engine_group *g)

@@ -565,13 +565,13 @@ static void test_a_slow_read_holds_up_no_writer(void **state)
 	put("a", "1");
 	put("b", "1");
 	flush_and_refresh();
-	assert_int_equal(pthread_rwlock_rdlock(&locator()->gate[3].lock), 0); /* as a read that is under way */
+	assert_int_equal(pthread_rwlock_rdlock(&locator()->slot[3].lock), 0); /* as a read that is under way */
 	assert_int_equal(pthread_create(&writer, NULL, write_and_flush, &until), 0);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 30;
 	assert_int_equal(pthread_timedjoin_np(writer, &done, &until), 0);
 	assert_non_null(done);
-	pthread_rwlock_unlock(&locator()->gate[3].lock);
+	pthread_rwlock_unlock(&locator()->slot[3].lock);
 	expect_unknown("a");
 	flush_and_refresh();
 	flush_and_refresh();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A duty: one thread at a time, of the kind that is wanted, and an end from either of them. */
+ * A relay: one thread at a time, of the kind that is wanted, and an end from either of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "store/duty.h"
+#include "store/relay.h"
 
 struct office {
-	struct duty duty;
+	struct relay relay;
 	sem_t work, done;
 	atomic_uint wanted;
 	atomic_uint inside; /* at once */
@@ -31,12 +31,12 @@ static int nice_of_me(void)
 }
 
 /* Changes before and after it waits, as the committer does. */
-static bool work(struct duty *d, void *arg)
+static bool work(struct relay *d, void *arg)
 {
 	struct office *o = arg;
 	assert_int_equal(atomic_fetch_add(&o->inside, 1), 0);
 	bool over = false;
-	while (!over && !duty_changes(d)) {
+	while (!over && !relay_changes(d)) {
 		while (sem_wait(&o->work) != 0)
 			;
 		over = o->ends;
@@ -60,14 +60,14 @@ static void open_office(struct office *o)
 	*o = (struct office){ .ends = false };
 	sem_init(&o->work, 0, 0);
 	sem_init(&o->done, 0, 0);
-	assert_true(duty_start(&o->duty, "duty", work, o, &o->wanted));
+	assert_true(relay_start(&o->relay, "relay", work, o, &o->wanted));
 }
 
 static void close_office(struct office *o)
 {
 	o->ends = true;
 	sem_post(&o->work);
-	duty_join(&o->duty);
+	relay_join(&o->relay);
 	sem_destroy(&o->work);
 	sem_destroy(&o->done);
 }
@@ -80,7 +80,7 @@ static void test_the_wanted_one_works(void **state)
 	open_office(&o);
 	for (unsigned round = 0; round < 2000; round++) {
 		bool back = round % 2;
-		atomic_store(&o.wanted, back ? DUTY_STEPS_BACK : DUTY_ORDINARY);
+		atomic_store(&o.wanted, back ? RELAY_NICED : RELAY_NORMAL);
 		piece(&o); /* whoever waited for it may still do this one */
 		piece(&o);
 		assert_int_equal(o.nice, back ? stepped_back : ordinary);
@@ -95,7 +95,7 @@ static void test_an_end_from_either(void **state)
 	for (unsigned round = 0; round < 200; round++) {
 		struct office o;
 		open_office(&o);
-		atomic_store(&o.wanted, round % 2 ? DUTY_STEPS_BACK : DUTY_ORDINARY);
+		atomic_store(&o.wanted, round % 2 ? RELAY_NICED : RELAY_NORMAL);
 		for (unsigned i = 0; i < round % 4; i++)
 			piece(&o);
 		close_office(&o);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two threads, one normal and one niced, take turns at one job: an unprivileged thread cannot undo nice. */
-#include "store/duty.h"
+#include "store/relay.h"
 
 #include "base/thread.h"
 
 static void *side_main(void *arg)
 {
-	struct duty_side *me = arg;
-	struct duty *d = me->duty;
-	enum duty_kind kind = (enum duty_kind)(me - d->side);
+	struct relay_side *me = arg;
+	struct relay *d = me->relay;
+	enum relay_kind kind = (enum relay_kind)(me - d->side);
 	pthread_setname_np(pthread_self(), d->name);
-	if (kind == DUTY_STEPS_BACK)
-		thread_step_back(THREAD_COMMITS);
+	if (kind == RELAY_NICED)
+		thread_lower_priority(THREAD_COMMITS);
 	for (;;) {
 		while (sem_wait(&me->turn) != 0)
 			;
@@ -26,11 +26,11 @@ static void *side_main(void *arg)
 	}
 }
 
-bool duty_start(struct duty *d, const char *name, duty_fn *work, void *arg, const atomic_uint *wanted)
+bool relay_start(struct relay *d, const char *name, relay_fn *work, void *arg, const atomic_uint *wanted)
 {
-	*d = (struct duty){ .name = name, .work = work, .arg = arg, .wanted = wanted };
+	*d = (struct relay){ .name = name, .work = work, .arg = arg, .wanted = wanted };
 	for (int i = 0; i < 2; i++) {
-		d->side[i].duty = d;
+		d->side[i].relay = d;
 		sem_init(&d->side[i].turn, 0, 0);
 	}
 	if (pthread_create(&d->side[0].thread, NULL, side_main, &d->side[0]) != 0)
@@ -42,11 +42,11 @@ bool duty_start(struct duty *d, const char *name, duty_fn *work, void *arg, cons
 		return false;
 	}
 	d->runs = true;
-	sem_post(&d->side[DUTY_ORDINARY].turn);
+	sem_post(&d->side[RELAY_NORMAL].turn);
 	return true;
 }
 
-void duty_join(struct duty *d)
+void relay_join(struct relay *d)
 {
 	if (!d->runs)
 		return;
