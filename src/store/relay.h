@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two threads, one normal and one niced, take turns at one job: an unprivileged thread cannot undo nice, and the job
- * should have a lower priority at some times and not at others. All state of the job lies outside the threads' stacks. */
+ * should have a lower priority at some times and not at others. All state of the job lies outside the threads'
+ * stacks. */
 #ifndef STORE_RELAY_H
 #define STORE_RELAY_H
 
