@@ -242,9 +242,14 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 	TRY(blob_page_chunk_walk_begin(&wa, txn, now, first, last));
 	TRY(blob_page_chunk_walk_begin(&wb, txn, before, first, last));
 	enum err ea = blob_page_chunk_walk_next(&wa, &a), eb = blob_page_chunk_walk_next(&wb, &b);
-	while (ea == ERR_OK || eb == ERR_OK) {
-		if ((ea != ERR_OK && ea != ERR_NOT_FOUND) || (eb != ERR_OK && eb != ERR_NOT_FOUND))
-			return ea != ERR_OK && ea != ERR_NOT_FOUND ? ea : eb;
+	for (;;) {
+		/* One walk may have ended and the other failed: only two ends are the end. */
+		if (ea != ERR_OK && ea != ERR_NOT_FOUND)
+			return ea;
+		if (eb != ERR_OK && eb != ERR_NOT_FOUND)
+			return eb;
+		if (ea != ERR_OK && eb != ERR_OK)
+			return ERR_OK;
 		bool take_a = ea == ERR_OK && (eb != ERR_OK || a.index <= b.index);
 		bool take_b = eb == ERR_OK && (ea != ERR_OK || b.index <= a.index);
 		if (!diff_chunk(l, take_a ? a.index : b.index, take_a ? &a.chunk : &empty, take_b ? &b.chunk : &empty,
@@ -255,7 +260,6 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 		if (take_b)
 			eb = blob_page_chunk_walk_next(&wb, &b);
 	}
-	return ERR_OK;
 }
 
 static enum err load_previous(struct txn *txn, struct blob_page_ranges_call *c, struct blob *ret)
