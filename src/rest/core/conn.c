@@ -18,7 +18,7 @@
 
 #include "rest/core/conn_int.h"
 
-enum { IN_FIRST_BYTES = 16 * 1024, EVICT_MOST = 64, EVICT_PART = 16 };
+enum { IN_FIRST_BYTES = 16 * 1024, EVICT_MOST = 64, EVICT_PART = 16, EVICT_ANSWERED_MS = 1000 };
 /* Answers that are given up when memory is short: so large, and not read for so long. */
 enum { SHED_LEAST_BYTES = 256 * 1024, SHED_STALLED_MS = 500 };
 
@@ -490,24 +490,31 @@ void conn_adopt(struct rest_loop *rl, struct conn *c)
 		conn_close(c);
 }
 
+/* Who was answered lately may have its next request under way, unread: only silence for a while is idleness. */
+static bool conn_may_evict(const struct conn *c, uint64_t now_ms)
+{
+	uint64_t idle_ms = timeout_or(conn_timeouts(c)->idle_ms, LIMIT_IDLE_MS);
+	return c->state == CONN_IDLE && (!c->answered || now_ms + idle_ms >= c->timer.deadline_ms + EVICT_ANSWERED_MS);
+}
+
 /* The deadline of an idle connection tells since when it is idle, and who never asked anything has the earliest. Those
  * in the first part of all deadlines go, so that a flood of new connections does not look for each one by itself. */
 void conn_evict_task(struct io_task *t)
 {
 	struct rest_loop *rl = io_container_of(t, struct rest_loop, evict_task);
-	uint64_t first = UINT64_MAX, last = 0;
+	uint64_t first = UINT64_MAX, last = 0, now_ms = io_loop_now_ms(rl->loop);
 	size_t left = EVICT_MOST;
 	struct conn *next;
 	atomic_store(&rl->evicting, false);
 	for (const struct conn *c = rl->conns; c; c = c->next) {
-		if (c->state != CONN_IDLE)
+		if (!conn_may_evict(c, now_ms))
 			continue;
 		first = c->timer.deadline_ms < first ? c->timer.deadline_ms : first;
 		last = c->timer.deadline_ms > last ? c->timer.deadline_ms : last;
 	}
 	for (struct conn *c = rl->conns; c && left; c = next) {
 		next = c->next;
-		if (c->state != CONN_IDLE || c->timer.deadline_ms > first + (last - first) / EVICT_PART)
+		if (!conn_may_evict(c, now_ms) || c->timer.deadline_ms > first + (last - first) / EVICT_PART)
 			continue;
 		conn_close(c);
 		left--;

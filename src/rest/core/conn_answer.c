@@ -179,6 +179,7 @@ static void conn_answered(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	accesslog_write(ex, false);
+	c->answered = true;
 	if (c->turn_requests++ == 0)
 		c->turn_began_ns = ex->req.arrival_ns;
 	if (ex->close_after) {

@@ -28,6 +28,7 @@ struct conn {
 	bool peer_ended;
 	bool task_queued;
 	bool idle_since_request; /* the deadline of idleness is set */
+	bool answered;		 /* at least once: not the first to go when slots run out */
 	unsigned turn_requests;
 	size_t turn_bytes; /* read */
 	unsigned turn_reads;

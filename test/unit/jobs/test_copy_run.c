@@ -71,7 +71,7 @@ static void bench_open(struct bench *b, enum blob_type type)
 		struct blob_append_call append = { .target = { .name = SLICE("source") }, .payload = &b->payload[i] };
 		assert_int_equal(run(b, blob_apply_append, &append), ERR_OK);
 		assert_int_equal(b->payload[i].extent_count, 1);
-		b->block[i] = (struct block){ .id = slice_make("abc" + i, 1),
+		b->block[i] = (struct block){ .id = slice_make(&"abc"[i], 1),
 					      .length_bytes = BLOCK_BYTES,
 					      .extent_count = 1,
 					      .extents = b->payload[i].extents };
