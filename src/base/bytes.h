@@ -41,7 +41,9 @@ struct cursor {
 
 static inline struct cursor cursor_make(struct slice s)
 {
-	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len, false };
+	const unsigned char *begin = (const unsigned char *)s.ptr;
+	/* An absent slice has no pointer to add to. */
+	return (struct cursor){ begin, s.len ? begin + s.len : begin, false };
 }
 uint8_t cursor_u8(struct cursor *);
 uint16_t cursor_u16(struct cursor *);
