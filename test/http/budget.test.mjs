@@ -23,6 +23,20 @@ const cpuSeconds = (server) => {
 	return (Number(fields[11]) + Number(fields[12])) / 100;
 };
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+// Looks again until it holds; what never holds is a failure that says what was waited for.
+async function eventually(what, holds, seconds = 20) {
+	for (const end = Date.now() + seconds * 1000 * patience; !(await holds()); await sleep(20)) assert.ok(Date.now() < end, `never came: ${what}`);
+}
+// The largest value seen until it has not grown for half a second.
+async function highest(measure) {
+	let most = measure();
+	for (let calm = 0; calm < 10; calm++) {
+		await sleep(50);
+		const now = measure();
+		if (now > most) [most, calm] = [now, 0];
+	}
+	return most;
+}
 
 // Reads and forgets: the client must not be what is slow.
 async function openSink(port) {
@@ -65,17 +79,21 @@ describe('an address', () => {
 	test('has a bound of its own', async () => {
 		const port = portOf(server.endpoints.blob);
 		const wires = await Promise.all(Array.from({ length: 20 }, () => Wire.open(port)));
-		await sleep(300);
-		for (const wire of wires) if (wire.socket.readyState === 'open') await wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n').catch(() => {});
-		await sleep(500);
-		const answered = wires.filter((wire) => wire.text.includes('"ok"')).length;
+		const isOpen = (wire) => wire.socket.readyState === 'open';
+		await eventually('ten are closed', () => wires.filter(isOpen).length <= 10);
+		for (const wire of wires.filter(isOpen)) await wire.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n').catch(() => {});
+		const answered = () => wires.filter((wire) => wire.text.includes('"ok"')).length;
+		await eventually('those that are open are answered', () => answered() === wires.filter(isOpen).length);
+		assert.equal(answered(), 10);
 		await Promise.all(wires.map((wire) => wire.destroy()));
-		assert.equal(answered, 10);
-		await sleep(200);
-		const again = await Wire.open(port);
-		await again.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n');
-		await again.until((text) => text.includes('"ok"'), 'an answer after the others left');
-		await again.destroy();
+		// The server hears of their leaving one by one.
+		await eventually('an answer after the others left', async () => {
+			const again = await Wire.open(port);
+			await again.send('GET /health HTTP/1.1\r\nHost: h\r\n\r\n').catch(() => {});
+			await eventually('an answer or an end', () => again.text.includes('"ok"') || !isOpen(again));
+			await again.destroy();
+			return again.text.includes('"ok"');
+		});
 	});
 });
 
@@ -106,10 +124,9 @@ describe('memory', () => {
 			wire.socket.pause();
 			await wire.send(list);
 			lazy.push(wire);
-			if (i % 5 === 4) await sleep(250);
 			most = Math.max(most, rssMib(server));
 		}
-		await sleep(1500);
+		most = Math.max(most, await highest(() => rssMib(server)));
 		let answer;
 		for (let i = 0; i < 20; i++) {
 			answer = await client.get('/many/blob-1');
@@ -159,8 +176,7 @@ describe('disk', () => {
 			sink.write(Buffer.alloc(sent));
 			sinks.push(sink);
 		}
-		await sleep(1500);
-		const during = allocatedMib() - before;
+		const during = (await highest(allocatedMib)) - before;
 		for (const sink of sinks) sink.destroy();
 		assert.ok(during < (uploads * sent * 5) / 1048576 + 64, `${((uploads * sent) / 1048576).toFixed(0)} MiB sent, ${during.toFixed(0)} MiB reserved`);
 	});

@@ -181,13 +181,16 @@ bool request_is_abandoned(const struct request *r)
 	return atomic_load_explicit(&exchange_root((const struct exchange *)r)->abandoned, memory_order_relaxed);
 }
 
-/* Dropped before it began: nobody reads the answer, or it waited too long. What a request has written it finishes. */
+/* Dropped before it began: nobody reads the answer, it waited too long, or those before it in the queue took the memory
+ * that there was when it was let in. What a request has written it finishes. */
 static enum err work_refuse(const struct exchange *ex)
 {
 	if (ex->write_done)
 		return ERR_OK;
 	if (request_is_abandoned(&ex->req))
 		return ERR_STOPPED;
+	if (memory_is_short(ex->req.server))
+		return ERR_BUSY;
 	bool late = base_monotonic_ns() - ex->work_submitted_ns > LIMIT_WORK_WAIT_MS * UINT64_C(1000000);
 	return late ? ERR_BUSY : ERR_OK;
 }
@@ -218,6 +221,7 @@ static void step_work_run(struct io_work *w)
 		e = r->handler->format(r);
 		ex->formatted = e == ERR_OK;
 	}
+	memory_count_on_worker(ex);
 	ex->async_error = e;
 	panic_subject_restore(before);
 }
@@ -230,6 +234,7 @@ static void body_work_run(struct io_work *w)
 	struct panic_subject before = panic_subject_set(exchange_describe, ex);
 	enum err e = work_refuse(ex);
 	ex->async_error = e == ERR_OK ? driver_take_body(&ex->req) : e;
+	memory_count_on_worker(ex);
 	panic_subject_restore(before);
 }
 

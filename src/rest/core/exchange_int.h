@@ -239,8 +239,9 @@ enum err access_check(struct request *);
 
 /* memory.c */
 void memory_init(struct rest_server *);
-void memory_count(struct exchange *);	/* what it holds now */
-void memory_release(struct exchange *); /* it holds nothing any more */
+void memory_count(struct exchange *);		/* what it holds now */
+void memory_count_on_worker(struct exchange *); /* the same, by the worker that has it */
+void memory_release(struct exchange *);		/* it holds nothing any more */
 /* The budget is spent: answer ServerBusy. Also has slow readers of large answers closed. */
 bool memory_is_short(struct rest_server *);
 /* The answer is ready: frees what was only needed to make it. */

@@ -62,13 +62,25 @@ static void count(struct exchange *ex, size_t bytes)
 		tell(rl);
 }
 
-void memory_count(struct exchange *ex)
+static size_t bytes_of(const struct exchange *ex)
 {
 	const struct request *r = &ex->req;
 	const struct body_sink *k = &ex->sink;
-	count(ex, ex->arena.used_bytes + ex->in.cap + ex->raw.cap + ex->out.cap + r->response.headers.cap +
-			  r->response.body.cap + k->memory.cap + k->fill.cap + k->busy.cap +
-			  (ex->piece ? BODY_BUFFER_BYTES : 0));
+	return ex->arena.used_bytes + ex->in.cap + ex->raw.cap + ex->out.cap + r->response.headers.cap +
+	       r->response.body.cap + k->memory.cap + k->fill.cap + k->busy.cap + (ex->piece ? BODY_BUFFER_BYTES : 0);
+}
+
+void memory_count(struct exchange *ex)
+{
+	count(ex, bytes_of(ex));
+}
+
+/* At once, because its loop may be busy for longer than the next work in the queue takes to grow as large. */
+void memory_count_on_worker(struct exchange *ex)
+{
+	size_t bytes = bytes_of(ex);
+	atomic_fetch_add(&ex->req.server->memory.held_bytes, (int64_t)bytes - (int64_t)ex->held_bytes);
+	ex->held_bytes = bytes;
 }
 
 void memory_release(struct exchange *ex)
