@@ -8,7 +8,7 @@
  *   file_bench DIR snapshot                      taking snapshots
  *   file_bench DIR list                          the root directory, pages of 5,000 */
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/rocks/rocks.h"
 #include "store/extent.h"
 #include "store/key.h"

@@ -5,7 +5,7 @@
  *   limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into
  * files
  *                                              written before */
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "base/limits.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * hands its body to one log thread, which appends all that wait to a file written before, syncs once, and gives them
  * back to their loops. So a PUT here costs what any durable server of this shape must at least pay. Prints its port. */
 #include "base/limits.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

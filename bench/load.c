@@ -4,7 +4,7 @@
  * (all processes below --pid) and of this program are taken over the same window as the rate. */
 #include "load.h"
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -6,7 +6,7 @@
 #define BENCH_LOAD_H
 
 #include "base/buf.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 
 #include <stdint.h>
 

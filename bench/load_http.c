@@ -2,7 +2,7 @@
  * HTTP for the load generator: templates of requests, and replies by Content-Length or chunks. */
 #include "load.h"
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/hash.h"

@@ -2,7 +2,7 @@
  * The overlay of a group: our skip list and a plain write batch, against RocksDB's write batch with index. The work is
  * what the committer does for one transaction (CPU time): read a record that is not in the group, one that is, and put
  * one of 300 bytes. overlay_bench DIR */
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/rocks/overlay.h"
 
 #include <rocksdb/c.h>

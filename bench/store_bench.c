@@ -9,7 +9,7 @@
  * Each job is queued again from its own done, so the committer is never short of work. */
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/rocks/rocks.h"
 #include "store/extent.h"
 #include "store/key.h"

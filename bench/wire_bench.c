@@ -3,12 +3,12 @@
  * so that a busy machine disturbs them little. */
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "wire/date.h"
 #include "wire/hash.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 #include "wire/json.h"
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 #include "wire/xml.h"
 
 enum { RUNS = 60, XML_BLOCKS = 50000, LISTED = 5000 };

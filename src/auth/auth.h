@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/service.h"
 #include "base/slice.h"
-#include "wire/http1.h"
-#include "wire/uri.h"
+#include "wire/http/http1.h"
+#include "wire/http/uri.h"
 
 enum auth_kind {
 	AUTH_ANONYMOUS,

@@ -4,7 +4,7 @@
 #include "auth/bearer.h"
 
 #include "auth/bearer_int.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 

@@ -7,9 +7,9 @@
  * with ids in lower case and times in whole seconds since 0001-01-01. The first line keeps it apart from every string
  * that clients sign with the same account key: those begin with an HTTP verb, a date, permission letters or the
  * account's name. */
-#include "auth/mac.h"
 #include "auth/sas.h"
-#include "base/clock.h"
+#include "auth/smb/mac.h"
+#include "base/sys/clock.h"
 #include "wire/date.h"
 
 enum { FIELD_MAX_BYTES = 256, TEXT_MAX_BYTES = 2048 }; /* ids are GUIDs; longer ones are nobody's */

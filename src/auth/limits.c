@@ -2,7 +2,7 @@
  * Reading the limits of accounts. See limits.h. */
 #include "auth/limits.h"
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 enum { SAS_HOURS_MAX = 24 * 366 * 100 };
 

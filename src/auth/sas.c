@@ -7,8 +7,8 @@
 
 #include "auth/bearer.h"
 #include "auth/limits.h"
-#include "auth/mac.h"
-#include "base/clock.h"
+#include "auth/smb/mac.h"
+#include "base/sys/clock.h"
 #include "wire/date.h"
 
 static enum err refuse(struct auth_failure *failure, const char *detail)

@@ -3,9 +3,9 @@
  * so every variant sees the same headers and a repeated header is found in one place. */
 #include "auth/sharedkey.h"
 
-#include "auth/mac.h"
+#include "auth/smb/mac.h"
 #include "auth/text.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "base/wide.h"
 #include "wire/date.h"
 

@@ -3,9 +3,9 @@
 #include "io/log_writer.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/sys/clock.h"
+#include "base/sys/log.h"
 
 #include <errno.h>
 #include <limits.h>

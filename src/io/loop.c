@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "io/wheel.h"
 
 enum { LOOP_EVENTS = 256, HELD_WAKES = 64 };

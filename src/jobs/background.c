@@ -7,7 +7,7 @@
 #include "jobs/background.h"
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/sys/log.h"
 #include "store/key.h"
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"

@@ -5,7 +5,7 @@
 #ifndef JOBS_COPY_BUILD_H
 #define JOBS_COPY_BUILD_H
 
-#include "svc/blob/build.h"
+#include "svc/blob/content/build.h"
 #include "svc/blob/copy.h"
 
 struct copy_build {

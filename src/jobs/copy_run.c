@@ -18,9 +18,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/sys/log.h"
 #include "jobs/copy_build.h"
-#include "svc/blob/append.h"
+#include "svc/blob/content/append.h"
 
 enum {
 	COPY_CHUNK_BYTES = 1024 * 1024,	       /* of a payload, between two looks at the clock */

@@ -2,8 +2,8 @@
  * The states of a lease and what each lets pass; its record and its words. */
 #include "lock/lease.h"
 
-#include "base/clock.h"
 #include "base/mutant.h"
+#include "base/sys/clock.h"
 
 const struct lease_errors lease_errors_blob = {
 	.id_missing = ERR_BLOB_LEASE_ID_MISSING,

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 
 enum {
 	LEASE_INFINITE = -1,

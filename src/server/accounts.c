@@ -2,9 +2,9 @@
  * Reading, making and judging accounts and their keys. See accounts.h. No message repeats a key. */
 #include "server/accounts.h"
 
-#include "base/file.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/file.h"
+#include "base/sys/rng.h"
 #include "wire/base64.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef SERVER_HOUSE_H
 #define SERVER_HOUSE_H
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "rest/core/server.h"
 #include "server/accounts.h"
 #include "server/config.h"

@@ -4,7 +4,7 @@
 #include "server/house.h"
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/sys/log.h"
 #include "smb/server.h"
 #include "wire/json.h"
 

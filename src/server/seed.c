@@ -3,7 +3,7 @@
 #include "server/seed.h"
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "svc/account/names.h"
 #include "svc/account/resource.h"
 #include "svc/file/share.h"

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/sys/log.h"
 
 enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100 };
 

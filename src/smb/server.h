@@ -6,7 +6,7 @@
 
 #include "auth/auth.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "store/store.h"
 #include "wire/smb2/setup.h"
 

@@ -17,10 +17,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "auth/login.h"
+#include "auth/smb/login.h"
 #include "base/arena.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/stream.h"

@@ -2,7 +2,7 @@
  * What a committer needs before its first group: the time of the last one, or, where outcomes can be unknown, a number
  * of its own. */
 #include "base/bytes.h"
-#include "base/log.h"
+#include "base/sys/log.h"
 #include "store/store_int.h"
 
 #define CLOCK_AHEAD_TICKS (60 * TICKS_PER_SECOND)

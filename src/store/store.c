@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening and closing a store, reads in the caller's thread, and the thread that reclaims retired extents. */
-#include "base/log.h"
-#include "base/rng.h"
+#include "base/sys/log.h"
+#include "base/sys/rng.h"
 #include "store/store_int.h"
 
 #include <assert.h>

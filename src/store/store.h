@@ -16,7 +16,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "store/engine.h"
 
 struct store;

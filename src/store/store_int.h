@@ -6,11 +6,11 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "store/cache.h"
+#include "store/commit/pending.h"
+#include "store/commit/relay.h"
 #include "store/key.h"
 #include "store/mutant.h"
-#include "store/pending.h"
 #include "store/record.h"
-#include "store/relay.h"
 #include "store/store.h"
 #include "store/volatile.h"
 

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 enum {
 	TXN_FIRST_WRITES = 8,

@@ -3,8 +3,8 @@
  * the last of its year and month lengths repeat every five months (153 days). */
 #include "wire/date.h"
 
-#include "base/clock.h"
 #include "base/digits.h"
+#include "base/sys/clock.h"
 #include "wire/chars.h"
 
 enum {

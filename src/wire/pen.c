@@ -2,8 +2,8 @@
  * Entries of XML lists: numbers, dates and words into memory that was reserved once an entry. */
 #include "wire/pen.h"
 
-#include "base/clock.h"
 #include "base/digits.h"
+#include "base/sys/clock.h"
 
 void pen_word(struct pen *p, const char *word)
 {

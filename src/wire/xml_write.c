@@ -2,7 +2,7 @@
  * XML elements and text into a buffer, escaped as the services escape. */
 #include "wire/chars.h"
 #include "wire/date.h"
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 #include "wire/xml.h"
 
 void xml_begin(struct buf *out)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "store/engine.h"
 #include "store/key.h"
 

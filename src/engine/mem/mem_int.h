@@ -12,7 +12,7 @@
 #define ENGINE_MEM_MEM_INT_H
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/mem/mem.h"
 
 #include <pthread.h>

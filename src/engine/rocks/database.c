@@ -2,7 +2,7 @@
  * RocksDB: its options, and how it is opened. */
 #include "engine/rocks/open_int.h"
 
-#include "base/thread.h"
+#include "base/sys/thread.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

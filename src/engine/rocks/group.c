@@ -9,8 +9,8 @@
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/sys/clock.h"
+#include "base/sys/log.h"
 
 #include <assert.h>
 #include <stdlib.h>

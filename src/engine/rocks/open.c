@@ -6,8 +6,8 @@
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/segment/segment.h"
 
-#include "base/file.h"
-#include "base/log.h"
+#include "base/sys/file.h"
+#include "base/sys/log.h"
 
 #include <dirent.h>
 #include <errno.h>

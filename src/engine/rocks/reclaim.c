@@ -8,7 +8,7 @@
 #include "engine/rocks/segment/segment.h"
 
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/rocks_int.h"
 
-#include "base/log.h"
+#include "base/sys/log.h"
 
 static enum err give_up(struct rocks *r, const char *what, char *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Append Block and Append Blob Seal. */
-#include "svc/blob/append.h"
+#include "svc/blob/content/append.h"
 
 #include "rest/blob/common.h"
 #include "rest/common/conditional.h"

@@ -3,9 +3,9 @@
  * answered by itself, in no order and not atomic together. */
 #include "rest/blob/common.h"
 #include "rest/blob/ops.h"
-#include "rest/core/driver.h"
+#include "rest/core/conn/driver.h"
 #include "rest/core/service.h"
-#include "wire/multipart.h"
+#include "wire/http/multipart.h"
 
 struct batch_call {
 	struct slice boundary;

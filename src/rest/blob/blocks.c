@@ -3,7 +3,7 @@
 #include "rest/blob/common.h"
 #include "rest/common/fault_xml.h"
 #include "rest/core/server.h"
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include "svc/blob/state.h"
 #include "wire/base64.h"
 #include "wire/hash.h"

@@ -8,8 +8,8 @@
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
+#include "wire/http/uri.h"
 #include "wire/pen.h"
-#include "wire/uri.h"
 #include "wire/xml.h"
 
 /* ---- List Containers ---- */

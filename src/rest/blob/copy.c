@@ -12,7 +12,7 @@
 #include "rest/core/server.h"
 #include "svc/blob/state.h"
 #include "wire/hash.h"
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 
 enum { COPY_AT_ONCE_BYTES = 4 * 1024 * 1024 };
 #define SYNC_COPY_MAX_BYTES (256 * MIB)

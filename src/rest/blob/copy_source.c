@@ -9,11 +9,11 @@
 #include "rest/common/conditional.h"
 #include "rest/common/copy_url.h"
 #include "rest/common/metadata.h"
-#include "rest/core/driver.h"
+#include "rest/core/conn/driver.h"
 #include "rest/core/server.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 
 enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
 

@@ -3,10 +3,10 @@
  * part, fetches its bytes on a worker, and then is the plain operation. */
 #include "rest/blob/copy_source.h"
 #include "rest/common/conditional.h"
-#include "svc/blob/append.h"
-#include "svc/blob/block_list.h"
-#include "svc/blob/page.h"
-#include "wire/range.h"
+#include "svc/blob/content/append.h"
+#include "svc/blob/content/block_list.h"
+#include "svc/blob/content/page.h"
+#include "wire/http/range.h"
 
 /* What these three have in common; the plain call follows it in each struct. */
 struct from_url {

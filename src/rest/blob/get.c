@@ -8,7 +8,7 @@
 #include "rest/core/server.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 
 enum { RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024, RANGE_HASH_LOOP_BYTES = 64 * 1024 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Page (update and clear), Get Page Ranges and its difference form. */
-#include "svc/blob/page.h"
+#include "svc/blob/content/page.h"
 
 #include "rest/blob/common.h"
 #include "rest/common/conditional.h"
 #include "rest/common/paging.h"
-#include "wire/range.h"
-#include "wire/uri.h"
+#include "wire/http/range.h"
+#include "wire/http/uri.h"
 #include "wire/xml.h"
 
 enum {

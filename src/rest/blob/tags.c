@@ -7,7 +7,7 @@
 #include "rest/common/fault_xml.h"
 #include "svc/blob/tags_ops.h"
 #include "wire/hash.h"
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 #include "wire/xml.h"
 
 enum { TAGS_HEADER_MAX = 2 * 1024 };

@@ -3,8 +3,8 @@
  * from the service, only when they are asked for. */
 #include "auth/limits.h"
 #include "auth/redact.h"
-#include "base/log.h"
-#include "rest/core/exchange_int.h"
+#include "base/sys/log.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/service.h"
 
 static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)

@@ -4,7 +4,7 @@
  * query that did not parse is not written at all. */
 #include "auth/redact.h"
 #include "io/log_writer.h"
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/op.h"
 #include "wire/date.h"
 

@@ -3,7 +3,7 @@
  * they are good names is for the service to say. */
 #include <ctype.h>
 
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/service.h"
 
 /* Protocol versions before this one are not served. */

@@ -13,7 +13,7 @@
  * them. */
 #include <assert.h>
 
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/op.h"
 
 enum {

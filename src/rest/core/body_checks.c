@@ -5,7 +5,7 @@
 #include "rest/core/op.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
-#include "wire/structured.h"
+#include "wire/http/structured.h"
 
 enum err body_refuse_structured(struct request *r)
 {

@@ -2,8 +2,8 @@
  * Parts of a batch: exchanges without a connection, owned by the exchange of the batch. */
 #include <assert.h>
 
-#include "rest/core/driver.h"
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/driver.h"
+#include "rest/core/conn/exchange_int.h"
 
 static enum http_method method_of(struct slice text)
 {

@@ -2,7 +2,7 @@
  * Errors as the services write them: XML with a byte order mark, unless the service has another form. A HEAD and a 304
  * carry the code in a header only. What a handler put into the answer is dropped, except the headers of a 304 (ETag and
  * the like). */
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/service.h"
 #include "wire/date.h"
 #include "wire/xml.h"

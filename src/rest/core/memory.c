@@ -9,7 +9,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "rest/core/conn_int.h"
+#include "rest/core/conn/conn_int.h"
 
 enum {
 	TELL_BYTES = 256 * 1024,

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "rest/core/exchange_int.h"
+#include "base/sys/clock.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/op.h"
 #include "rest/core/service.h"
 #include "wire/date.h"

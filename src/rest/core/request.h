@@ -29,12 +29,12 @@
 #include "auth/auth.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/rng.h"
 #include "base/service.h"
+#include "base/sys/rng.h"
 #include "store/extent.h"
 #include "store/store.h"
-#include "wire/http1.h"
-#include "wire/uri.h"
+#include "wire/http/http1.h"
+#include "wire/http/uri.h"
 
 struct request;
 struct rest_server; /* rest/core/server.h: configuration, store, accounts, workers */

@@ -5,7 +5,7 @@
 
 #include "base/digits.h"
 #include "base/wide.h"
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "wire/date.h"
 #include "wire/pen.h"
 

@@ -2,7 +2,7 @@
  * The search in a service's table of operations. */
 #include <string.h>
 
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/core/service.h"
 
 const struct rest_service *rest_service_of(const struct request *r)

@@ -16,7 +16,7 @@
 
 #include "io/listen.h"
 #include "io/log_writer.h"
-#include "rest/core/conn_int.h"
+#include "rest/core/conn/conn_int.h"
 #include "rest/core/service.h"
 #include "wire/xml.h"
 

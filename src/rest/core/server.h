@@ -11,7 +11,7 @@
 
 #include "auth/auth.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "io/pool.h"
 #include "rest/core/request.h"
 #include "store/store.h"

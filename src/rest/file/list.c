@@ -6,8 +6,8 @@
 #include "rest/file/properties.h"
 #include "wire/date.h"
 #include "wire/etag.h"
+#include "wire/http/uri.h"
 #include "wire/pen.h"
-#include "wire/uri.h"
 #include "wire/xml.h"
 
 #define LIST_INCLUDES	 VERSION(2020, 4, 8)  /* include, and x-ms-file-extended-info */

@@ -6,7 +6,7 @@
 #include "rest/core/body_checks.h"
 #include "rest/core/server.h"
 #include "wire/date.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 #include "wire/xml.h"
 
 enum {

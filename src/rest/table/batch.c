@@ -5,13 +5,13 @@
  * What is wrong with the multipart document itself is an answer of its own (400). What is wrong with an operation, be
  * it its text or what the store says to it, is told inside: outer status 202, one part with the operation's status and
  * a message that begins with its index if there are several. */
-#include "rest/core/driver.h"
+#include "rest/core/conn/driver.h"
 #include "rest/core/server.h"
 #include "rest/table/entity_ops.h"
 #include "rest/table/error.h"
 #include "rest/table/ops.h"
 #include "wire/date.h"
-#include "wire/multipart.h"
+#include "wire/http/multipart.h"
 
 struct batch_op {
 	const struct multipart_request *part;

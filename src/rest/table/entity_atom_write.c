@@ -2,7 +2,7 @@
  * Stored entities to Atom. Element names are identifiers that were checked when the property was written. */
 #include "rest/table/entity_atom.h"
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/xml.h"

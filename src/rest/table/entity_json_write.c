@@ -3,11 +3,11 @@
 #include "rest/table/entity_json.h"
 
 #include "base/digits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "base/wide.h"
 #include "wire/base64.h"
+#include "wire/http/uri.h"
 #include "wire/json.h"
-#include "wire/uri.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * Text to values of properties. See entity_value.h. */
 #include "rest/table/entity_value.h"
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 

@@ -8,7 +8,7 @@
 #include "rest/common/metadata.h"
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 
 struct web_call {
 	struct blob_get_call get; /* first: the apply gets this */

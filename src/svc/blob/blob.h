@@ -5,7 +5,7 @@
 #ifndef SVC_BLOB_BLOB_H
 #define SVC_BLOB_BLOB_H
 
-#include "svc/blob/manifest.h"
+#include "svc/blob/content/manifest.h"
 #include "svc/blob/record.h"
 #include "svc/common/conditions.h"
 

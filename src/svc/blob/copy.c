@@ -2,9 +2,9 @@
  * Applies on the destination of a copy: its start, its steps, its abort. */
 #include "svc/blob/copy.h"
 
-#include "svc/blob/append.h"
-#include "svc/blob/build.h"
-#include "svc/blob/page.h"
+#include "svc/blob/content/append.h"
+#include "svc/blob/content/build.h"
+#include "svc/blob/content/page.h"
 #include "svc/blob/replace.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"

@@ -3,7 +3,7 @@
  * With versioning the base lives on as a version; with soft delete what goes is kept for its days, marked deleted.
  * Thousands of snapshots do not fit one commit: a mark deletes them all (history.h). */
 #include "svc/blob/blob.h"
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include "svc/blob/history.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"

@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "svc/blob/blob.h"
-#include "svc/blob/manifest.h"
+#include "svc/blob/content/manifest.h"
 #include "svc/blob/state.h"
 
 enum err blob_piece_read(struct blob_piece_reader *p, char *dst, size_t room, size_t *ret_bytes)

@@ -4,7 +4,7 @@
  * folded prefix is not read. A page ends early, with a marker, when it has gathered LIST_PAGE_BYTES: maybe without any
  * result, behind history that the list does not show. */
 #include "svc/blob/blob.h"
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include "svc/blob/history.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Changes that leave the bytes alone: properties, metadata, lease. */
-#include "svc/blob/block_list.h"
-#include "svc/blob/page.h"
+#include "svc/blob/content/block_list.h"
+#include "svc/blob/content/page.h"
 #include "svc/common/generation.h"
 
 static enum err load(struct txn *txn, struct blob_modify_call *c)

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 #include "svc/blob/tags.h"

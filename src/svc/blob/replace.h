@@ -12,7 +12,7 @@
 #ifndef SVC_BLOB_REPLACE_H
 #define SVC_BLOB_REPLACE_H
 
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 
 struct blob_replace {
 	/* in */

@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 
-#include "svc/blob/block_list.h"
-#include "svc/blob/build.h"
+#include "svc/blob/content/block_list.h"
+#include "svc/blob/content/build.h"
+#include "svc/blob/content/manifest.h"
+#include "svc/blob/content/page_int.h"
 #include "svc/blob/history.h"
-#include "svc/blob/manifest.h"
-#include "svc/blob/page_int.h"
 
 enum {
 	RETIRE_RECORD_VERSION = 1,

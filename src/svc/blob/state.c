@@ -2,10 +2,10 @@
  * Applies that change what a blob is without changing its bytes, and the round that ends what time ends. */
 #include "svc/blob/state.h"
 
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include <assert.h>
 
-#include "svc/blob/build.h"
+#include "svc/blob/content/build.h"
 #include "svc/blob/history.h"
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"

@@ -2,7 +2,7 @@
  * Conditional headers, judged against a state. */
 #include "svc/common/conditions.h"
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 static bool set_holds(const struct etag_set *s, uint64_t etag)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copy File, the destination's side, and the permissions' own calls. */
-#include "svc/file/run.h"
+#include "svc/file/content/run.h"
 #include "svc/file/target.h"
 
 /* ---- copies within a share ---- */

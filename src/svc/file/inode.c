@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "svc/file/run.h"
+#include "svc/file/content/run.h"
 
 static const struct file_view live_view = { 0 };
 

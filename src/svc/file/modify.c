@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading properties and bytes, changing properties, metadata, lease and bytes of one object. */
-#include "svc/file/run.h"
+#include "svc/file/content/run.h"
 #include "svc/file/target.h"
 
 /* ---- reads ---- */

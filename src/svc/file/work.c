@@ -2,9 +2,9 @@
  * The background's side of a share: what no inode names, what covers hide, what only a dropped snapshot needed, and the
  * end of a whole generation. One commit does a bounded piece of one work row, so that others need not wait long; a row
  * that cannot be worked on does not keep the others. */
+#include "svc/file/content/merge.h"
+#include "svc/file/content/run.h"
 #include "svc/file/file.h"
-#include "svc/file/merge.h"
-#include "svc/file/run.h"
 
 enum {
 	WORK_ROWS = 512, /* rows gone through in a commit: at most three writes each */

@@ -12,7 +12,7 @@
 #ifndef SVC_QUEUE_QUEUE_H
 #define SVC_QUEUE_QUEUE_H
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "store/store.h"
 
 enum { QUEUE_BATCH_MAX = 32, QUEUE_TEXT_BYTES_MAX = 64 * 1024, QUEUE_RECEIPT_BYTES = 27 };

@@ -3,8 +3,8 @@
 #include "svc/table/edm.h"
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/digits.h"
+#include "base/sys/clock.h"
 
 #include <assert.h>
 

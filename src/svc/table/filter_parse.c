@@ -4,7 +4,7 @@
 #include "svc/table/filter.h"
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 
 #include <assert.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  *   dead      A's extent waits to be reclaimed, and A still names it
  *   free      A's extent was reclaimed, and A still names it
  *   wide      A's extent is said to be longer than it is, so that it reaches into what lies behind it */
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "engine/rocks/rocks.h"
 #include "store/store.h"
 #include "svc/blob/blob.h"

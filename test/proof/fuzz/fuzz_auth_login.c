@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A login step by step with tokens that are anything: never done, never a read past the end. The input is a list of
  * tokens, each behind its length in two bytes. */
-#include "auth/login.h"
+#include "auth/smb/login.h"
 
 #include "base/bytes.h"
 #include "fuzz.h"

@@ -4,8 +4,8 @@
 #include "auth/auth.h"
 #include "auth/sas.h"
 #include "auth/sharedkey.h"
-#include "base/clock.h"
 #include "base/limits.h"
+#include "base/sys/clock.h"
 #include "fuzz.h"
 
 static enum err some_policy(void *arg, struct slice id, struct auth_policy *ret)

@@ -3,8 +3,8 @@
  * read is written again, and read again as the same. The first byte of the input chooses the kind. */
 #include "base/bytes.h"
 #include "svc/account/resource.h"
-#include "svc/blob/manifest.h"
-#include "svc/blob/page_int.h"
+#include "svc/blob/content/manifest.h"
+#include "svc/blob/content/page_int.h"
 #include "svc/blob/record.h"
 
 #include "fuzz.h"

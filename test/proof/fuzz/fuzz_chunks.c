@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chunked bodies: the first byte says how the rest is cut; body, verdict and what is left are the same as uncut. */
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 #include "fuzz.h"
 

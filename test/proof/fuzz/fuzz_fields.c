@@ -5,7 +5,7 @@
 #include "wire/date.h"
 #include "wire/etag.h"
 #include "wire/hash.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 
 static void check_dates(struct slice s, struct buf *b)
 {

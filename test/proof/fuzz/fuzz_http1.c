@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Heads: the verdict does not depend on where the input is cut, and a head that was read can be written and read again.
  */
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 #include "fuzz.h"
 

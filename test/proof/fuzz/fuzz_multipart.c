@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batches: the first line is the Content-Type, the rest the body. The requests that were read are written as a batch of
  * their own and read again. */
-#include "wire/multipart.h"
+#include "wire/http/multipart.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Structured messages: whatever comes, in whatever pieces, no more data comes out than went in, and what was accepted
  * as a whole is what a decoder that gets it at once accepts. */
-#include "wire/structured.h"
+#include "wire/http/structured.h"
 
 #include "fuzz.h"
 

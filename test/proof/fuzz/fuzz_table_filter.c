@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "fuzz.h"
 
 static void put_literal(struct buf *b, const struct edm_value *v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Percent-coding and queries: what was decoded, encoded and decoded again is the same. */
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 
 #include "base/limits.h"
 #include "fuzz.h"

@@ -13,7 +13,7 @@
  *   jobs of a group that was refused are not committed one by one, but from the third time on
  *   after all creations are over and the reaper came by, nothing is left that no record leads to */
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "store/mutant.h"

@@ -8,10 +8,10 @@
 #define TEST_SIM_SIM_H
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mutant.h"
-#include "base/rng.h"
+#include "base/sys/clock.h"
+#include "base/sys/rng.h"
 #include "engine/mem/mem.h"
 #include "linear.h"
 #include "store/mutant.h"

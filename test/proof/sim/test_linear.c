@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "linear_int.h"
 
 static enum linear_answer check(const char *text)

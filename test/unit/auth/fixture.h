@@ -12,8 +12,8 @@
 
 #include "auth/auth.h"
 #include "auth/sas.h"
-#include "base/clock.h"
 #include "base/limits.h"
+#include "base/sys/clock.h"
 #include "golden.h"
 #include "wire/base64.h"
 #include "wire/date.h"

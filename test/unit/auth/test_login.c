@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "auth/login.h"
-#include "auth/spnego.h"
+#include "auth/smb/login.h"
+#include "auth/smb/spnego.h"
 #include "base/bytes.h"
 #include "wire/base64.h"
 

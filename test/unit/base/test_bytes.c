@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 
 static void fields_round_trip(void **state)
 {

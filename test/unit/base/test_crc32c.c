@@ -2,7 +2,7 @@
  * The checksum of records and extents against its definition, bit by bit, over lengths around every step of the fast
  * form. */
 #include "base/bytes.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

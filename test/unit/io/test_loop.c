@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/clock.h"
+#include "base/sys/rng.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "io/wheel.h"

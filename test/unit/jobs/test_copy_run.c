@@ -11,8 +11,8 @@
 #include "engine/mem/mem.h"
 #include "jobs/copy_run.h"
 #include "store/key.h"
-#include "svc/blob/append.h"
-#include "svc/blob/page.h"
+#include "svc/blob/content/append.h"
+#include "svc/blob/content/page.h"
 #include "svc/blob/state.h"
 
 #define NOON (UINT64_C(639000000000000000))

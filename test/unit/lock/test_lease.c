@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "lock/lease.h"
 
 #define NOW (UINT64_C(639000000000000000))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "lock/opens.h"
 
 #include <stdlib.h>

@@ -21,10 +21,10 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "base/sys/clock.h"
 #include "engine/mem/mem.h"
 #include "rest/blob/ops.h"
-#include "rest/core/driver.h"
+#include "rest/core/conn/driver.h"
 #include "rest/core/server.h"
 #include "rest/services/services.h"
 #include "store/key.h"

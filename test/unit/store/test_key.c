@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "store/key.h"
 
 static struct slice random_string(struct rng *r, char *dst)

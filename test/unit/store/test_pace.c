@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/thread.h"
+#include "base/sys/thread.h"
 #include "engine/mem/mem.h"
 #include "store/store.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "engine/mem/mem.h"
-#include "store/pending.h"
+#include "store/commit/pending.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/thread.h"
-#include "store/relay.h"
+#include "base/sys/thread.h"
+#include "store/commit/relay.h"
 
 struct office {
 	struct relay relay;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "store/mutant.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "wait/holder.h"
 #include "wait/wait.h"
 #include "wait/watch.h"

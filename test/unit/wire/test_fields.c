@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values of headers and fields: base64, dates, ETags, ranges. */
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/clock.h"
+#include "base/sys/rng.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
-#include "wire/range.h"
+#include "wire/http/range.h"
 #include "wire_test.h"
 
 static void test_base64(void **state)

@@ -2,7 +2,7 @@
  * Hashes of the wire: known answers, pieces of every length, lanes side by side. */
 #include "wire/hash.h"
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "wire_test.h"
 
 static void assert_hex(const void *bytes, size_t len, const char *hex)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Heads: what is read, and the matrix of what must be refused because somebody in front of us might read it otherwise.
  * Every row also runs cut at every byte and byte by byte, with the same verdict. */
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 #include "wire_test.h"
 

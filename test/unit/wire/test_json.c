@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "wire_test.h"
 
 static struct arena arena;

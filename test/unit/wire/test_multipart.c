@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batches as clients write them, and the ways they may be broken. */
-#include "wire/multipart.h"
+#include "wire/http/multipart.h"
 
 #include "base/limits.h"
 #include "wire_test.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "wire/hash.h"
-#include "wire/structured.h"
+#include "wire/http/structured.h"
 
 /* "123456789" in segments of 4, 4 and 1; CRC-64/NVME of the whole is 0xAE8B14860A799888. */
 static size_t by_hand(unsigned char *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Paths, queries and percent-encoding: what is taken, what is refused. */
-#include "wire/uri.h"
+#include "wire/http/uri.h"
 
 #include "base/limits.h"
 #include "wire_test.h"

@@ -2,9 +2,9 @@
  * XML reader and writer: round trips, limits, refusals of DTDs and entities. */
 #include "wire/xml.h"
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/clock.h"
+#include "base/sys/rng.h"
 #include "wire_test.h"
 
 #include <time.h>

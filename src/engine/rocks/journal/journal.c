@@ -2,9 +2,9 @@
  * Appending to the journal, and its thread that gets full files free again. */
 #include "engine/rocks/journal/journal_int.h"
 
-#include "base/file.h"
 #include "base/panic.h"
-#include "base/rng.h"
+#include "base/sys/file.h"
+#include "base/sys/rng.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 #include "engine/rocks/journal/journal_int.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/limits.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

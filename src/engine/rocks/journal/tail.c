@@ -2,7 +2,7 @@
  * The file TAIL: how far the journal was acknowledged, so that a journal that lost its end is noticed at a start. */
 #include "engine/rocks/journal/tail.h"
 
-#include "base/file.h"
+#include "base/sys/file.h"
 
 #include <assert.h>
 #include <fcntl.h>

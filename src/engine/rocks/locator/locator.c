@@ -2,10 +2,10 @@
  * Keys that were written since the tables were listed, and reads that ask both. */
 #include "engine/rocks/locator/locator_int.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/panic.h"
-#include "base/rng.h"
+#include "base/sys/clock.h"
+#include "base/sys/rng.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * The index of one table: read once from end to end, then in memory until the table is gone. */
 #include "engine/rocks/locator/locator_int.h"
 
-#include "base/file.h"
-#include "base/log.h"
+#include "base/sys/file.h"
+#include "base/sys/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * cache most likely and are indexed at once; others when they are read often. */
 #include "engine/rocks/locator/locator_int.h"
 
-#include "base/clock.h"
+#include "base/sys/clock.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  * The locator's thread: brings the set up to date when flushes pause, and sleeps when nothing changes. */
 #include "engine/rocks/locator/locator_int.h"
 
-#include "base/clock.h"
-#include "base/thread.h"
+#include "base/sys/clock.h"
+#include "base/sys/thread.h"
 
 #include <errno.h>
 #include <stdlib.h>

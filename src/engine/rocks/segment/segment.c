@@ -2,9 +2,9 @@
  * Space in the segment files: which blocks are used, where the next extent goes, and how files grow. */
 #include "engine/rocks/segment/segment_int.h"
 
-#include "base/file.h"
 #include "base/limits.h"
 #include "base/panic.h"
+#include "base/sys/file.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/rocks/rocks.h"
 #include "store/extent.h"
 #include "store/key.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 #include "rest/services/services.h"
 
 static struct slice default_version;

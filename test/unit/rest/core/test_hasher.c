@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "rest/core/hasher.h"
 
 enum { BODIES = 70, BODY_BYTES_MAX = 600000 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rest/core/exchange_int.h"
+#include "rest/core/conn/exchange_int.h"
 
 #define TICKS UINT64_C(638000000000000000) /* 2022-09-28T22:13:20Z */
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "rest/queue/message_text.h"
 #include "svc/queue/queue.h"
 #include "wire/xml.h"

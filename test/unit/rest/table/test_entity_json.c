@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "rest/table/entity_json.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "container.h"
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 
 enum { BLOCKS = 30000, NAME_BYTES = 1024 };
 _Static_assert((size_t)BLOCKS *NAME_BYTES > LIMIT_REQUEST_ARENA_BYTES * 9 / 10, "or it proves nothing");

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "container.h"
-#include "svc/blob/page.h"
+#include "svc/blob/content/page.h"
 #include "svc/blob/state.h"
 
 enum { CHUNKS = 70000, PAGES_MAX = 100, RANGES_MAX = 10000 };

@@ -14,7 +14,7 @@
 #include "store/extent.h"
 #include "store/key.h"
 #include "svc/blob/blob.h"
-#include "svc/blob/block_list.h"
+#include "svc/blob/content/block_list.h"
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "bench.h"
-#include "svc/file/merge.h"
+#include "svc/file/content/merge.h"
 
 enum { PIECES = 200000, AT_ONCE = 200, PIECE_BYTES = 8, STRIDE = 4096, FEW_BYTES = 4 * 1024 * 1024 };
 

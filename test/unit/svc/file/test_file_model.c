@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "bench.h"
-#include "svc/file/run.h"
+#include "svc/file/content/run.h"
 
 enum { NAMES = 4, SIZE_MAX_BYTES = 24 * 1024, SNAPSHOTS = 5, RANGES_MAX = 4096, SHRED_AT_ONCE = 100 };
 

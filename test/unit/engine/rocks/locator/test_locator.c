@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "base/rng.h"
+#include "base/sys/rng.h"
 #include "engine/rocks/locator/locator_int.h"
 #include "engine/rocks/rocks_int.h"
 #include "store/key.h"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One login over SMB: SPNEGO around NTLMSSP, step by step. The caller hands in what is random and the time, sends what
+ * each step writes, and takes account and key at the end. One thread. */
+#ifndef AUTH_LOGIN_H
+#define AUTH_LOGIN_H
+
+#include "auth/smb/ntlm.h"
+
+enum login_result { LOGIN_MORE, LOGIN_DONE, LOGIN_REFUSED };
+
+enum login_stage { LOGIN_BEGINS, LOGIN_WAITS_NEGOTIATE, LOGIN_WAITS_AUTHENTICATE, LOGIN_ENDED };
+
+struct login {
+	enum login_stage stage;
+	bool raw;
+	bool signature_needed; /* the client preferred another mechanism: it must prove that nobody changed its list */
+	bool malformed;	       /* refused because the proof was not even well-formed */
+	struct buf mechanisms;
+	struct ntlm ntlm;
+	const struct auth_account *account; /* set when done */
+};
+
+struct login_input {
+	struct slice token;
+	unsigned char challenge[NTLM_CHALLENGE_BYTES]; /* random, used once */
+	uint64_t file_time;
+	const struct auth_account *accounts;
+	size_t account_count;
+};
+
+void login_init(struct login *);
+void login_fini(struct login *); /* accepts a zeroed one */
+/* Appends the token to send to *out. */
+enum login_result login_step(struct login *, const struct login_input *, struct buf *out);
+
+#endif

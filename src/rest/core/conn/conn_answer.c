@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The answer of a request, onto its connection: the head and a body in memory, or runs of extents a piece at a time. */
+#include "base/sys/log.h"
+#include "rest/core/conn/conn_int.h"
+#include "rest/core/op.h"
+
+/* Bytes of the body that have not been received yet. */
+static bool body_unread_is_small(const struct exchange *ex)
+{
+	const struct framing *f = &ex->framing;
+	if (f->ended)
+		return true;
+	if (f->chunked)
+		return false; /* no telling how much */
+	return f->left_bytes <= LIMIT_DRAIN_BODY_BYTES + (ex->in.len - f->in_pos);
+}
+
+static bool must_close(const struct conn *c)
+{
+	const struct exchange *ex = c->ex;
+	if (!ex->head.keep_alive || c->rl->draining || ex->broken_framing)
+		return true;
+	/* Without a 100 nobody knows whether the body will follow. */
+	if (ex->head.expect_continue && !ex->continued && !ex->framing.ended && ex->framing.in_pos == ex->in.len)
+		return true;
+	return !body_unread_is_small(ex);
+}
+
+/* A length that is not the body's would make the peer take body bytes for the next answer, or the other way round. */
+static bool answer_is_whole(const struct exchange *ex)
+{
+	const struct response *p = &ex->req.response;
+	uint64_t length = 0;
+	if (!buf_ok(&ex->out))
+		return false;
+	if (!p->runs)
+		return !p->set_length || p->content_length == response_body(p).len;
+	for (size_t i = 0; i < p->run_count; i++)
+		length += p->runs[i].length;
+	return p->set_length && p->content_length == length;
+}
+
+void conn_answer(struct conn *c)
+{
+	struct exchange *ex = c->ex;
+	struct response *p = &ex->req.response;
+	ex->close_after = must_close(c);
+	response_finish_head(ex);
+	if (!ex->skip_body && !answer_is_whole(ex)) {
+		log_error("%s made an answer that does not fit its length",
+			  ex->req.op ? ex->req.op->name : "a request");
+		ex->error = ERR_INTERNAL_ERROR;
+		error_format(ex);
+		response_finish_head(ex);
+	}
+	memory_trim(ex);
+	memory_count(ex);
+	ex->out_pos = 0;
+	ex->run_index = 0;
+	ex->run_pos = 0;
+	ex->piece_pos = ex->piece_len = 0;
+	ex->body_rest = ex->skip_body || p->runs ? SLICE("") : response_body(p);
+	conn_enter(c, CONN_WRITE);
+}
+
+/* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
+ * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
+ * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
+ * pieces of a turn. Pieces end at multiples of their size within an extent, so
+ * that every checksummed chunk is read once. False: closed. */
+static bool conn_load_piece(struct conn *c)
+{
+	struct exchange *ex = c->ex;
+	struct response *p = &ex->req.response;
+	if (!ex->piece && !(ex->piece = buffer_get(c->rl))) {
+		conn_close(c);
+		return false;
+	}
+	ex->piece_pos = ex->piece_len = 0;
+	size_t most = STREAM_PIECE_BYTES, data_at = 0;
+	if (ex->encoder) {
+		uint64_t segment;
+		data_at = ex->piece_len = structured_before(ex->encoder, (unsigned char *)ex->piece, &segment);
+		most = data_at + (segment < STREAM_PIECE_BYTES ? (size_t)segment : STREAM_PIECE_BYTES);
+	}
+	while (ex->run_index < p->run_count && ex->piece_len < most) {
+		const struct body_run *run = &p->runs[ex->run_index];
+		uint64_t left = run->length - ex->run_pos;
+		size_t n = most - ex->piece_len;
+		if (slice_is_set(run->bytes) || run->extent.length_bytes == 0) {
+			if (n > left)
+				n = (size_t)left;
+			if (slice_is_set(run->bytes))
+				memcpy(ex->piece + ex->piece_len, run->bytes.ptr + ex->run_pos, n);
+			else
+				memset(ex->piece + ex->piece_len, 0, n);
+		} else {
+			uint64_t at = run->offset + ex->run_pos;
+			uint64_t to_boundary = STREAM_PIECE_BYTES - at % STREAM_PIECE_BYTES;
+			if (n > to_boundary)
+				n = (size_t)to_boundary;
+			if (n > left)
+				n = (size_t)left;
+			if (extent_read(ex->req.server->store, &run->extent, (uint32_t)at, (uint32_t)n,
+					ex->piece + ex->piece_len) != ERR_OK) {
+				conn_close(c); /* the status is out already: better no bytes than wrong ones */
+				return false;
+			}
+		}
+		ex->piece_len += n;
+		ex->run_pos += n;
+		if (ex->run_pos == run->length) {
+			ex->run_index++;
+			ex->run_pos = 0;
+		}
+	}
+	if (ex->encoder)
+		ex->piece_len += structured_after(ex->encoder, slice_make(ex->piece + data_at, ex->piece_len - data_at),
+						  (unsigned char *)ex->piece + ex->piece_len);
+	return true;
+}
+
+static int conn_gather(struct exchange *ex, struct iovec iov[3], size_t *ret_total)
+{
+	int n = 0;
+	if (ex->out_pos < ex->out.len)
+		iov[n++] = (struct iovec){ ex->out.ptr + ex->out_pos, ex->out.len - ex->out_pos };
+	if (ex->body_rest.len > 0)
+		iov[n++] = (struct iovec){ (void *)(uintptr_t)ex->body_rest.ptr, ex->body_rest.len };
+	if (ex->piece_pos < ex->piece_len)
+		iov[n++] = (struct iovec){ ex->piece + ex->piece_pos, ex->piece_len - ex->piece_pos };
+	*ret_total = 0;
+	for (int i = 0; i < n; i++)
+		*ret_total += iov[i].iov_len;
+	return n;
+}
+
+static void conn_sent(struct exchange *ex, size_t n)
+{
+	size_t head = ex->out.len - ex->out_pos;
+	if (head > n)
+		head = n;
+	ex->out_pos += head;
+	n -= head;
+	ex->bytes_out += n;
+	size_t memory = ex->body_rest.len < n ? ex->body_rest.len : n;
+	ex->body_rest = slice_from(ex->body_rest, memory);
+	ex->piece_pos += n - memory;
+}
+
+/* Forgets what was read ahead for a peer that does not take it; it is read again when it does. */
+static void conn_drop_piece(struct exchange *ex)
+{
+	const struct response *p = &ex->req.response;
+	uint64_t back = ex->piece_len - ex->piece_pos;
+	while (back > 0) {
+		if (ex->run_pos == 0)
+			ex->run_pos = p->runs[--ex->run_index].length;
+		uint64_t n = back < ex->run_pos ? back : ex->run_pos;
+		ex->run_pos -= n;
+		back -= n;
+	}
+	buffer_put(ex->rl, ex->piece);
+	ex->piece = NULL;
+	ex->piece_pos = ex->piece_len = 0;
+}
+
+static void conn_wait_writable(struct conn *c)
+{
+	/* What was framed cannot be read again: the checksums went on. */
+	if (c->ex->piece && !c->ex->encoder && c->rl->live_buffers > LIMIT_LOOP_BUFFERS)
+		conn_drop_piece(c->ex);
+	c->writable = false;
+	c->stalled_ms = io_loop_now_ms(c->rl->loop);
+	conn_deadline(c, timeout_or(conn_timeouts(c)->write_idle_ms, LIMIT_WRITE_IDLE_MS));
+}
+
+static void conn_answered(struct conn *c)
+{
+	struct exchange *ex = c->ex;
+	accesslog_write(ex, false);
+	c->answered = true;
+	if (c->turn_requests++ == 0)
+		c->turn_began_ns = ex->req.arrival_ns;
+	if (ex->close_after) {
+		conn_enter_linger(c);
+		return;
+	}
+	struct framing f = ex->framing;
+	exchange_reset(ex);
+	if (!f.ended) {
+		conn_enter(c, CONN_DRAIN);
+		conn_deadline(c, timeout_or(conn_timeouts(c)->body_idle_ms, LIMIT_BODY_IDLE_MS));
+		return;
+	}
+	conn_keep_rest(ex);
+	conn_enter(c, CONN_IDLE);
+}
+
+bool conn_write(struct conn *c)
+{
+	struct exchange *ex = c->ex;
+	struct response *p = &ex->req.response;
+	uint64_t sent = 0;
+	for (;;) {
+		struct iovec iov[3];
+		size_t total;
+		if (!c->writable)
+			return false;
+		if (!ex->skip_body && ex->piece_pos == ex->piece_len && ex->run_index < p->run_count && p->runs &&
+		    !conn_load_piece(c))
+			return true;
+		int count = conn_gather(ex, iov, &total);
+		if (count == 0) {
+			conn_answered(c);
+			return true;
+		}
+		ssize_t n = io_stream_writev(&c->stream, iov, count);
+		if (n == STREAM_AGAIN) {
+			conn_wait_writable(c);
+			return false;
+		}
+		if (n <= 0) {
+			conn_close(c);
+			return true;
+		}
+		conn_sent(ex, (size_t)n);
+		sent += (uint64_t)n;
+		if ((size_t)n < total && !c->stream.ssl) {
+			conn_wait_writable(c);
+			return false;
+		}
+		if (sent >= LIMIT_STREAM_TURN_BYTES) {
+			conn_defer(c);
+			return false;
+		}
+	}
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Listeners: accepting on loop 0, handing each connection to the loop that has the fewest. Slots are bounded, as a
+ * whole and for an address; when they run out, the connections that were idle for longest make room. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "rest/core/conn/conn_int.h"
+
+enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 50 };
+
+/* ---- who gets a slot ---- */
+
+static size_t connections_max(const struct rest_server *s)
+{
+	return s->config.connections_max ? s->config.connections_max : LIMIT_CONNECTIONS;
+}
+
+/* Addresses share counters by a hash nobody outside can compute: an exact count would need a table that grows with
+ * whoever connects. Two that share one have the bound together. */
+static unsigned address_bucket(const struct rest_server *s, struct slice address)
+{
+	return (unsigned)(base_hash_bytes(s->address_seed, address) % REST_ADDRESS_BUCKETS);
+}
+
+static bool address_has_room(struct rest_server *s, unsigned bucket)
+{
+	size_t most = s->config.connections_per_address ? s->config.connections_per_address : connections_max(s) / 2;
+	return atomic_load_explicit(&s->address_count[bucket], memory_order_relaxed) < most;
+}
+
+/* Slots ran out: every loop closes those of its connections that were idle for longest. */
+static void evict_idle(struct rest_server *s)
+{
+	for (size_t i = 0; i < s->loop_count; i++)
+		if (!atomic_exchange(&s->loops[i]->evicting, true))
+			io_loop_post(s->loops[i]->loop, &s->loops[i]->evict_task);
+}
+
+/* ---- accepting, on loop 0 ---- */
+
+static struct rest_loop *least_busy(struct rest_server *s)
+{
+	struct rest_loop *best = s->loops[0];
+	for (size_t i = 1; i < s->loop_count; i++)
+		if (atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed) <
+		    atomic_load_explicit(&best->conn_count, memory_order_relaxed))
+			best = s->loops[i];
+	return best;
+}
+
+static void adopt_task(struct io_task *t)
+{
+	struct conn *c = io_container_of(t, struct conn, task);
+	conn_adopt(c->rl, c);
+}
+
+static void hand_over(struct rest_listener_state *l, int fd, const char *address)
+{
+	struct rest_loop *rl = least_busy(l->server);
+	unsigned bucket = address_bucket(l->server, slice_str(address));
+	struct conn *c = address_has_room(l->server, bucket) ? calloc(1, sizeof *c) : NULL;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	if (io_stream_init(&c->stream, fd, l->tls) != ERR_OK) {
+		free(c);
+		return;
+	}
+	c->rl = rl;
+	c->service = l->service;
+	c->address_bucket = (uint16_t)bucket;
+	atomic_fetch_add_explicit(&l->server->address_count[bucket], 1, memory_order_relaxed);
+	c->address_len = (uint8_t)strlen(address);
+	memcpy(c->address, address, c->address_len);
+	atomic_fetch_add_explicit(&rl->conn_count, 1, memory_order_relaxed);
+	if (io_loop_is_current(rl->loop)) {
+		conn_adopt(rl, c);
+	} else {
+		c->task.run = adopt_task;
+		io_loop_post(rl->loop, &c->task);
+	}
+}
+
+size_t rest_server_connections(const struct rest_server *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->loop_count; i++)
+		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
+	return n;
+}
+
+static void listener_pause(struct rest_listener_state *l)
+{
+	struct io_loop *loop = l->server->loops[0]->loop;
+	io_loop_remove(loop, l->fd);
+	l->paused = true;
+	io_timer_set(loop, &l->pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
+}
+
+static void listener_unpause(struct io_timer *t)
+{
+	struct rest_listener_state *l = io_container_of(t, struct rest_listener_state, pause);
+	if (io_loop_add_listener(l->server->loops[0]->loop, l->fd, &l->source) == ERR_OK)
+		l->paused = false;
+	else
+		listener_pause(l);
+}
+
+void listener_take(struct rest_listener_state *l)
+{
+	if (l->fd < 0)
+		return;
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd;
+		char address[IO_ADDRESS_TEXT_BYTES];
+		size_t taken = rest_server_connections(l->server);
+		if (taken >= connections_max(l->server)) {
+			evict_idle(l->server);
+			listener_pause(l);
+			return;
+		}
+		switch (io_accept(l->fd, taken, &l->reserve_fd, &fd, address)) {
+		case IO_ACCEPTED:
+			hand_over(l, fd, address);
+			break;
+		case IO_ACCEPT_EXHAUSTED:
+			/* One was taken and closed; the others wait in the backlog until descriptors are free again. */
+			evict_idle(l->server);
+			listener_pause(l);
+			return;
+		case IO_ACCEPT_NONE:
+			return;
+		}
+	}
+}
+
+static void listener_ready(struct io_source *s, uint32_t events)
+{
+	(void)events;
+	listener_take(io_container_of(s, struct rest_listener_state, source));
+}
+
+void listener_init(struct rest_listener_state *l, struct rest_server *s, const struct rest_listener *config)
+{
+	l->server = s;
+	l->service = config->service;
+	l->tls = config->tls;
+	l->source.ready = listener_ready;
+	io_timer_init(&l->pause, listener_unpause);
+}

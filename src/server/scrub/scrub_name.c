@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What scrub says: the words for a partition and a row, the lines about damage, the progress. */
+#include "server/scrub/scrub.h"
+
+#include "base/bytes.h"
+#include "base/sys/clock.h"
+#include "svc/account/resource.h"
+
+#include <stdlib.h>
+
+enum { NAME_PAGE = 500, NAME_BYTES = 128, HOLDER_PAGE = 200, HOLDERS_NAMED = 8 };
+
+struct name_call {
+	char kind;
+	uint64_t generation;
+	char name[NAME_BYTES]; /* out; empty: none */
+};
+
+static enum err name_apply(struct txn *txn, void *call)
+{
+	struct name_call *n = call;
+	struct arena_mark memory = arena_mark(txn_arena(txn));
+	struct slice from = SLICE_NONE;
+	char next[NAME_BYTES];
+	n->name[0] = 0;
+	do {
+		struct resource_page page;
+		TRY(resource_list(txn, n->kind, SLICE(""), from, NAME_PAGE, &page));
+		for (size_t i = 0; i < page.count; i++)
+			if (page.resource[i].generation == n->generation)
+				snprintf(n->name, sizeof n->name, "%.*s", SLICE_FMT(page.resource[i].name));
+		from = slice_first(page.next_name, sizeof next);
+		if (from.len)
+			memcpy(next, from.ptr, from.len);
+		from.ptr = from.len ? next : NULL;
+		arena_rewind(txn_arena(txn), memory);
+	} while (slice_is_set(from) && !n->name[0]);
+	return ERR_OK;
+}
+
+void scrub_partition_begin(struct scrub *s, struct slice partition)
+{
+	struct slice rest = partition;
+	s->partition = partition;
+	s->kind = 0;
+	s->generation = 0;
+	s->place[0] = 0;
+	if (partition.len > sizeof s->account ||
+	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0)
+		return;
+	s->kind = rest.ptr[0];
+	rest = slice_from(rest, 1);
+	if (s->kind != 'a' && !key_take_u64(&rest, &s->generation))
+		s->kind = 'a';
+}
+
+/* The words for the partition, looked for when something is to be said of it: that goes through all names of the
+ * account. A generation without a name is one that was deleted and is not emptied yet. */
+const char *scrub_place(struct scrub *s)
+{
+	struct arena arena;
+	if (s->place[0])
+		return s->place;
+	if (!s->kind) {
+		snprintf(s->place, sizeof s->place, "(an unknown partition)");
+		return s->place;
+	}
+	if (s->kind == 'a') {
+		snprintf(s->place, sizeof s->place, "%.*s", SLICE_FMT(s->account_name));
+		return s->place;
+	}
+	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+	struct name_call call = { .kind = s->kind, .generation = s->generation };
+	struct slice partition = resource_account_partition(&arena, s->account_name);
+	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && call.name[0])
+		snprintf(s->place, sizeof s->place, "%.*s/%s", SLICE_FMT(s->account_name), call.name);
+	else
+		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind,
+			 (unsigned long long)s->generation);
+	arena_fini(&arena);
+	return s->place;
+}
+
+/* ---- rows ---- */
+
+void scrub_text_put(struct buf *out, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c < 0x20 || c == 0x7f) /* nothing that steers a terminal */
+			buf_printf(out, "\\x%02x", c);
+		else
+			buf_printf(out, "%c", c);
+	}
+}
+
+static bool container_row_describe(struct slice key, char *name, struct buf *out)
+{
+	struct slice rest = slice_from(key, 1), found;
+	if (!strchr("bhUu", key.ptr[0]) || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
+		return false;
+	scrub_text_put(out, found);
+	buf_printf(out, "%s",
+		   key.ptr[0] == 'h'   ? " (snapshot or version)"
+		   : key.ptr[0] == 'b' ? ""
+				       : " (uncommitted block)");
+	return true;
+}
+
+static bool table_row_describe(struct slice key, char *name, struct buf *out)
+{
+	struct slice rest = slice_from(key, 1), found;
+	if (key.ptr[0] != 'e' || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
+		return false;
+	BUF_PUT(out, "entity PartitionKey='");
+	scrub_text_put(out, found);
+	if (!key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
+		found = SLICE("?");
+	BUF_PUT(out, "' RowKey='");
+	scrub_text_put(out, found);
+	BUF_PUT(out, "'");
+	return true;
+}
+
+static bool queue_row_describe(struct slice key, struct buf *out)
+{
+	struct slice rest = slice_from(key, 1);
+	uint64_t epoch, sequence;
+	if (!strchr("rvt", key.ptr[0]) || !key_take_u64(&rest, &epoch) || !key_take_u64(&rest, &sequence))
+		return false;
+	if (key.ptr[0] == 'v' && !key_take_u64(&rest, &sequence))
+		return false;
+	buf_printf(out, "message %llu", (unsigned long long)sequence);
+	return true;
+}
+
+static bool account_row_describe(struct slice key, char *name, struct buf *out)
+{
+	struct slice rest = slice_from(key, 1), found;
+	const char *kind = key.ptr[0] == 'c'   ? "container"
+			   : key.ptr[0] == 'q' ? "queue"
+			   : key.ptr[0] == 't' ? "table"
+			   : key.ptr[0] == 's' ? "share"
+					       : NULL;
+	if (!kind || !key_take_str(&rest, name, LIMIT_KEY_BYTES, &found))
+		return false;
+	buf_printf(out, "%s ", kind);
+	scrub_text_put(out, found);
+	return true;
+}
+
+/* What the row is to a user, else its bytes. */
+static void row_describe(const struct scrub *s, struct slice key, struct buf *out)
+{
+	char name[LIMIT_KEY_BYTES];
+	bool known = false;
+	if (key.len && s->kind == 'c')
+		known = container_row_describe(key, name, out);
+	else if (key.len && s->kind == 't')
+		known = table_row_describe(key, name, out);
+	else if (key.len && s->kind == 'q')
+		known = queue_row_describe(key, out);
+	else if (key.len && s->kind == 'a')
+		known = account_row_describe(key, name, out);
+	if (known)
+		return;
+	BUF_PUT(out, "row ");
+	for (size_t i = 0; i < key.len && i < 64; i++)
+		buf_printf(out, key.ptr[i] >= 0x21 && key.ptr[i] < 0x7f ? "%c" : "\\x%02x", (unsigned char)key.ptr[i]);
+}
+
+/* ---- lines ---- */
+
+static bool said_before(struct scrub *s, const char *line)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (const char *p = line; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < s->said_count; i++)
+		if (s->said[i] == hash)
+			return true;
+	if (s->said_count == s->said_cap) {
+		size_t cap = s->said_cap ? s->said_cap * 2 : 64;
+		uint64_t *more = realloc(s->said, cap * sizeof *more);
+		if (!more)
+			return false;
+		s->said = more;
+		s->said_cap = cap;
+	}
+	s->said[s->said_count++] = hash;
+	return false;
+}
+
+void scrub_line_say(struct scrub *s, const char *line)
+{
+	if (said_before(s, line))
+		return;
+	if (s->terminal)
+		fprintf(stderr, "\r\033[K");
+	printf("damaged: %s\n", line);
+	fflush(stdout);
+	s->damaged++;
+}
+
+void scrub_damage_say(struct scrub *s, struct slice key, const char *what, enum err err)
+{
+	struct buf line;
+	buf_init(&line, 64 * KIB);
+	buf_printf(&line, "%s/", scrub_place(s));
+	row_describe(s, key, &line);
+	buf_printf(&line, ": %s (%s)", what, err_name(err));
+	buf_put(&line, slice_make("", 1));
+	scrub_line_say(s, buf_ok(&line) ? line.ptr : "(no memory to name it)");
+	buf_fini(&line);
+}
+
+struct holders_call {
+	char tag;
+	struct slice from;
+	struct rows rows;
+};
+
+static enum err holders_apply(struct txn *txn, void *call)
+{
+	struct holders_call *h = call;
+	struct key until;
+	key_init(&until);
+	key_tag(&until, h->tag);
+	key_prefix_end(&until);
+	struct scan_spec spec = { .from = h->from, .until = key_slice(&until), .limit_rows = HOLDER_PAGE };
+	return txn_scan(txn, &spec, &h->rows);
+}
+
+static bool holds(const struct blob *b, uint64_t content)
+{
+	if (b->content.kind <= CONTENT_INLINE)
+		return false;
+	return b->content.id == content || (b->content.kind == CONTENT_MANIFEST && b->content.epoch == content);
+}
+
+/* A page of rows that cannot be read ends the search: its own damage is said by the walk. */
+static size_t holders_say(struct scrub *s, uint64_t content, char tag, const char *what, enum err err)
+{
+	size_t named = 0;
+	struct key next;
+	bool more = true;
+	key_init(&next);
+	key_tag(&next, tag);
+	while (more && named < HOLDERS_NAMED) {
+		struct arena arena;
+		struct holders_call call = { .tag = tag, .from = key_slice(&next) };
+		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
+		more = store_read(s->store, s->partition, holders_apply, &call, &arena) == ERR_OK;
+		for (size_t i = 0; more && i < call.rows.count; i++) {
+			struct blob blob;
+			if (blob_decode(call.rows.row[i].value, &arena, &blob) == ERR_OK && holds(&blob, content)) {
+				scrub_damage_say(s, call.rows.row[i].key, what, err);
+				named++;
+			}
+		}
+		if (more && call.rows.count)
+			key_after(&next, call.rows.row[call.rows.count - 1].key);
+		more = more && call.rows.more;
+		arena_fini(&arena);
+	}
+	return named;
+}
+
+void scrub_content_say(struct scrub *s, uint64_t content, const char *what, enum err err)
+{
+	if (holders_say(s, content, 'b', what, err) + holders_say(s, content, 'h', what, err))
+		return;
+	struct buf line;
+	buf_init(&line, 64 * KIB);
+	buf_printf(&line, "%s/(content %llx, which no readable blob names): %s (%s)", scrub_place(s),
+		   (unsigned long long)content, what, err_name(err));
+	buf_put(&line, slice_make("", 1));
+	scrub_line_say(s, buf_ok(&line) ? line.ptr : "(no memory to name it)");
+	buf_fini(&line);
+}
+
+/* ---- progress: a row counts one, 16 KiB of an extent count one ---- */
+
+enum { WORK_BYTES = 16 * 1024 };
+#define SHOW_NS	 UINT64_C(200000000)
+#define LINES_NS UINT64_C(5000000000)
+
+void scrub_progress_begin(struct scrub *s)
+{
+	struct engine_stats stats;
+	struct engine *engine = store_engine(s->store);
+	engine->ops->stats(engine, &stats);
+	s->work_total = engine_rocks_estimate_rows(engine) + stats.extent_bytes_live / WORK_BYTES + 1;
+	s->begun_ns = base_monotonic_ns();
+	s->shown_ns = s->begun_ns;
+}
+
+void scrub_progress(struct scrub *s, bool end)
+{
+	static const char bar[] = "########################################";
+	uint64_t now = base_monotonic_ns(), work = s->rows + s->extent_bytes / WORK_BYTES;
+	if (!end && now - s->shown_ns < (s->terminal ? SHOW_NS : LINES_NS))
+		return;
+	/* The total is an estimate: 100 is said at the end only. */
+	int percent = end ? 100 : work >= s->work_total ? 99 : (int)(work * 100 / s->work_total);
+	double seconds = (double)(now - s->begun_ns) / 1e9;
+	double left = end || work == 0	      ? 0
+		      : work >= s->work_total ? 1
+					      : seconds * (double)(s->work_total - work) / (double)work;
+	s->shown_ns = now;
+	if (s->terminal)
+		fprintf(stderr, "\r[%-40.*s] %3d%%, %.0f s left, %llu rows, %.1f MiB in extents, %llu damaged\033[K%s",
+			percent * 2 / 5, bar, percent, left, (unsigned long long)s->rows,
+			(double)s->extent_bytes / (1024.0 * 1024.0), (unsigned long long)s->damaged, end ? "\n" : "");
+	else
+		fprintf(stderr, "%d%%, %.0f s left, %llu rows, %.1f MiB in extents, %llu damaged\n", percent, left,
+			(unsigned long long)s->rows, (double)s->extent_bytes / (1024.0 * 1024.0),
+			(unsigned long long)s->damaged);
+}

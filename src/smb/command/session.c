@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SESSION_SETUP and LOGOFF. The user is an account's name, the password one of its keys.
+ *
+ * A session is in its connection's list from its first SESSION_SETUP on, and in the server's table once it is valid, so
+ * that a client that comes back on another connection can end its former self (PreviousSessionId): that is done on the
+ * former connection's loop, and the login is answered when everything of it is closed. */
+#include "smb/smb_int.h"
+
+#include <assert.h>
+
+#include "base/sys/log.h"
+#include "smb/opens.h"
+
+/* ---- the server's table ---- */
+
+static struct smb_session_row **row_slot(struct smb_server *s, uint64_t id)
+{
+	struct smb_session_row **at = &s->sessions[id % SMB_SESSION_SLOTS];
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static bool row_add(struct smb_session *s)
+{
+	struct smb_server *server = s->conn->sl->server;
+	struct smb_session_row *row = calloc(1, sizeof *row);
+	if (!row)
+		return false;
+	*row = (struct smb_session_row){ .id = s->id, .sl = s->conn->sl, .account = s->account };
+	pthread_mutex_lock(&server->lock);
+	struct smb_session_row **at = row_slot(server, s->id);
+	bool fresh = !*at; /* else another connection's session was given the same id */
+	if (fresh)
+		*at = row;
+	pthread_mutex_unlock(&server->lock);
+	if (!fresh)
+		free(row);
+	return fresh;
+}
+
+static void row_remove(const struct smb_session *s)
+{
+	struct smb_server *server = s->conn->sl->server;
+	pthread_mutex_lock(&server->lock);
+	struct smb_session_row **at = row_slot(server, s->id), *row = *at;
+	if (row)
+		*at = row->next;
+	pthread_mutex_unlock(&server->lock);
+	free(row);
+}
+
+/* ---- sessions of a connection ---- */
+
+struct smb_session *smb_session_find(struct smb_conn *c, uint64_t id)
+{
+	for (struct smb_session *s = c->sessions; s; s = s->next)
+		if (s->id == id)
+			return s;
+	return NULL;
+}
+
+static struct smb_session *session_new(struct smb_conn *c)
+{
+	struct smb_session *s = c->session_count < SMB_SESSIONS_MAX ? calloc(1, sizeof *s) : NULL;
+	if (!s)
+		return NULL;
+	s->conn = c;
+	s->refs = 1;
+	s->next_tree_id = 1;
+	/* 31 bits: some clients keep no more. The id is no secret, keys prove who sends under it. */
+	do
+		s->id = rng_u64(&c->sl->rng) & INT32_MAX;
+	while (s->id == 0 || smb_session_find(c, s->id));
+	memcpy(s->hash, c->hash, sizeof s->hash);
+	s->next = c->sessions;
+	c->sessions = s;
+	c->session_count++;
+	return s;
+}
+
+void smb_session_ref(struct smb_session *s)
+{
+	s->refs++;
+}
+
+static void login_drop(struct smb_session *s)
+{
+	if (s->login)
+		login_fini(s->login);
+	free(s->login);
+	s->login = NULL;
+}
+
+void smb_session_unref(struct smb_session *s)
+{
+	assert(s->refs > 0);
+	if (--s->refs > 0)
+		return;
+	assert(s->ended);
+	login_drop(s);
+	protect_free(s->protect);
+	smb_opens_free(s->opens);
+	free(s);
+}
+
+void smb_session_end(struct smb_session *s, bool disconnected)
+{
+	struct smb_conn *c = s->conn;
+	struct smb_session **at = &c->sessions;
+	assert(!s->ended);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	c->session_count--;
+	s->ended = true;
+	if (s->valid)
+		row_remove(s);
+	s->valid = false;
+	smb_cancel_all(c, s, NULL, STATUS_FILE_CLOSED);
+	smb_opens_end(s, NULL, disconnected);
+	while (s->trees)
+		smb_tree_end(s, s->trees);
+	smb_session_unref(s);
+}
+
+void smb_do_logoff(struct smb_request *r)
+{
+	if (smb2_empty_parse(r->part) != ERR_OK) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	smb_session_end(r->session, true); /* durable opens can be taken over by the next session */
+	smb2_empty_put(r->out);
+	smb_reply(r, STATUS_OK);
+}
+
+/* ---- the former session of a client that comes back ---- */
+
+struct session_eviction {
+	struct io_task task;
+	struct smb_loop *target, *home;
+	uint64_t id;
+	struct smb_request *request;
+};
+
+static void setup_finish(struct smb_request *);
+
+static void evicted(struct io_task *t)
+{
+	struct session_eviction *e = io_container_of(t, struct session_eviction, task);
+	struct smb_request *r = e->request;
+	struct smb_loop *home = e->home;
+	home->work_count--;
+	free(e);
+	setup_finish(r);
+	smb_loop_check_drained(home);
+}
+
+/* Everything of the former session is on its way to the committer, whose queue keeps the order: what the new session
+ * does comes after it. */
+static void evict(struct io_task *t)
+{
+	struct session_eviction *e = io_container_of(t, struct session_eviction, task);
+	for (struct smb_conn *c = e->target->conns; c; c = c->next) {
+		struct smb_session *s = c->closed ? NULL : smb_session_find(c, e->id);
+		if (!s)
+			continue;
+		smb_session_end(s, true);
+		break;
+	}
+	e->task.run = evicted;
+	io_loop_post(e->home->loop, &e->task);
+}
+
+/* True: setup_finish comes later. */
+static bool evict_previous(struct smb_request *r, uint64_t id)
+{
+	struct smb_session *s = r->session;
+	struct smb_server *server = r->conn->sl->server;
+	struct smb_loop *target = NULL;
+	if (id == 0 || id == s->id)
+		return false;
+	pthread_mutex_lock(&server->lock);
+	const struct smb_session_row *row = *row_slot(server, id);
+	if (row && row->account == s->account) /* only of the same user */
+		target = row->sl;
+	pthread_mutex_unlock(&server->lock);
+	struct session_eviction *e = target ? calloc(1, sizeof *e) : NULL;
+	if (!e)
+		return false;
+	*e = (struct session_eviction){
+		.task.run = evict, .target = target, .home = r->conn->sl, .id = id, .request = r
+	};
+	e->home->work_count++;
+	io_loop_post(target->loop, &e->task);
+	return true;
+}
+
+/* ---- SESSION_SETUP ---- */
+
+struct setup_call {
+	struct smb2_session_setup in;
+	struct buf token; /* freed when the request is answered */
+};
+
+static void setup_refused(struct io_timer *t)
+{
+	struct smb_request *r = io_container_of(t, struct smb_request, timer);
+	smb_fail(r, r->status);
+}
+
+/* A wrong key: from the third on the answer waits, at the tenth the connection ends. */
+static void setup_refuse(struct smb_request *r)
+{
+	struct smb_conn *c = r->conn;
+	struct smb_session *s = r->session;
+	struct setup_call *call = r->call;
+	buf_fini(&call->token);
+	r->status = s->login && s->login->malformed ? STATUS_INVALID_PARAMETER : STATUS_LOGON_FAILURE;
+	c->login_failures++;
+	log_warn("smb: login from %s refused", c->address);
+	if (!s->ended)
+		smb_session_end(s, false);
+	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX) {
+		smb_conn_close(c);
+		smb_fail(r, r->status);
+	} else if (c->login_failures > SMB_LOGIN_FREE_FAILURES) {
+		io_timer_init(&r->timer, setup_refused);
+		io_timer_set(c->sl->loop, &r->timer, io_loop_now_ms(c->sl->loop) + SMB_LOGIN_DELAY_MS);
+	} else {
+		smb_fail(r, r->status);
+	}
+}
+
+static enum err keys_make(struct smb_session *s)
+{
+	struct smb_conn *c = s->conn;
+	struct protect_spec spec = {
+		.dialect = c->dialect,
+		.signing = c->signing,
+		.cipher = c->cipher,
+		.session_key = s->login->ntlm.key,
+		.hash = s->hash,
+		.nonce_salt = (uint32_t)rng_u64(&c->sl->rng),
+	};
+	return protect_new(&spec, &s->protect);
+}
+
+/* The first login of this session is proven: its keys, and what it must do from now on. */
+static bool session_open(struct smb_session *s, uint8_t client_mode)
+{
+	const struct smb_config *config = &s->conn->sl->server->config;
+	if (keys_make(s) != ERR_OK)
+		return false;
+	s->signs = !config->signing_optional || (client_mode & SMB2_MODE_SIGNING_REQUIRED) ||
+		   (s->conn->client_mode & SMB2_MODE_SIGNING_REQUIRED);
+	s->encrypts = config->encryption_required;
+	s->opens = smb_opens_new();
+	if (!s->opens || !row_add(s))
+		return false;
+	s->valid = true;
+	return true;
+}
+
+static void setup_done(struct smb_request *r)
+{
+	struct smb_session *s = r->session;
+	struct setup_call *call = r->call;
+	const struct auth_account *account = s->login->account;
+	if (s->valid && account != s->account) { /* somebody else's password on a live session */
+		setup_refuse(r);
+		return;
+	}
+	if (s->conn->sl->server->config.encryption_required && s->conn->cipher == SMB2_CIPHER_NONE) {
+		buf_fini(&call->token);
+		smb_session_end(s, false);
+		smb_fail(r, STATUS_ACCESS_DENIED);
+		return;
+	}
+	s->account = account;
+	if (!s->valid && !session_open(s, call->in.security_mode)) {
+		buf_fini(&call->token);
+		smb_session_end(s, false);
+		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+		return;
+	}
+	s->conn->login_failures = 0;
+	login_drop(s);
+	if (!evict_previous(r, call->in.previous_session_id))
+		setup_finish(r);
+}
+
+static void setup_finish(struct smb_request *r)
+{
+	struct smb_session *s = r->session;
+	struct setup_call *call = r->call;
+	smb2_session_setup_put(r->out, s->encrypts ? SMB2_SESSION_ENCRYPT : 0, buf_slice(&call->token));
+	buf_fini(&call->token);
+	r->is_signed = true;
+	smb_reply(r, STATUS_OK);
+}
+
+static void setup_step(struct smb_request *r)
+{
+	struct smb_session *s = r->session;
+	struct smb_conn *c = r->conn;
+	struct setup_call *call = r->call;
+	struct login_input in = {
+		.token = call->in.token,
+		.file_time = SMB_FILETIME_OF_TICKS(clock_now(c->sl->server->config.clock)),
+		.accounts = c->sl->server->config.accounts,
+		.account_count = c->sl->server->config.account_count,
+	};
+	rng_bytes(&c->sl->rng, in.challenge, sizeof in.challenge);
+	if (!s->protect && c->dialect == SMB2_DIALECT_311)
+		protect_hash(s->hash, r->part);
+	switch (login_step(s->login, &in, &call->token)) {
+	case LOGIN_MORE:
+		smb2_session_setup_put(r->out, 0, buf_slice(&call->token));
+		buf_fini(&call->token);
+		if (!s->protect && c->dialect == SMB2_DIALECT_311)
+			r->hash_into = s->hash;
+		smb_reply(r, STATUS_MORE_PROCESSING_REQUIRED);
+		break;
+	case LOGIN_DONE:
+		setup_done(r);
+		break;
+	case LOGIN_REFUSED:
+		setup_refuse(r);
+		break;
+	}
+}
+
+void smb_do_session_setup(struct smb_request *r)
+{
+	struct smb_conn *c = r->conn;
+	struct setup_call *call = ARENA_NEW(&r->arena, struct setup_call);
+	if (!call) {
+		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+		return;
+	}
+	r->call = call;
+	if (smb2_session_setup_parse(r->part, &call->in) != ERR_OK || call->in.token.len == 0) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	if (call->in.flags & SMB2_SESSION_BINDING) { /* several channels are not offered */
+		smb_fail(r, STATUS_REQUEST_NOT_ACCEPTED);
+		return;
+	}
+	if (!r->session && r->h.session_id != 0) {
+		smb_fail(r, STATUS_USER_SESSION_DELETED);
+		return;
+	}
+	if (!r->session) {
+		r->session = session_new(c);
+		if (!r->session) {
+			smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+			return;
+		}
+		smb_session_ref(r->session);
+		r->h.session_id = r->session->id;
+	}
+	struct smb_session *s = r->session;
+	if (!s->login) {
+		s->login = calloc(1, sizeof *s->login);
+		if (!s->login) {
+			smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+			return;
+		}
+		login_init(s->login);
+	}
+	buf_init(&call->token, NTLM_MESSAGE_BYTES_MAX + 1024);
+	setup_step(r);
+}

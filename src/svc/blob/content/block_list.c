@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Put Block, Put Block List, Get Block List.
+ *
+ * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever
+ * their size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the
+ * rest to the background. */
+#include "svc/blob/content/block_list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "svc/blob/replace.h"
+#include "svc/blob/retire.h"
+#include "svc/common/generation.h"
+
+/* Version 2 is 1 and a lease behind it; without a lease it is 1. */
+enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2 };
+
+static void stage_key(struct key *k, struct slice name)
+{
+	key_init(k);
+	key_tag(k, 'U');
+	key_str(k, name);
+}
+
+static void staged_block_prefix(struct key *k, struct slice name, uint64_t stage_id)
+{
+	key_init(k);
+	key_tag(k, 'u');
+	key_str(k, name);
+	key_u64(k, stage_id);
+}
+
+enum err blob_stage_decode(struct slice record, struct stage *ret)
+{
+	struct cursor c = cursor_make(record);
+	uint8_t version = cursor_u8(&c);
+	if (version != STAGE_RECORD_VERSION && version != STAGE_RECORD_LEASED)
+		return ERR_CORRUPT;
+	struct stage s = { .id = cursor_u64(&c) };
+	s.block_id_bytes = cursor_u32(&c);
+	s.block_count = cursor_u32(&c);
+	s.last_ticks = cursor_u64(&c);
+	s.created_ticks = cursor_u64(&c);
+	if (version == STAGE_RECORD_LEASED)
+		s.lease = lease_decode(&c);
+	if (!cursor_done(&c))
+		return ERR_CORRUPT;
+	*ret = s;
+	return ERR_OK;
+}
+
+enum err blob_stage_put(struct txn *txn, struct slice name, const struct stage *s)
+{
+	struct key k;
+	char bytes[128];
+	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	bytes_put_u8(&b, s->lease.held ? STAGE_RECORD_LEASED : STAGE_RECORD_VERSION);
+	bytes_put_u64(&b, s->id);
+	bytes_put_u32(&b, s->block_id_bytes);
+	bytes_put_u32(&b, s->block_count);
+	bytes_put_u64(&b, s->last_ticks);
+	bytes_put_u64(&b, s->created_ticks);
+	if (s->lease.held)
+		lease_encode(&b, &s->lease);
+	assert(buf_ok(&b));
+	stage_key(&k, name);
+	return txn_put(txn, key_slice(&k), buf_slice(&b));
+}
+
+/* The open staging, even if its week is over. */
+static enum err stage_find(struct txn *txn, struct slice name, struct stage *ret)
+{
+	struct key k;
+	struct slice value;
+	stage_key(&k, name);
+	if (k.overflow)
+		return ERR_NOT_FOUND;
+	TRY(txn_get(txn, key_slice(&k), &value));
+	return blob_stage_decode(value, ret);
+}
+
+/* ERR_NOT_FOUND if none is open (or its week is over). */
+enum err blob_stage_get(struct txn *txn, struct slice name, struct stage *ret)
+{
+	TRY(stage_find(txn, name, ret));
+	return ret->last_ticks + STAGE_LIFE_TICKS <= txn_now(txn) ? ERR_NOT_FOUND : ERR_OK;
+}
+
+enum err blob_stage_end(struct txn *txn, struct slice name, const struct content *kept)
+{
+	struct stage s;
+	struct key k;
+	enum err e = stage_find(txn, name, &s);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	stage_key(&k, name);
+	TRY(txn_del(txn, key_slice(&k)));
+	return blob_retire_staging(txn, name, s.id, kept);
+}
+
+enum err blob_stage_discard(struct txn *txn, struct slice name)
+{
+	static const struct content none = { .kind = CONTENT_EMPTY };
+	return blob_stage_end(txn, name, &none);
+}
+
+/* ---- Put Block ---- */
+
+/* An uncommitted block takes no conditions, but the lease of the blob it is for. */
+static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c, const struct lease *staged)
+{
+	struct blob old;
+	enum err e = blob_load(txn, &c->target, &old);
+	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
+		return e;
+	TRY(lease_check_write(e == ERR_OK ? &old.lease : staged, &lease_errors_blob, txn_now(txn),
+			      blob_target_lease_id(&c->target)));
+	if (e == ERR_BLOB_NOT_FOUND)
+		return ERR_OK;
+	TRY(blob_check_copy(&old));
+	if (old.type != BLOB_BLOCK)
+		return ERR_INVALID_BLOB_TYPE;
+	TRY(blob_check_online(&old));
+	/* The blob is as it was, but a lease that is over forgets its id, as at every write. */
+	bool held = old.lease.held;
+	lease_note_write(&old.lease, txn_now(txn));
+	return held != old.lease.held ? blob_put(txn, &old) : ERR_OK;
+}
+
+static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
+{
+	struct slice value;
+	struct block old;
+	enum err e = txn_get(txn, key_slice(k), &value);
+	*ret_replaced = e == ERR_OK;
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	struct cursor cursor = cursor_make(value);
+	TRY(blob_block_decode(&cursor, txn_arena(txn), &old));
+	for (uint32_t i = 0; i < old.extent_count; i++)
+		TRY(txn_retire(txn, &old.extents[i]));
+	return ERR_OK;
+}
+
+static enum err put_staged(struct txn *txn, const struct key *k, const struct blob_put_block_call *c)
+{
+	struct buf b;
+	struct block block = { .id = c->block_id,
+			       .length_bytes = c->payload->length_bytes,
+			       .owned = true,
+			       .extent_count = (uint32_t)c->payload->extent_count,
+			       .extents = c->payload->extents };
+	for (uint32_t i = 0; i < block.extent_count; i++)
+		TRY(txn_publish(txn, &block.extents[i]));
+	buf_init(&b, LIMIT_VALUE_BYTES);
+	blob_block_encode(&b, &block);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(k), buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
+}
+
+enum err blob_apply_put_block(struct txn *txn, void *call)
+{
+	struct blob_put_block_call *c = call;
+	struct stage s;
+	struct key k;
+	bool replaced;
+	static const struct lease none;
+	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
+	enum err e = blob_stage_get(txn, c->target.name, &s);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	TRY(check_put_block(txn, c, e == ERR_OK ? &s.lease : &none));
+	if (e == ERR_NOT_FOUND) {
+		TRY(blob_stage_discard(txn, c->target.name)); /* one whose week is over */
+		s = (struct stage){ .id = c->stage_id,
+				    .block_id_bytes = (uint32_t)c->block_id.len,
+				    .created_ticks = txn_now(txn) };
+	}
+	lease_note_write(&s.lease, txn_now(txn));
+	if (s.block_id_bytes != c->block_id.len)
+		return ERR_INVALID_BLOB_OR_BLOCK;
+	staged_block_prefix(&k, c->target.name, s.id);
+	key_str(&k, c->block_id);
+	if (k.overflow)
+		return ERR_LIMIT;
+	TRY(replace_staged(txn, &k, &replaced));
+	if (!replaced && s.block_count >= BLOCKS_STAGED_MAX)
+		return ERR_BLOCK_COUNT_EXCEEDS_LIMIT;
+	if (!c->payload)
+		return ERR_OK;
+	s.block_count += !replaced;
+	s.last_ticks = txn_now(txn);
+	TRY(put_staged(txn, &k, c));
+	return blob_stage_put(txn, c->target.name, &s);
+}
+
+/* ---- looking blocks up by id ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	return slice_cmp(((const struct block *)a)->id, ((const struct block *)b)->id);
+}
+
+static const struct block *find_block(const struct manifest *sorted, struct slice id)
+{
+	struct block wanted = { .id = id };
+	return sorted->count ? bsearch(&wanted, sorted->block, sorted->count, sizeof wanted, by_id) : NULL;
+}
+
+/* A staging has up to BLOCKS_STAGED_MAX blocks, beside as many committed ones as a list may have. So of the rows only
+ * the records of those that are asked for are kept, one behind the other. */
+struct gather {
+	const struct slice *id; /* sorted; NULL: all there are */
+	size_t id_count;
+	struct buf records;
+	size_t count;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static bool is_asked_for(const struct gather *g, struct slice id)
+{
+	return !g->id || (g->id_count && bsearch(&id, g->id, g->id_count, sizeof id, by_bytes));
+}
+
+/* Into the arena; the records are given back in any case. */
+static enum err gather_end(struct gather *g, enum err e, struct arena *arena, struct manifest *ret)
+{
+	struct manifest m = { .block = ARENA_NEW_ARRAY(arena, struct block, g->count ? g->count : 1) };
+	struct slice records = g->count && buf_ok(&g->records) ? arena_dup(arena, buf_slice(&g->records)) : SLICE("");
+	bool whole = m.block && buf_ok(&g->records) && slice_is_set(records);
+	buf_fini(&g->records);
+	TRY(e);
+	if (!whole)
+		return ERR_NO_MEMORY;
+	struct cursor c = cursor_make(records);
+	while (m.count < g->count)
+		TRY(blob_block_decode(&c, arena, &m.block[m.count++]));
+	*ret = m;
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err gather_staged(struct txn *txn, struct slice name, const struct stage *s, struct gather *g)
+{
+	struct key from, until;
+	struct rows rows;
+	staged_block_prefix(&from, name, s->id);
+	until = from;
+	key_prefix_end(&until);
+	do {
+		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
+		TRY(txn_scan(txn, &spec, &rows));
+		for (size_t i = 0; i < rows.count; i++) {
+			struct cursor c = cursor_make(rows.row[i].value);
+			if (!is_asked_for(g, cursor_raw(&c, cursor_u8(&c))))
+				continue;
+			buf_put(&g->records, rows.row[i].value);
+			g->count++;
+		}
+		if (rows.more)
+			key_after(&from, rows.row[rows.count - 1].key);
+		arena_rewind(txn_arena(txn), memory);
+	} while (rows.more);
+	return g->count > s->block_count ? ERR_CORRUPT : ERR_OK;
+}
+
+/* In id order: the key order is the id order. */
+static enum err read_staged(struct txn *txn, struct slice name, const struct stage *s, struct gather *g,
+			    struct manifest *ret)
+{
+	buf_init(&g->records, LIMIT_REQUEST_ARENA_BYTES);
+	return gather_end(g, gather_staged(txn, name, s, g), txn_arena(txn), ret);
+}
+
+static enum err gather_committed(struct txn *txn, const struct content *content, struct gather *g)
+{
+	for (uint32_t i = 0; i < content->part_count; i++) {
+		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct manifest part;
+		enum err e = blob_manifest_get_part(txn, content->id, i, &part);
+		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
+		for (size_t k = 0; k < part.count; k++) {
+			if (!is_asked_for(g, part.block[k].id))
+				continue;
+			blob_block_encode(&g->records, &part.block[k]);
+			g->count++;
+		}
+		arena_rewind(txn_arena(txn), memory);
+	}
+	return ERR_OK;
+}
+
+/* In the order of the blob. */
+static enum err read_committed(struct txn *txn, const struct blob *b, struct gather *g, struct manifest *ret)
+{
+	*ret = (struct manifest){ NULL, 0 };
+	if (b->content.kind != CONTENT_MANIFEST)
+		return ERR_OK;
+	buf_init(&g->records, LIMIT_REQUEST_ARENA_BYTES);
+	return gather_end(g, gather_committed(txn, &b->content, g), txn_arena(txn), ret);
+}
+
+/* ---- Put Block List ---- */
+
+struct commit {
+	struct manifest staged, committed; /* that the list may mean, by id */
+	struct manifest result;
+	bool *from_old; /* for each of result: taken from the old content */
+	uint64_t length_bytes;
+	bool took_committed;
+};
+
+/* By id; of several places of one block the one that owns its extents comes first. */
+static int by_id_owned_first(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+	int order = by_id(a, b);
+	if (order)
+		return order;
+	uint64_t x_first = x->extent_count ? x->extents[0].id : 0, y_first = y->extent_count ? y->extents[0].id : 0;
+	return x_first != y_first ? (x_first < y_first ? -1 : 1) : (int)y->owned - (int)x->owned;
+}
+
+/* One entry per id: a list may name a block several times, and only one of its places owns the extents. */
+static void sort_committed(struct manifest *m)
+{
+	size_t kept = 0;
+	if (m->count)
+		qsort(m->block, m->count, sizeof *m->block, by_id_owned_first);
+	for (size_t i = 0; i < m->count; i++)
+		if (i == 0 || by_id(&m->block[i], &m->block[kept - 1]) != 0)
+			m->block[kept++] = m->block[i];
+	m->count = kept;
+}
+
+/* The ids that may be staged ones; with `staged` those that are not among them, and may be committed ones. */
+static enum err chosen_ids(struct arena *arena, const struct blob_put_block_list_call *c, const struct manifest *staged,
+			   struct gather *ret)
+{
+	struct slice *id = ARENA_NEW_ARRAY(arena, struct slice, c->choice_count ? c->choice_count : 1);
+	size_t count = 0;
+	if (!id)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < c->choice_count; i++) {
+		const struct block_choice *want = &c->choice[i];
+		bool may_be_staged = want->source != BLOCK_COMMITTED;
+		if (staged ? !may_be_staged || !find_block(staged, want->id) : may_be_staged)
+			id[count++] = want->id;
+	}
+	qsort(id, count, sizeof *id, by_bytes);
+	*ret = (struct gather){ .id = id, .id_count = count };
+	return ERR_OK;
+}
+
+static enum err read_chosen(struct txn *txn, const struct blob_put_block_list_call *c, const struct blob *old,
+			    const struct stage *s, struct commit *m)
+{
+	struct gather g;
+	if (s) {
+		TRY(chosen_ids(txn_arena(txn), c, NULL, &g));
+		TRY(read_staged(txn, c->put.target.name, s, &g, &m->staged));
+	}
+	if (old) {
+		TRY(chosen_ids(txn_arena(txn), c, &m->staged, &g));
+		if (g.id_count)
+			TRY(read_committed(txn, old, &g, &m->committed));
+		sort_committed(&m->committed);
+	}
+	return ERR_OK;
+}
+
+/* One block may stand in the list several times: only its first place owns the extents. */
+static enum err choose_blocks(struct arena *arena, const struct blob_put_block_list_call *c, struct commit *m)
+{
+	struct manifest r = { .block = ARENA_NEW_ARRAY(arena, struct block, c->choice_count ? c->choice_count : 1) };
+	m->from_old = ARENA_NEW_ARRAY(arena, bool, c->choice_count ? c->choice_count : 1);
+	if (!r.block || !m->from_old)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < c->choice_count; i++) {
+		const struct block_choice *want = &c->choice[i];
+		const struct block *staged = want->source != BLOCK_COMMITTED ? find_block(&m->staged, want->id) : NULL;
+		const struct block *old =
+			!staged && want->source != BLOCK_UNCOMMITTED ? find_block(&m->committed, want->id) : NULL;
+		const struct block *found = staged ? staged : old;
+		if (!found)
+			return ERR_INVALID_BLOCK_LIST;
+		m->took_committed |= old != NULL;
+		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
+			return ERR_INVALID_BLOCK_LIST;
+		m->from_old[r.count] = old != NULL;
+		r.block[r.count++] = *found;
+		((struct block *)(uintptr_t)found)->owned = false; /* a second mention borrows from the first */
+	}
+	m->result = r;
+	return ERR_OK;
+}
+
+/* Blocks taken from an old content that nobody else holds change hands (*ret_takes_over). If snapshots or versions
+ * still share it, the blocks stay theirs, and the new content keeps it alive by a share of its own. */
+static enum err take_from_old(struct txn *txn, const struct blob_target *t, const struct blob *old, struct commit *m,
+			      struct content *fresh, bool *ret_takes_over)
+{
+	bool shared;
+	*ret_takes_over = false;
+	if (!m->took_committed)
+		return ERR_OK;
+	TRY(blob_content_is_shared(txn, &old->content, &shared));
+	if (!shared && !blob_is_kept(t, old) && !t->rules.soft_delete) {
+		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
+		*ret_takes_over = true;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < m->result.count; i++)
+		if (m->from_old[i])
+			m->result.block[i].owned = false;
+	fresh->epoch = old->content.id;
+	return blob_content_share(txn, &old->content);
+}
+
+static enum err make_list(struct txn *txn, struct blob_put_block_list_call *c, const struct stage *s,
+			  struct blob_replace *r)
+{
+	struct commit m = { .length_bytes = 0 };
+	struct blob *b = r->fresh;
+	const struct blob *old = r->exists ? &r->old : NULL;
+	TRY(read_chosen(txn, c, old, s, &m));
+	TRY(choose_blocks(txn_arena(txn), c, &m));
+	if (blob_manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
+		return ERR_BLOCK_LIST_TOO_LONG;
+	b->length_bytes = m.length_bytes;
+	b->block_count = (uint32_t)m.result.count;
+	b->content =
+		(struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
+	if (old)
+		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &r->takes_over));
+	r->took_staged = s != NULL;
+	if (!m.result.count)
+		return ERR_OK;
+	return blob_manifest_put(txn, b->content.id, &m.result, &b->content.part_count);
+}
+
+enum err blob_apply_put_block_list(struct txn *txn, void *call)
+{
+	struct blob_put_block_list_call *c = call;
+	struct blob_replace r = { .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
+	c->put.type = BLOB_BLOCK;
+	TRY(blob_replace_begin(txn, &r));
+	TRY(make_list(txn, c, r.is_staged ? &r.stage : NULL, &r));
+	return blob_replace_finish(txn, &r);
+}
+
+/* ---- Get Block List ---- */
+
+enum err blob_apply_get_block_list(struct txn *txn, void *call)
+{
+	struct blob_get_block_list_call *c = call;
+	struct stage s;
+	c->committed_blocks = c->uncommitted_blocks = (struct manifest){ NULL, 0 };
+	enum err e = blob_load(txn, &c->target, &c->blob);
+	c->exists = e == ERR_OK;
+	if (e != ERR_OK && e != ERR_BLOB_NOT_FOUND)
+		return e;
+	bool base = !c->target.snapshot_ticks && !c->target.version_ticks;
+	enum err staged = base ? blob_stage_get(txn, c->target.name, &s) : ERR_NOT_FOUND;
+	if (staged != ERR_OK && staged != ERR_NOT_FOUND)
+		return staged;
+	if (!c->exists && staged == ERR_NOT_FOUND)
+		return ERR_BLOB_NOT_FOUND;
+	if (!c->exists)
+		TRY(lease_check_read(&s.lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(&c->target)));
+	if (c->exists) {
+		TRY(blob_check_read(txn, &c->target, &c->blob));
+		if (c->blob.type != BLOB_BLOCK)
+			return ERR_INVALID_BLOB_TYPE;
+		if (c->committed)
+			TRY(read_committed(txn, &c->blob, &(struct gather){ .id = NULL }, &c->committed_blocks));
+	}
+	if (c->uncommitted && staged == ERR_OK)
+		TRY(read_staged(txn, c->target.name, &s, &(struct gather){ .id = NULL }, &c->uncommitted_blocks));
+	return ERR_OK;
+}

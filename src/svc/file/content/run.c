@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changing runs. Every change is: cut a range free, put new runs into it. A cut through very many runs puts a cover
+ * instead: it cuts the two runs at its ends, so that every other run lies inside it or outside, and hides those inside
+ * until the background has removed them. */
+#include "svc/file/content/run.h"
+
+#include <assert.h>
+
+enum {
+	NAMES_RECORD_VERSION = 1,
+	CUT_FEW_BYTES = 16 * 1024, /* a short write meets few runs, as a rule */
+	CUT_FEW_ROWS = 4,
+	CUT_PAGE_ROWS = 64,
+	MERGE_MIN_RUNS = 256
+};
+
+static const struct file_view live_view = { 0 };
+
+/* ---- names ---- */
+
+static bool run_has_source(const struct run *r)
+{
+	return r->kind == RUN_ROW || r->kind == RUN_EXTENT;
+}
+
+static void names_key(struct key *k, const struct run *r)
+{
+	key_init(k);
+	key_tag(k, r->kind == RUN_EXTENT ? 'x' : 'y');
+	key_u64(k, r->kind == RUN_EXTENT ? r->extent.id : r->source);
+}
+
+/* How many rows name the source: 1 without a row. */
+static enum err names_get(struct txn *txn, const struct key *k, uint32_t *ret)
+{
+	struct slice value;
+	enum err e = txn_get(txn, key_slice(k), &value);
+	if (e == ERR_NOT_FOUND) {
+		*ret = 1;
+		return ERR_OK;
+	}
+	TRY(e);
+	struct cursor c = cursor_make(value);
+	uint8_t version = cursor_u8(&c);
+	uint32_t count = cursor_u32(&c);
+	if (!cursor_done(&c) || version != NAMES_RECORD_VERSION || count < 2)
+		return ERR_CORRUPT;
+	*ret = count;
+	return ERR_OK;
+}
+
+static enum err names_put(struct txn *txn, const struct key *k, uint32_t count)
+{
+	char bytes[8];
+	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	if (count < 2)
+		return txn_del(txn, key_slice(k));
+	bytes_put_u8(&b, NAMES_RECORD_VERSION);
+	bytes_put_u32(&b, count);
+	return txn_put(txn, key_slice(k), buf_slice(&b));
+}
+
+enum err run_add_names(struct txn *txn, const struct run *r, uint32_t more)
+{
+	struct key k;
+	uint32_t count;
+	if (!run_has_source(r) || !more)
+		return ERR_OK;
+	names_key(&k, r);
+	TRY(names_get(txn, &k, &count));
+	if (count > UINT32_MAX - more)
+		return ERR_LIMIT;
+	return names_put(txn, &k, count + more);
+}
+
+enum err run_drop_name(struct txn *txn, const struct run *r)
+{
+	struct key k;
+	uint32_t count;
+	if (!run_has_source(r))
+		return ERR_OK;
+	names_key(&k, r);
+	TRY(names_get(txn, &k, &count));
+	if (count > 1)
+		return names_put(txn, &k, count - 1);
+	if (r->kind == RUN_EXTENT)
+		return txn_retire(txn, &r->extent);
+	source_key(&k, r->source);
+	return txn_del(txn, key_slice(&k));
+}
+
+/* ---- rows ---- */
+
+static enum err run_write(struct txn *txn, uint64_t content, const struct run *r)
+{
+	struct key k;
+	struct buf b;
+	run_key(&k, content, r->end - 1);
+	buf_init(&b, RUN_INLINE_BYTES + 128);
+	run_encode(&b, r);
+	return file_row_put(txn, &k, &b);
+}
+
+enum err run_row_drop(struct txn *txn, const struct snapshots *snapshots, uint64_t as_of, const struct run_row *row)
+{
+	bool kept;
+	TRY(history_keep_as_of(txn, snapshots, as_of, row->key, row->record, &kept));
+	if (!kept)
+		TRY(run_drop_name(txn, &row->run));
+	return txn_del(txn, row->key);
+}
+
+/* The key may be that of a row which a cover hides: it goes now, as the background would have it. */
+static enum err make_room(struct txn *txn, const struct inode *n, uint64_t last_byte)
+{
+	struct key k;
+	struct snapshots snapshots;
+	struct covers covers;
+	struct run_row row;
+	run_key(&k, n->content, last_byte);
+	enum err e = txn_get(txn, key_slice(&k), &row.record);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	row.key = key_slice(&k);
+	TRY(run_decode(row.key, row.record, &row.run));
+	TRY(covers_load(txn, &live_view, n, &covers));
+	const struct cover *hides = covers_hide(&covers, &row.run);
+	if (!hides)
+		return ERR_CORRUPT; /* the range was cut free */
+	TRY(snapshots_load(txn, &snapshots));
+	return run_row_drop(txn, &snapshots, hides->stamp, &row);
+}
+
+enum err runs_put(struct txn *txn, struct inode *n, struct run *r)
+{
+	assert(r->first < r->end && r->end - r->first <= RUN_MAX_BYTES);
+	if (n->covers)
+		TRY(make_room(txn, n, r->end - 1));
+	r->stamp = txn_now(txn);
+	n->run_count++;
+	n->data_end = r->end > n->data_end ? r->end : n->data_end;
+	return run_write(txn, n->content, r);
+}
+
+/* ---- cutting ---- */
+
+/* The row keeps what lies before `first` and behind `end`. */
+static enum err cut_row(struct txn *txn, struct inode *n, uint64_t newest, const struct run_row *row, uint64_t first,
+			uint64_t end)
+{
+	const struct run *r = &row->run;
+	bool left = r->first<first, right = r->end> end, kept;
+	uint32_t names = (uint32_t)left + (uint32_t)right;
+	TRY(history_keep(txn, newest, row->key, row->record, &kept));
+	names += kept;
+	if (names > 1)
+		TRY(run_add_names(txn, r, names - 1));
+	else if (!names)
+		TRY(run_drop_name(txn, r));
+	n->run_count -= n->run_count ? 1 : 0;
+	TRY(txn_del(txn, row->key));
+	if (left) {
+		struct run part = run_part(r, r->first, first);
+		TRY(runs_put(txn, n, &part));
+	}
+	if (right) {
+		struct run part = run_part(r, end, r->end);
+		TRY(runs_put(txn, n, &part));
+	}
+	return ERR_OK;
+}
+
+struct cut {
+	struct run_row *row; /* visible ones in the range, in order */
+	size_t count;
+	bool too_many; /* only the first RUNS_AT_ONCE are here */
+};
+
+static enum err cut_gather(struct txn *txn, const struct inode *n, uint64_t first, uint64_t end, struct cut *ret)
+{
+	struct run_walk w;
+	struct cut c = { NULL, 0, false };
+	size_t cap = 0;
+	TRY(run_walk_begin(&w, txn, &live_view, n, first, end,
+			   end - first <= CUT_FEW_BYTES ? CUT_FEW_ROWS : CUT_PAGE_ROWS));
+	w.hidden_limit = RUNS_HIDDEN_MAX;
+	for (;;) {
+		struct run_row row;
+		enum err e = run_walk_next(&w, &row);
+		if (e == ERR_NOT_FOUND)
+			break;
+		TRY(e);
+		c.too_many = c.count == RUNS_AT_ONCE;
+		if (c.too_many)
+			break;
+		if (c.count == cap) {
+			cap = cap ? 4 * cap : 4;
+			struct run_row *more = ARENA_NEW_ARRAY(txn_arena(txn), struct run_row, cap);
+			if (!more)
+				return ERR_NO_MEMORY;
+			if (c.count)
+				memcpy(more, c.row, c.count * sizeof *more);
+			c.row = more;
+		}
+		c.row[c.count++] = row;
+		if (row.run.end >= end)
+			break;
+	}
+	*ret = c;
+	return ERR_OK;
+}
+
+/* The run that lies across `at`, one end of [first, end), keeps only what lies outside: no run lies across the end of a
+ * cover. */
+static enum err cut_across(struct txn *txn, struct inode *n, uint64_t newest, uint64_t at, uint64_t first, uint64_t end)
+{
+	struct run_walk w;
+	struct run_row row;
+	TRY(run_walk_begin(&w, txn, &live_view, n, at, at + 1, 4));
+	w.hidden_limit = RUNS_HIDDEN_MAX;
+	enum err e = run_walk_next(&w, &row);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	return row.run.first < at ? cut_row(txn, n, newest, &row, first, end) : ERR_OK;
+}
+
+static enum err cut_by_cover(struct txn *txn, struct inode *n, const struct share_state *state, uint64_t first,
+			     uint64_t end)
+{
+	struct covers all;
+	struct cover c = { .first = first, .end = end, .stamp = txn_now(txn) };
+	struct key k;
+	struct buf b;
+	TRY(cut_across(txn, n, state->newest, first, first, end));
+	TRY(cut_across(txn, n, state->newest, end, first, end));
+	TRY(covers_load(txn, &live_view, n, &all));
+	if (all.count >= FILE_COVERS_MAX)
+		return ERR_BUSY; /* the background is behind */
+	n->covers = c.stamp;
+	buf_init(&b, 64);
+	cover_encode(&b, &c);
+	cover_key(&k, n->content, c.stamp);
+	TRY(file_row_put(txn, &k, &b));
+	return work_add(txn, &(struct work){ .kind = WORK_COVER, .subject = n->content, .stamp = c.stamp });
+}
+
+/* Once the background has resolved them all, nobody needs to look for covers. */
+static enum err forget_covers(struct txn *txn, struct inode *n)
+{
+	struct covers all;
+	TRY(covers_load(txn, &live_view, n, &all));
+	if (!all.count)
+		n->covers = 0;
+	return ERR_OK;
+}
+
+enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end)
+{
+	struct share_state state = { 0 };
+	struct cut cut;
+	end = end < n->data_end ? end : n->data_end;
+	if (!n->content || first >= end)
+		return ERR_OK;
+	TRY(forget_covers(txn, n));
+	TRY(cut_gather(txn, n, first, end, &cut));
+	if (cut.count)
+		TRY(share_state_load(txn, &state));
+	if (cut.too_many)
+		return cut_by_cover(txn, n, &state, first, end);
+	for (size_t i = 0; i < cut.count; i++)
+		TRY(cut_row(txn, n, state.newest, &cut.row[i], first, end));
+	if (end == n->data_end)
+		n->data_end = first;
+	return ERR_OK;
+}
+
+enum err runs_drop_all(struct txn *txn, struct inode *n)
+{
+	if (!n->content)
+		return ERR_OK;
+	if (n->run_count <= RUNS_DROP_AT_ONCE)
+		TRY(runs_cut(txn, n, 0, n->data_end));
+	else
+		TRY(work_add(txn,
+			     &(struct work){ .kind = WORK_CONTENT, .subject = n->content, .stamp = txn_now(txn) }));
+	n->content = n->run_count = n->merge_at = n->covers = n->data_end = 0;
+	return ERR_OK;
+}
+
+/* ---- bytes in ---- */
+
+static enum err put_small(struct txn *txn, struct inode *n, uint64_t offset, struct slice bytes)
+{
+	struct run r = { .data_stamp = txn_now(txn), .first = offset, .end = offset + bytes.len };
+	if (bytes.len <= RUN_INLINE_BYTES) {
+		r.kind = RUN_INLINE;
+		r.bytes = bytes;
+		return runs_put(txn, n, &r);
+	}
+	struct key k;
+	r.kind = RUN_ROW;
+	r.source = txn_now(txn); /* a transaction puts at most one */
+	source_key(&k, r.source);
+	TRY(txn_put(txn, key_slice(&k), bytes));
+	return runs_put(txn, n, &r);
+}
+
+/* Once a file has very many runs, the background looks whether neighbours can be joined. */
+static enum err merge_ask(struct txn *txn, struct inode *n)
+{
+	struct key k;
+	uint64_t at = n->merge_at > MERGE_MIN_RUNS ? n->merge_at : MERGE_MIN_RUNS;
+	if (n->run_count <= at)
+		return ERR_OK;
+	n->merge_at = 2 * n->run_count;
+	merge_key(&k, n->id);
+	return txn_put(txn, key_slice(&k), SLICE("\x01"));
+}
+
+enum err inode_write(struct txn *txn, struct inode *n, uint64_t offset, const struct payload *p)
+{
+	assert(n->kind == FILE_KIND_FILE && offset <= n->size_bytes && p->length_bytes <= n->size_bytes - offset);
+	if (!p->length_bytes)
+		return ERR_OK;
+	if (!n->content)
+		n->content = txn_now(txn);
+	TRY(runs_cut(txn, n, offset, offset + p->length_bytes));
+	if (!p->extent_count)
+		TRY(put_small(txn, n, offset, p->inline_bytes));
+	for (size_t i = 0; i < p->extent_count; i++) {
+		struct run r = { .data_stamp = txn_now(txn),
+				 .first = offset,
+				 .end = offset + p->extents[i].length_bytes,
+				 .kind = RUN_EXTENT,
+				 .extent = p->extents[i] };
+		TRY(txn_publish(txn, &p->extents[i]));
+		TRY(runs_put(txn, n, &r));
+		offset = r.end;
+	}
+	return merge_ask(txn, n);
+}
+
+/* A part of a page is cleared: what it had becomes zeros that stay allocated. */
+static enum err clear_edge(struct txn *txn, struct inode *n, uint64_t first, uint64_t end)
+{
+	struct cut cut;
+	if (first >= end || first >= n->data_end)
+		return ERR_OK;
+	TRY(cut_gather(txn, n, first, end, &cut));
+	if (!cut.count)
+		return ERR_OK;
+	TRY(runs_cut(txn, n, first, end));
+	struct run r = { .data_stamp = txn_now(txn), .first = first, .end = end, .kind = RUN_ZEROS };
+	return runs_put(txn, n, &r);
+}
+
+enum err inode_clear(struct txn *txn, struct inode *n, uint64_t offset, uint64_t length)
+{
+	uint64_t end = offset + length;
+	assert(n->kind == FILE_KIND_FILE && offset <= n->size_bytes && length <= n->size_bytes - offset);
+	uint64_t first_page = (offset + RUN_PAGE_BYTES - 1) / RUN_PAGE_BYTES * RUN_PAGE_BYTES;
+	/* The last page ends with the file. */
+	uint64_t end_page = end == n->size_bytes ? end : end / RUN_PAGE_BYTES * RUN_PAGE_BYTES;
+	if (first_page >= end_page) {
+		if (first_page >= end)
+			return clear_edge(txn, n, offset, end); /* within one page */
+		TRY(clear_edge(txn, n, offset, first_page));
+		return clear_edge(txn, n, first_page, end);
+	}
+	TRY(clear_edge(txn, n, offset, first_page));
+	TRY(runs_cut(txn, n, first_page, end_page));
+	return clear_edge(txn, n, end_page, end);
+}
+
+/* ---- size ---- */
+
+enum err inode_charge(struct txn *txn, uint64_t before, uint64_t after)
+{
+	struct share_state state;
+	if (before == after)
+		return ERR_OK;
+	TRY(share_state_load(txn, &state));
+	if (after > before &&
+	    (state.used_bytes > state.quota_bytes || after - before > state.quota_bytes - state.used_bytes))
+		return ERR_SHARE_SIZE_LIMIT_REACHED;
+	if (state.used_bytes + after < before)
+		return ERR_CORRUPT;
+	state.used_bytes = state.used_bytes + after - before;
+	return share_state_put(txn, &state);
+}
+
+enum err inode_resize(struct txn *txn, struct inode *n, uint64_t size)
+{
+	assert(n->kind == FILE_KIND_FILE);
+	if (size > FILE_SIZE_MAX_BYTES)
+		return ERR_OUT_OF_RANGE_INPUT;
+	TRY(inode_charge(txn, n->size_bytes, size));
+	if (size == 0)
+		TRY(runs_drop_all(txn, n));
+	else if (size < n->data_end)
+		TRY(runs_cut(txn, n, size, n->data_end));
+	n->size_bytes = size;
+	return ERR_OK;
+}
+
+enum err inode_reset_contents(struct txn *txn, struct inode *n, uint64_t size)
+{
+	assert(n->kind == FILE_KIND_FILE);
+	if (size > FILE_SIZE_MAX_BYTES)
+		return ERR_OUT_OF_RANGE_INPUT;
+	TRY(inode_charge(txn, n->size_bytes, size));
+	TRY(runs_drop_all(txn, n));
+	n->size_bytes = size;
+	return ERR_OK;
+}
