@@ -210,7 +210,7 @@ static void house_take_down(struct house *h)
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);
-	account_slots_fini(&h->slots);
+	accounts_slots_fini(&h->slots);
 	datadir_close(&h->data);
 }
 
@@ -244,7 +244,7 @@ int serve_main(const struct config *config)
 {
 	static struct house house; /* large */
 	house.config = config;
-	account_slots_init(&house.slots);
+	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	struct buf error;
 	sigset_t signals;

@@ -95,7 +95,7 @@ static bool bearer_open(const struct config *c, struct auth_bearer_config **ret,
 
 /* ---- slots ---- */
 
-void account_slots_init(struct account_slots *s)
+void accounts_slots_init(struct account_slots *s)
 {
 	*s = (struct account_slots){ .count = 0 };
 	arena_init(&s->arena, MIB);
@@ -114,7 +114,7 @@ static void keys_free(struct auth_account *a)
 	}
 }
 
-void account_slots_fini(struct account_slots *s)
+void accounts_slots_fini(struct account_slots *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		keys_free(&s->smb_account[i]);

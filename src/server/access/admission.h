@@ -27,8 +27,8 @@ struct admission {
 	struct auth_bearer_config *bearer;
 };
 
-void account_slots_init(struct account_slots *);
-void account_slots_fini(struct account_slots *); /* after REST and SMB ended */
+void accounts_slots_init(struct account_slots *);
+void accounts_slots_fini(struct account_slots *); /* after REST and SMB ended */
 
 /* Reads everything. On failure *error says which file and why. */
 bool admission_load(const struct config *, const char *data_dir, struct account_slots *, struct admission **ret,
