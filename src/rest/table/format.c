@@ -67,8 +67,8 @@ enum err rest_table_format_of(uint32_t version, const struct query *query, const
 enum err rest_table_body_is_atom(uint32_t version, const struct http_head *head, struct slice body, bool *ret)
 {
 	struct slice type = http_header(head, SLICE("content-type"));
-	bool atom = asks_for_atom(type);
-	if (!atom && !asks_for_json(type) && version < VERSION_NO_ATOM) {
+	bool json = asks_for_json(type), atom = !json && asks_for_atom(type);
+	if (!atom && !json && version < VERSION_NO_ATOM) {
 		struct slice text = slice_trim(body);
 		atom = version < VERSION_JSON || (text.len && text.ptr[0] == '<');
 	}
