@@ -30,7 +30,7 @@ struct slice paging_endpoint(struct request *);
 void paging_put_endpoint(struct request *, struct buf *);
 /* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */
 void paging_open_xml(struct request *, struct buf *, const struct paging *, struct slice container);
-/* To be told before each entry of a list is written: once a few are there, room is made for all `count` of them, so that
+/* Called before each entry of a list is written: once a few are there, room is made for all `count`, so that
  * a page of megabytes is not copied each time its buffer doubles. */
 static inline void paging_expect(struct buf *b, size_t written, size_t count)
 {
