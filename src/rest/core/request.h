@@ -113,6 +113,7 @@ struct request {
 	const struct op *op;
 	const struct handler *handler; /* of the operation, unless the parent of a part put another in its place */
 	bool secure;		       /* came over TLS */
+	bool local;		       /* came through the unix socket: from the server's own user, or root */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
 	uint64_t arrival_ns; /* monotonic */
