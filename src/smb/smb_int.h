@@ -69,6 +69,7 @@ struct smb_tree {
 	bool ended; /* disconnected */
 	uint32_t id;
 	bool pipe;		/* IPC$ */
+	bool continuous;	/* continuously available: opens may be persistent */
 	struct slice name;	/* owned */
 	struct slice partition; /* owned; of the share's generation */
 	uint64_t share;		/* hash of it, for waits and watches */

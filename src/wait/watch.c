@@ -236,7 +236,7 @@ void watch_back(struct watch_list *l, uint64_t share, uint64_t dir)
 /* Under the lock. UTF-16 is never longer than two bytes for each of UTF-8. */
 static void collect(struct watcher *w, const struct watch_event *e, struct slice name)
 {
-	if (!w->collects || w->removed || w->lost || !(w->filter & e->filter))
+	if (!w->collects || w->removed || w->lost || !(w->filter & e->filter) || (w->filter & e->unless))
 		return;
 	w->wire_bytes += CHANGE_WIRE_BYTES + 2 * name.len;
 	bytes_put_u8(&w->changes, (uint8_t)e->action);

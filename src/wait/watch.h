@@ -35,6 +35,7 @@ struct watch_event {
 	uint64_t share; /* hash of the partition's id */
 	enum watch_action action;
 	uint32_t filter;     /* what changed: a watcher gets it if its filter has one of these */
+	uint32_t unless;     /* ... and none of these */
 	const uint64_t *dir; /* ids of the directories above the entry: its parent first, the root last */
 	size_t depth;
 	struct slice path; /* from the root, parts divided by '/'; a watcher gets the part below itself */

@@ -159,8 +159,7 @@ static void open_fill(struct smb_request *r, struct create *c)
 	o->oplock = oplock_asked(r->conn, in);
 	bool v2 = in->durable_v2 && smb_is_3x(r->conn);
 	o->life = in->durable || v2 ? OPEN_DURABLE : OPEN_PLAIN;
-	if (v2 && (in->durable_flags & SMB2_DURABLE_PERSISTENT) &&
-	    (r->conn->capabilities & SMB2_CAP_PERSISTENT_HANDLES))
+	if (v2 && (in->durable_flags & SMB2_DURABLE_PERSISTENT) && r->tree->continuous)
 		o->life = OPEN_PERSISTENT;
 	o->durable_v2 = v2;
 	o->create_guid = guid_of(in->create_guid);

@@ -72,6 +72,8 @@ static uint32_t class_check(const struct smb_request *r, uint8_t info_class)
 	case SMB2_FILE_NETWORK_OPEN:
 	case SMB2_FILE_ATTRIBUTE_TAG:
 		return r->open->access & SMB2_READ_ATTRIBUTES ? STATUS_OK : STATUS_ACCESS_DENIED;
+	case SMB2_FILE_ALTERNATE_NAME:
+		return STATUS_NOT_SUPPORTED;
 	case SMB2_FILE_FULL_EA:
 		return STATUS_NO_EAS_ON_FILE;
 	case SMB2_FILE_NORMALIZED_NAME:

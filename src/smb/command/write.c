@@ -3,6 +3,8 @@
  * when that is durable. */
 #include "smb/bytes.h"
 
+#define NTFS_FILE_MAX_BYTES UINT64_C(0xFFFFFFF0000)
+
 struct write_call {
 	struct smb2_write in;
 	struct payload payload;
@@ -42,7 +44,8 @@ void smb_do_write(struct smb_request *r)
 	}
 	if (!smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA))
 		return;
-	if (c->in.offset > INT64_MAX || c->in.data.len > INT64_MAX - c->in.offset) {
+	/* Past what NTFS knows is no offset; past what a file here may have is a full disk. */
+	if (c->in.offset > INT64_MAX || (c->in.data.len && c->in.offset + c->in.data.len > NTFS_FILE_MAX_BYTES)) {
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}

@@ -144,9 +144,6 @@ bool smb2_file_info_put(struct buf *b, uint8_t info_class, const struct smb2_fil
 		path_put(b, i->path, false);
 		fixed = 8;
 		break;
-	case SMB2_FILE_ALTERNATE_NAME: /* no short names: empty, as in lists */
-		bytes_put_u32(b, 0);
-		break;
 	case SMB2_FILE_STREAM:
 		stream_put(b, i);
 		fixed = i->directory ? 0 : 32;

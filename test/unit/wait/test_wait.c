@@ -379,6 +379,10 @@ static void watchers_get_what_is_theirs(void **state)
 	watch_publish(list, &e);
 	e.filter = WATCH_ATTRIBUTES;
 	watch_publish(list, &e);
+	e.filter = WATCH_SIZE;
+	e.unless = WATCH_FILE_NAME; /* for others only */
+	watch_publish(list, &e);
+	e.unless = 0;
 	on_loop(&loop, arm, &near);
 	await_ready(&near, 2);
 	assert_string_equal(near.got, "1:new 4:new 5:new ");
