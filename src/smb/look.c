@@ -62,7 +62,7 @@ static bool has_dots(struct slice path)
 	return false;
 }
 
-/* "a\\b\\..\\c" is "a\\c", as text alone: nothing is looked up, and no ".." is left. Above the root there is nothing. */
+/* "a\\b\\..\\c" is "a\\c", as text alone: nothing is looked up. Above the root there is nothing. */
 static uint32_t dots_fold(struct arena *arena, struct slice path, struct slice *ret)
 {
 	char *to = arena_alloc(arena, path.len + 1);

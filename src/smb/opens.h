@@ -53,7 +53,7 @@ void smb_open_unref(struct smb_open *);
 void smb_open_forget(struct smb_open *);
 struct smb_open *smb_open_find(struct smb_session *, struct smb2_file_id);
 struct smb_open *smb_open_by_persistent(struct smb_session *, uint64_t persistent_id);
-/* Every open that was made with this guid was used since: its client had the answer, and a CREATE with it is a new one. */
+/* Every open made with this guid was used since: its client had the answer, and a CREATE with it is a new one. */
 bool smb_guid_is_used(const struct smb_session *, const unsigned char guid[SMB2_GUID_BYTES]);
 
 /* The open that a request names; all ones stands for that of the part before. It is the request's until it is answered.

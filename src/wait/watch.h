@@ -62,7 +62,7 @@ struct watch_change {
 };
 /* Calls `each` for every change collected, in order, and forgets them. *ret_lost: too many came, none is given. */
 void watch_take(struct watcher *, void (*each)(void *arg, const struct watch_change *), void *arg, bool *ret_lost);
-/* The directory is deleted, or marked to be: its watchers become ready, and watch_is_gone says so. The mark can be taken
+/* The directory is deleted, or marked to be: its watchers become ready, and watch_is_gone says so. A mark can be taken
  * back. */
 void watch_gone(struct watch_list *, uint64_t share, uint64_t dir);
 void watch_back(struct watch_list *, uint64_t share, uint64_t dir);

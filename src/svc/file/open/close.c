@@ -135,7 +135,7 @@ enum err file_apply_disposition(struct txn *txn, void *call)
 
 /* ---- RENAME ---- */
 
-/* The new name is put into its directory as through an open of it that adds an entry and shares reading and writing only:
+/* The new name is put into its directory as through an open of it that adds an entry and shares reading and writing:
  * whoever may delete that directory, or lets nobody write to it, is in the way. */
 static enum err check_new_parent(struct txn *txn, const struct file_rename_call *r)
 {
