@@ -206,7 +206,7 @@ static enum err start_threads(struct rest_server *s)
 	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;
-	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
+	TRY(io_pool_new(workers, &s->workers));
 	TRY(hasher_new((cores + 1) / 2, &s->hasher));
 	TRY(services_start(s));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));
