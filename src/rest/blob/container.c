@@ -48,12 +48,12 @@ static enum err parse_scope(struct request *r, struct slice *ret_extra)
 	if (!slice_is_set(name) || !slice_is_set(deny))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, slice_is_set(name) ? deny_header : scope_header,
 				    SLICE_NONE);
-	if (!slice_eq(name, SLICE(REST_BLOB_ACCOUNT_SCOPE)) && !container_scope_name_is_valid(name))
+	if (!slice_eq(name, SLICE(REST_BLOB_ACCOUNT_SCOPE)) && !blob_scope_name_is_valid(name))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, scope_header, name);
 	if (!slice_eq(name, SLICE(REST_BLOB_ACCOUNT_SCOPE)))
 		s.name = name;
 	buf_init(&b, KIB);
-	container_scope_encode(&b, &s);
+	blob_scope_encode(&b, &s);
 	*ret_extra = buf_ok(&b) ? arena_dup(r->arena, buf_slice(&b)) : SLICE_NONE;
 	buf_fini(&b);
 	return slice_is_set(*ret_extra) ? ERR_OK : ERR_NO_MEMORY;
@@ -135,7 +135,7 @@ static enum err format_get(struct request *r)
 				v->immutable_versions ? SLICE("true") : SLICE("false"));
 	if (r->version >= VERSION(2019, 2, 2)) {
 		struct container_scope s;
-		TRY(container_scope_decode(v->extra, &s));
+		TRY(blob_scope_decode(v->extra, &s));
 		response_header(r, "x-ms-default-encryption-scope",
 				slice_is_set(s.name) ? s.name : SLICE(REST_BLOB_ACCOUNT_SCOPE));
 		response_header(r, "x-ms-deny-encryption-scope-override",

@@ -123,7 +123,7 @@ static void put_container(struct request *r, const struct containers_call *c, co
 		xml_put_bool(b, "ImmutableStorageWithVersioningEnabled", v->immutable_versions);
 	if (r->version >= VERSION(2019, 2, 2)) {
 		struct container_scope s = { .name = SLICE_NONE };
-		if (container_scope_decode(v->extra, &s) != ERR_OK)
+		if (blob_scope_decode(v->extra, &s) != ERR_OK)
 			log_error("a container's record has scopes that cannot be read");
 		xml_put(b, "DefaultEncryptionScope", slice_is_set(s.name) ? s.name : SLICE(REST_BLOB_ACCOUNT_SCOPE));
 		xml_put_bool(b, "DenyEncryptionScopeOverride", s.deny_override);

@@ -114,7 +114,7 @@ enum err rest_blob_encryption_parse_source(struct request *part, struct blob_tar
 static enum err parse_scope(struct request *r, struct slice *ret)
 {
 	struct slice v = request_header(r, "x-ms-encryption-scope"), ses = r->identity.encryption_scope;
-	if (slice_is_set(v) && !slice_eq(v, SLICE(REST_BLOB_ACCOUNT_SCOPE)) && !container_scope_name_is_valid(v))
+	if (slice_is_set(v) && !slice_eq(v, SLICE(REST_BLOB_ACCOUNT_SCOPE)) && !blob_scope_name_is_valid(v))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-encryption-scope", v);
 	if (slice_is_set(v) && slice_is_set(ses) && !slice_eq(v, ses))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-encryption-scope", v);
@@ -158,7 +158,7 @@ static enum err ask_container(const struct resource *container, enum encryption_
 {
 	struct container_scope policy;
 	struct slice own = SLICE(REST_BLOB_ACCOUNT_SCOPE), named = t->encryption.scope;
-	TRY(container_scope_decode(container->extra, &policy));
+	TRY(blob_scope_decode(container->extra, &policy));
 	bool is_default = slice_eq(named, slice_is_set(policy.name) ? policy.name : own);
 	if (policy.deny_override && (t->encryption.has_key || (slice_is_set(named) && !is_default)))
 		return ERR_REQUEST_FORBIDDEN_BY_CONTAINER_ENCRYPTION_POLICY;

@@ -7,14 +7,14 @@
 
 enum { SCOPE_RECORD_VERSION = 1, SCOPE_MIN_BYTES = 3 };
 
-void container_scope_encode(struct buf *b, const struct container_scope *s)
+void blob_scope_encode(struct buf *b, const struct container_scope *s)
 {
 	bytes_put_u8(b, SCOPE_RECORD_VERSION);
 	bytes_put_u8(b, s->deny_override);
 	bytes_put_str(b, s->name);
 }
 
-enum err container_scope_decode(struct slice extra, struct container_scope *ret)
+enum err blob_scope_decode(struct slice extra, struct container_scope *ret)
 {
 	if (extra.len == 0) {
 		*ret = (struct container_scope){ .name = SLICE_NONE };
@@ -31,7 +31,7 @@ enum err container_scope_decode(struct slice extra, struct container_scope *ret)
 	return ERR_OK;
 }
 
-bool container_scope_name_is_valid(struct slice s)
+bool blob_scope_name_is_valid(struct slice s)
 {
 	if (s.len < SCOPE_MIN_BYTES || s.len > BLOB_SCOPE_MAX_BYTES)
 		return false;

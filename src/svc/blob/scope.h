@@ -12,10 +12,10 @@ struct container_scope {
 	bool deny_override; /* and of all others too */
 };
 
-void container_scope_encode(struct buf *, const struct container_scope *);
+void blob_scope_encode(struct buf *, const struct container_scope *);
 /* Nothing is what a container has that never said any. */
-enum err container_scope_decode(struct slice extra, struct container_scope *ret) MUST_CHECK;
+enum err blob_scope_decode(struct slice extra, struct container_scope *ret) MUST_CHECK;
 /* 3 to 63 letters, digits and hyphens. */
-bool container_scope_name_is_valid(struct slice);
+bool blob_scope_name_is_valid(struct slice);
 
 #endif

@@ -142,13 +142,13 @@ static void test_scopes(void **state)
 	struct container_scope s;
 	struct slice golden = unhex("010105000000686f757365", bytes);
 	(void)state;
-	assert_int_equal(container_scope_decode(golden, &s), ERR_OK);
+	assert_int_equal(blob_scope_decode(golden, &s), ERR_OK);
 	assert_true(slice_eq(s.name, SLICE("house")) && s.deny_override);
-	container_scope_encode(&b, &s);
+	blob_scope_encode(&b, &s);
 	assert_same(&b, golden);
 	for (size_t len = 1; len < golden.len; len++)
-		assert_int_equal(container_scope_decode(slice_first(golden, len), &s), ERR_CORRUPT);
-	assert_int_equal(container_scope_decode(SLICE_NONE, &s), ERR_OK);
+		assert_int_equal(blob_scope_decode(slice_first(golden, len), &s), ERR_CORRUPT);
+	assert_int_equal(blob_scope_decode(SLICE_NONE, &s), ERR_OK);
 	assert_true(!slice_is_set(s.name) && !s.deny_override);
 }
 
