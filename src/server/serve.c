@@ -193,6 +193,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
 }
 
+enum { ADMIN_PORT_DEVELOPMENT = 10004 };
+
 static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)
 {
 	h->listeners[h->listener_count++] =
@@ -210,6 +212,21 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+	else if (!c->adminPort[0] && !c->production) {
+		/* Nobody asked for it: somebody else's port is no reason not to serve. */
+		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
+		h->listeners[h->listener_count - 1].optional = true;
+	}
+}
+
+static struct rest_admin_config admin_settings(const struct house *h)
+{
+	return (struct rest_admin_config){
+		.development = !h->config->production,
+		.read_only = h->config->adminReadOnly,
+		.token = h->config->adminToken,
+		.data_dir = h->data.path,
+	};
 }
 
 static bool house_build(struct house *h, struct buf *error)
@@ -285,6 +302,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.admin = admin_settings(h),
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
