@@ -18,7 +18,7 @@ static const struct op ops[] = {
 /* A path names an endpoint and nothing else: no account, no version. */
 static enum err find_address(struct request *r)
 {
-	r->account = r->server->accounts[0].name;
+	r->account = r->access->accounts[0].name;
 	r->level = explorer_has_page(r->head->path)  ? LEVEL_CONTAINER
 		   : explorer_has_api(r->head->path) ? LEVEL_OBJECT
 						     : LEVEL_SERVICE;

@@ -42,7 +42,7 @@ void explorer_put_time(struct buf *b, const char *name, uint64_t ticks)
 enum err explorer_api_account(struct request *r, struct slice scope, const struct auth_account **ret)
 {
 	struct slice name = request_param(r, "account");
-	const struct auth_account *a = slice_is_set(name) ? rest_server_account(r->server, name) : NULL;
+	const struct auth_account *a = slice_is_set(name) ? rest_access_account(r->access, name) : NULL;
 	if (!a || !explorer_scope_has(scope, a->name))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "account", name,
 				   "No account of that name, or not within reach of the session.");
@@ -104,7 +104,7 @@ static enum err session_login_body(struct request *r)
 		call_of(r)->scope = SLICE("*");
 		return ERR_OK;
 	}
-	const struct auth_account *a = slice_is_set(name) ? rest_server_account(r->server, name) : NULL;
+	const struct auth_account *a = slice_is_set(name) ? rest_access_account(r->access, name) : NULL;
 	if (slice_is_set(key) && key_fits(r, a, key)) {
 		call_of(r)->scope = a->name;
 		return ERR_OK;
@@ -153,18 +153,18 @@ static void put_endpoints(struct buf *b, const struct rest_server *s)
 }
 
 /* Keys are shown in development mode alone, where they are no secret. */
-static void put_accounts(struct buf *b, const struct rest_server *s, struct slice scope)
+static void put_accounts(struct buf *b, const struct request *r, struct slice scope)
 {
 	bool first = true;
 	BUF_PUT(b, ",\"accounts\":[");
-	for (size_t i = 0; i < s->account_count; i++) {
-		const struct auth_account *a = &s->accounts[i];
+	for (size_t i = 0; i < r->access->account_count; i++) {
+		const struct auth_account *a = &r->access->accounts[i];
 		if (!explorer_scope_has(scope, a->name))
 			continue;
 		buf_put(b, first ? SLICE("{") : SLICE(",{"));
 		first = false;
 		explorer_put_text(b, "name", a->name);
-		if (s->config.admin.development) {
+		if (r->server->config.admin.development) {
 			BUF_PUT(b, ",\"key\":\"");
 			base64_encode(b, a->key[0]);
 			BUF_PUT(b, "\"");
@@ -215,7 +215,7 @@ static enum err overview_format(struct request *r)
 		   s->config.versioning ? "true" : "false");
 	put_disk(b, s, &disk_low);
 	put_endpoints(b, s);
-	put_accounts(b, s, call_of(r)->scope);
+	put_accounts(b, r, call_of(r)->scope);
 	put_warnings(b, s, disk_low);
 	BUF_PUT(b, "}\n");
 	return ERR_OK;

@@ -31,7 +31,7 @@ static enum err session_mac(struct request *r, struct slice scope, uint64_t expi
 			    char ret[BASE64_BYTES(HASH_SHA256_BYTES)])
 {
 	unsigned char mac[HASH_SHA256_BYTES];
-	const struct auth_account *a = rest_server_account(r->server, scope);
+	const struct auth_account *a = rest_access_account(r->access, scope);
 	struct slice key1 =
 		a ? a->key[0] : slice_str(r->server->config.admin.token ? r->server->config.admin.token : "");
 	struct slice key2 = a && slice_is_set(a->key[1]) ? a->key[1] : SLICE("");
@@ -71,7 +71,7 @@ enum err explorer_session_check(struct request *r, struct slice *ret_scope)
 		return ERR_NO_AUTHENTICATION_INFORMATION;
 	struct slice scope = slice_cut(&rest, '.'), expiry = slice_cut(&rest, '.');
 	uint64_t expiry_ticks;
-	bool known = slice_eq(scope, SLICE("*")) || rest_server_account(r->server, scope);
+	bool known = slice_eq(scope, SLICE("*")) || rest_access_account(r->access, scope);
 	if (!known || !slice_to_u64(expiry, &expiry_ticks) || expiry_ticks < r->arrival_ticks)
 		return ERR_NO_AUTHENTICATION_INFORMATION;
 	TRY(session_mac(r, scope, expiry_ticks, mac));
@@ -150,7 +150,7 @@ enum err explorer_redirect(struct request *r)
 	rest = slice_from(rest, name.len);
 	struct slice account = slice_from(rest, 1);
 	account = slice_first(account, slice_find_byte(account, '/'));
-	const struct auth_account *a = rest_server_account(r->server, account);
+	const struct auth_account *a = rest_access_account(r->access, account);
 	if (!a || !explorer_scope_has(scope, a->name)) {
 		r->fault.message = SLICE("This session does not reach that account.");
 		return ERR_AUTHORIZATION_FAILURE;
