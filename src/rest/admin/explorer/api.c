@@ -143,6 +143,8 @@ static void put_endpoints(struct buf *b, const struct rest_server *s)
 	BUF_PUT(b, ",\"endpoints\":[");
 	for (size_t i = 0; i < s->config.listener_count; i++) {
 		const struct rest_listener *l = &s->config.listeners[i];
+		if (l->path)
+			continue; /* the unix socket is not for browsers */
 		buf_put(b, i ? SLICE(",{") : SLICE("{"));
 		explorer_put_text(b, "service", slice_from(service_facts(l->service)->sas_prefix, 1));
 		explorer_put_text(b, "host", slice_str(l->host ? l->host : "127.0.0.1"));
