@@ -145,6 +145,16 @@ static struct rest_admin_config admin_settings(const struct house *h)
 	};
 }
 
+static bool lists_open(struct house *h, struct buf *error)
+{
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
+	    watch_list_new(&h->watches) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
+	return true;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -191,11 +201,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
-	    watch_list_new(&h->watches) != ERR_OK) {
-		BUF_PUT(error, "no memory");
+	if (!lists_open(h, error))
 		return false;
-	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,

@@ -3,8 +3,8 @@
  *
  * No second way to the data. A request to /api/<service>/<account>/... is handed to that service's REST front end as it
  * is; the admin listener only proves who asks, by a session. A session is a text of its account (or "*"), the time it
- * ends and a MAC under a secret of this process: nothing is kept, and a restart, or a change of the account's keys, ends
- * all of them. The page sends it in a header of its own, which no foreign page can make a browser send. */
+ * ends and a MAC under a secret of this process: nothing is kept, and a restart, or a change of the account's keys,
+ * ends all of them. The page sends it in a header of its own, which no foreign page can make a browser send. */
 #ifndef REST_ADMIN_EXPLORER_H
 #define REST_ADMIN_EXPLORER_H
 

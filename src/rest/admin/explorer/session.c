@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sessions of the explorer, and which requests a browser sent for somebody else's page. See explorer.h.
  *
- *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, keys of the scope))
+ *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, its keys))
  *
  * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), and a session without login is
  * given only to who used a name of this machine: a foreign name that resolves to 127.0.0.1 gets none. */
