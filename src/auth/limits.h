@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operator forbids on an account, whoever asks and whatever they prove. A file has one line a limit:
  *
- *   # account     limit            value
- *   *             public-access    off
- *   myaccount     shared-key       off
- *   myaccount     addresses        10.0.0.0/8,192.168.1.5,2001:db8::/32
- *   myaccount     sas-max-hours    24
- *   myaccount     requests-per-second  500
- *   myaccount/photos  egress-per-second  10MiB
+ *   # account         limit                value
+ *   *                 public-access        off
+ *   myaccount         shared-key           off
+ *   myaccount         addresses            10.0.0.0/8,192.168.1.5,2001:db8::/32
+ *   myaccount         sas-max-hours        24
+ *   myaccount         requests-per-second  500
+ *   myaccount/photos  egress-per-second    10MiB
  *
- * Rates can also be about one container, queue, table or share. '*' is every account; lines about one account come on top and replace what they are about. */
+ * Rates can also be about one container, queue, table or share. '*' is every account; lines about one account come on
+ * top and replace what they are about. */
 #ifndef AUTH_LIMITS_H
 #define AUTH_LIMITS_H
 
