@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "store/store_int.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -76,6 +77,7 @@ bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes
 
 static enum err seal(struct payload_writer *w)
 {
+	assert(w->writer && w->writer_bytes && w->writer_bytes <= w->writer_room);
 	const struct engine_ops *ops = store_engine(w->store)->ops;
 	if (w->extent_count == w->extent_cap) {
 		size_t cap = w->extent_cap ? w->extent_cap * 2 : 4;
@@ -114,6 +116,7 @@ static enum err append_extents(struct payload_writer *w, struct slice bytes)
 			TRY(e->ops->extent_begin(e, w->writer_room, &w->writer));
 		}
 		size_t room = w->writer_room - w->writer_bytes;
+		assert(room > 0); /* a full one is sealed at once */
 		struct slice now = slice_first(bytes, room);
 		TRY(e->ops->extent_append(w->writer, now));
 		w->writer_bytes += (uint32_t)now.len;
@@ -152,6 +155,8 @@ enum err payload_append(struct payload_writer *w, struct slice bytes)
 enum err payload_finish(struct payload_writer *w, struct payload *ret)
 {
 	enum err err = w->writer ? seal(w) : ERR_OK;
+	/* What is named holds every byte that came, or nothing is named. */
+	assert(err != ERR_OK || (w->extent_count ? w->sealed_bytes : w->memory.len) == w->length_bytes);
 	if (err == ERR_OK && !w->extent_count && !w->memory.ptr && !buf_reserve(&w->memory, 1))
 		err = ERR_NO_MEMORY;
 	if (err == ERR_OK) {

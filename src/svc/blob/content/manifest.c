@@ -4,10 +4,13 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
+
 enum { MANIFEST_PART_VERSION = 1 };
 
 void blob_block_encode(struct buf *b, const struct block *k)
 {
+	assert(k->id.len <= UINT8_MAX);
 	bytes_put_u8(b, (uint8_t)k->id.len);
 	buf_put(b, k->id);
 	bytes_put_u64(b, k->length_bytes);
@@ -110,6 +113,7 @@ enum err blob_manifest_put(struct txn *txn, uint64_t content_id, const struct ma
 	if (e == ERR_OK && !buf_ok(&entries))
 		e = ERR_NO_MEMORY;
 	buf_fini(&entries);
+	assert(e != ERR_OK || m->count == 0 || parts > 0);
 	*ret_parts = parts;
 	return e;
 }
@@ -160,6 +164,7 @@ enum err blob_manifest_get(struct txn *txn, const struct content *content, struc
 		memcpy(&all.block[at], parts[i].block, parts[i].count * sizeof *all.block);
 		at += parts[i].count;
 	}
+	assert(at == all.count);
 	*ret = all;
 	return ERR_OK;
 }
