@@ -80,14 +80,20 @@ static enum err format_block(struct request *r)
 
 /* ---- Put Block List ---- */
 
+/* A plan is out of date when blocks of the same blob were put or committed meanwhile. Who does that all the time is
+ * told to come again. */
+enum { LIST_PLANS_MAX = 5 };
+
 struct list_call {
 	struct blob_put_block_list_call list; /* first: the apply gets this */
 	struct body_checks checks;
+	struct slice partition;
+	struct arena_mark parsed; /* behind it are plans */
+	unsigned plans;
 };
 
 static enum err parse_list(struct request *r)
 {
-	struct slice partition;
 	struct list_call *c = ARENA_NEW(r->arena, struct list_call);
 	if (!c)
 		return ERR_NO_MEMORY;
@@ -96,8 +102,36 @@ static enum err parse_list(struct request *r)
 	TRY(rest_blob_http_parse(r, false, &c->list.put.http));
 	TRY(rest_blob_put_headers_parse(r, &c->list.put));
 	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
-	TRY(rest_blob_find(r, &partition));
-	request_step_write(r, partition, blob_apply_put_block_list);
+	TRY(rest_blob_find(r, &c->partition));
+	c->list.plans_ahead = true;
+	request_step_write(r, c->partition, blob_apply_put_block_list);
+	return ERR_OK;
+}
+
+static enum err plan_list(struct request *r)
+{
+	struct list_call *c = r->call;
+	return store_read(r->server->store, c->partition, blob_apply_plan_block_list, c, r->arena);
+}
+
+/* On a worker, and then to the committer. */
+static void plan_steps(struct request *r)
+{
+	struct list_call *c = r->call;
+	c->plans++;
+	request_steps_clear(r);
+	request_step_work(r, plan_list);
+	request_step_write(r, c->partition, blob_apply_put_block_list);
+}
+
+static enum err refused_list(struct request *r, enum err e)
+{
+	struct list_call *c = r->call;
+	if (e != ERR_BUDGET || c->plans >= LIST_PLANS_MAX)
+		return e;
+	c->list.plan = NULL;
+	arena_rewind(r->arena, c->parsed);
+	plan_steps(r);
 	return ERR_OK;
 }
 
@@ -142,6 +176,9 @@ static enum err parse_list_body(struct request *r)
 		TRY(parse_choice(r, n, &choice[i++]));
 	c->list.choice = choice;
 	c->list.choice_count = count;
+	c->parsed = arena_mark(r->arena);
+	if (count > BLOCK_LIST_LONG)
+		plan_steps(r);
 	return ERR_OK;
 }
 
@@ -215,7 +252,7 @@ static enum err format_get_list(struct request *r)
 const struct handler handler_blob_put_block = { .parse = parse_block,
 						.parse_body = check_block,
 						.format = format_block };
-const struct handler handler_blob_put_block_list = { .parse = parse_list,
-						     .parse_body = parse_list_body,
-						     .format = format_list };
+const struct handler handler_blob_put_block_list = {
+	.parse = parse_list, .parse_body = parse_list_body, .format = format_list, .refused = refused_list
+};
 const struct handler handler_blob_get_block_list = { .parse = parse_get_list, .format = format_get_list };

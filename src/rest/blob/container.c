@@ -9,6 +9,8 @@
 #include "rest/core/server.h"
 #include "svc/account/names.h"
 
+#define CONTAINER_POLICY_LETTERS "racwdxyltfmeopi"
+
 #define ACCOUNT_SCOPE "$account-encryption-key"
 
 static enum err parse_public_access(struct request *r, enum public_access *ret)
@@ -193,7 +195,7 @@ static enum err parse_set_acl(struct request *r)
 static enum err parse_set_acl_body(struct request *r)
 {
 	struct container_call *c = r->call;
-	return acl_parse(r, ACL_LETTERS_CONTAINER, c->policy, &c->policy_count);
+	return acl_parse(r, CONTAINER_POLICY_LETTERS, c->policy, &c->policy_count);
 }
 
 static enum err parse_lease(struct request *r)

@@ -13,6 +13,17 @@ struct error_form {
 	void (*put_body)(struct request *, enum err); /* body and its Content-Type */
 };
 
+/* What the document of a service's properties may have beside metrics and CORS. */
+enum service_property {
+	PROPERTY_LOGGING = 1 << 0,
+	PROPERTY_DEFAULT_VERSION = 1 << 1,
+	PROPERTY_DELETE_RETENTION = 1 << 2,
+	PROPERTY_WEBSITE = 1 << 3,
+	PROPERTY_PROTOCOL_SETTINGS = 1 << 4, /* and ShareDeleteRetentionPolicy */
+	PROPERTY_SOME = 1 << 5,		     /* a document without any element is refused */
+	PROPERTY_NO_CACHE = 1 << 6,	     /* the answer says so */
+};
+
 struct rest_service {
 	const struct op *ops; /* its ops.def, in order */
 	size_t op_count;
@@ -36,6 +47,7 @@ struct rest_service {
 	void (*decorate)(struct request *);
 	/* Optional: how this error is written. NULL: error_form_xml. */
 	const struct error_form *(*error_form)(const struct request *, enum err);
+	unsigned properties;	   /* enum service_property */
 	enum err not_built_error;  /* instead of what op_not_built_error finds; ERR_OK: none */
 	enum err anonymous_error;  /* who comes without credentials, in every version; ERR_OK: as services.def says */
 	enum err wrong_verb_error; /* of a request without comp; ERR_OK: UnsupportedHttpVerb */
@@ -53,7 +65,7 @@ enum err address_decode(struct request *, struct slice text, struct slice *ret) 
 /* The account that the first label of the Host names; NULL if none. Sets r->secondary. */
 const struct auth_account *address_account_of_host(struct request *);
 /* The account of that name, or of the name without "-secondary" (then *ret_secondary is set); NULL if none. */
-const struct auth_account *address_account(const struct rest_server *, struct slice name, bool *ret_secondary);
+const struct auth_account *address_account(const struct request *, struct slice name, bool *ret_secondary);
 /* For find_default_version. */
 void address_set_version(struct request *, uint32_t version, struct slice text);
 

@@ -392,7 +392,7 @@ static enum err precheck_result(struct request *r, enum err e)
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
-	bool large = r->head->chunked || r->head->content_length > PAYLOAD_INLINE_BYTES;
+	bool large = r->head->chunked || r->head->content_length > store_inline_bytes(r->server->store);
 	if (!r->precheck || (!large && !r->head->expect_continue))
 		return ERR_OK;
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
@@ -456,6 +456,7 @@ static void driver_identify(struct exchange *ex)
 	struct rest_loop *rl = ex->rl;
 	exchange_enter(ex, REQUEST_PREPARE);
 	r->server = rl->server;
+	access_take(ex);
 	r->arena = &ex->arena;
 	r->rng = &rl->rng;
 	r->head = &ex->head;
