@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One file under any sequence of writes, clears, resizes and a snapshot. Each five bytes of the input are a step. In the
+ * One file under any sequence of writes, clears, resizes and a snapshot; five bytes of the input are a step. In the
  * end: the bytes are those of a plain array; List Ranges leaves out zeros only, in any page size the same; the
  * differences from the snapshot turn its bytes into the file's. */
 #include "fuzz.h"
