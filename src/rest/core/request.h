@@ -31,13 +31,15 @@
 #include "base/buf.h"
 #include "base/service.h"
 #include "base/sys/rng.h"
+#include "store/encrypted.h"
 #include "store/extent.h"
 #include "store/store.h"
 #include "wire/http/http1.h"
 #include "wire/http/uri.h"
 
 struct request;
-struct rest_server; /* rest/core/server.h: configuration, store, accounts, workers */
+struct rest_server; /* rest/core/server.h: configuration, store, workers */
+struct rest_access; /* rest/core/server.h: accounts */
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
@@ -86,7 +88,8 @@ struct body_run {
 	struct slice bytes;
 	struct extent_ref extent;
 	uint32_t offset;
-	uint64_t length; /* of an extent: at most its length */
+	uint64_t length;		    /* of an extent: at most its length */
+	const struct extent_cipher *cipher; /* the extent is encrypted; NULL mostly */
 };
 
 struct response {
@@ -104,6 +107,7 @@ struct response {
 
 struct request {
 	struct rest_server *server;
+	const struct rest_access *access; /* accounts and rules as they were when it began */
 	struct arena *arena;
 	struct rng *rng; /* of the loop */
 	const struct http_head *head;
@@ -111,6 +115,7 @@ struct request {
 	const struct op *op;
 	const struct handler *handler; /* of the operation, unless the parent of a part put another in its place */
 	bool secure;		       /* came over TLS */
+	bool local;		       /* came through the unix socket: from the server's own user, or root */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
 	uint64_t arrival_ns; /* monotonic */
@@ -120,7 +125,7 @@ struct request {
 	struct slice version_text;	/* as echoed */
 
 	struct slice account;		/* name */
-	unsigned account_index;		/* its number among the server's: who takes turns with others */
+	unsigned account_index;		/* its slot: who takes turns with others */
 	bool path_style;		/* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
@@ -147,6 +152,9 @@ struct request {
 	struct slice body;	   /* BODY_MEMORY */
 	struct payload payload;	   /* BODY_STREAM */
 	bool payload_in_extents;   /* set by parse: never in memory, however short */
+	/* Set by parse: what the payload is encrypted with, and what is read; NULL mostly. In the arena. */
+	const struct extent_cipher *cipher;
+	bool has_secret;	   /* a key came with the head: arena and head are wiped at the end */
 	bool want_md5, want_crc64; /* set by parse: hash the streamed body; results below */
 	unsigned char body_md5[16];
 	uint64_t body_crc64;

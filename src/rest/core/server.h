@@ -22,9 +22,11 @@ struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
 struct rest_loop;
+struct rest_access;
 struct rest_listener_state;
 
 struct rest_listener {
+	const char *path; /* of a unix socket; NULL: host and port */
 	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
 	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
 	enum service service;
@@ -63,7 +65,21 @@ struct rest_config {
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
+	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
+	 * On a worker; may block. NULL: nothing can be asked. */
+	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
+	void *command_arg;
 	struct rest_timeouts timeouts;
+};
+
+/* Who may come in: accounts with keys and limits, and the rules of bearer tokens. Read-only once the server has it. A
+ * request keeps the one it began with; names of accounts and what their slots mean outlive all of them. */
+struct rest_access {
+	struct auth_account *accounts; /* at least one; prepared and released by the server */
+	size_t account_count;
+	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
+	void (*release)(struct rest_access *);	 /* after its last request, on any thread; NULL: nothing to do */
+	atomic_size_t users;			 /* rest/core/access_set.c */
 };
 
 enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
@@ -81,8 +97,7 @@ struct rest_server {
 	struct rest_config config;
 	struct store *store;
 	struct clock *clock;
-	struct auth_account *accounts;
-	size_t account_count;
+	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
@@ -113,7 +128,13 @@ uint16_t rest_server_port(const struct rest_server *, size_t i);
 /* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
-const struct auth_account *rest_server_account(const struct rest_server *, struct slice name);
+const struct auth_account *rest_access_account(const struct rest_access *, struct slice name);
+/* Requests that begin after this returned are judged by `access`, which is taken over; those under way by what they
+ * began with. On failure nothing changed, and `access` is released. Not beside rest_server_stop; one thread at a time.
+ */
+enum err rest_server_set_access(struct rest_server *, struct rest_access *access) MUST_CHECK;
+/* Opens the access log again by its name, for who moved the file away. On failure the old one stays. */
+enum err rest_server_reopen_log(struct rest_server *, struct buf *ret_message) MUST_CHECK;
 
 struct rest_stats {
 	uint64_t connections; /* open now */
