@@ -68,10 +68,10 @@ static bool directory_make(const char *path, struct buf *error)
  * Where there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
-	static const char *const known[] = { ".",	   "..",       "LOCK",	       "FORMAT",
-					     "FORMAT.new", "TAIL",     "db",	       "segments",
-					     "journal",	   "accounts", "accounts.new", "admin.sock",
-					     "lost+found" };
+	static const char *const known[] = {
+		".",	    "..",      "LOCK",	   "FORMAT",	   "FORMAT.new", "TAIL",	   "db",
+		"segments", "journal", "accounts", "accounts.new", "admin.sock", "checkpoint.new", "lost+found"
+	};
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	if (!dir)
@@ -127,6 +127,15 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	if (!directory_is_ours(path, &ours)) {
 		buf_printf(error, "cannot read the data directory %s: %s. Check its permissions and the disk", path,
 			   strerror(errno));
+		return false;
+	}
+	char checkpoint[PATH_MAX];
+	int n = snprintf(checkpoint, sizeof checkpoint, "%s/CHECKPOINT", path);
+	if (!ours && n > 0 && (size_t)n < sizeof checkpoint && access(checkpoint, F_OK) == 0) {
+		buf_printf(error,
+			   "%s is a checkpoint, which may share files with others: make a data directory of it with "
+			   "zaffre restore %s --location DIR",
+			   path, path);
 		return false;
 	}
 	if (!ours) {

@@ -26,6 +26,17 @@ struct rocks_options {
  * ERR_CORRUPT: damage, or a format this program does not know; ERR_NO_SPACE, ERR_IO: the disk. */
 enum err engine_rocks_open(const struct rocks_options *, struct engine **ret, struct buf *ret_message) MUST_CHECK;
 
+/* One moment of a store that goes on being written to (moment.c). RocksDB's files as of it, which never change again,
+ * are made at db_path: on the same file system, and not there yet. Extents that were alive then stay where they are
+ * until the end. */
+struct rocks_moment {
+	uint64_t pin;
+	uint64_t commit; /* the last one that is in it */
+};
+enum err engine_rocks_moment_begin(struct engine *, const char *db_path, struct rocks_moment *ret,
+				   struct buf *ret_message) MUST_CHECK;
+void engine_rocks_moment_end(struct engine *, const struct rocks_moment *);
+
 /* For a scrub of an engine that nobody writes to (inspect.c). */
 /* All blocks of the extent are marked as holding published bytes; false also for a ref that cannot be ours. */
 bool engine_rocks_extent_published(struct engine *, const struct extent_ref *);
