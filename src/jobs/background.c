@@ -70,7 +70,8 @@ static char partition_kind(struct slice partition)
 {
 	char account[64];
 	struct slice rest = partition, name;
-	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
+	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0 ||
+	    name.len == 0) /* the store's own */
 		return 0;
 	return rest.ptr[0];
 }

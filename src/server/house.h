@@ -12,6 +12,7 @@
 
 struct background;
 struct holder_list;
+struct kit;
 struct wait_list;
 struct watch_list;
 struct smb_server;
@@ -27,6 +28,7 @@ struct house {
 	struct auth_bearer_config *bearer;
 	struct store *store;
 	struct background *background;
+	struct kit *kit;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 2]; /* and the website, and the admin listener */
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */

@@ -8,6 +8,7 @@
 #include "server/serve.h"
 #include "jobs/background.h"
 #include "server/house.h"
+#include "server/kit.h"
 #include "server/notify.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
@@ -18,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/sys/log.h"
+#include "engine/mem/mem.h"
 #include "engine/rocks/rocks.h"
 #include "io/loop.h"
 #include "io/tls.h"
@@ -212,18 +214,27 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
 }
 
-static bool house_build(struct house *h, struct buf *error)
+/* On disk the engine comes first: it holds the lock that makes the directory ours. */
+static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;
-	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
-				     : datadir_open(&h->data, c->location, true, error)))
+	if (c->inMemoryPersistence) {
+		h->data.path = strdup("memory");
+		return h->data.path && engine_mem_open(NULL, ret) == ERR_OK;
+	}
+	if (!datadir_open(&h->data, c->location, true, error))
 		return false;
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
 				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
+	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
+}
+
+static bool house_build(struct house *h, struct buf *error)
+{
+	const struct config *c = h->config;
 	struct engine *engine;
-	/* The engine first: it holds the lock that makes the directory ours. */
-	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
+	if (!clock_open(h, error) || !engine_open(h, &engine, error))
 		return false;
 	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
 	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
@@ -258,6 +269,10 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
+	if (!c->production && !(h->kit = kit_new(h->store, c->inMemoryPersistence))) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
 	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
 	    watch_list_new(&h->watches) != ERR_OK) {
 		BUF_PUT(error, "no memory");
@@ -285,6 +300,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.kit = kit_rest(h->kit),
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
@@ -302,6 +318,7 @@ static void house_take_down(struct house *h)
 	holder_list_free(h->holders);
 	watch_list_free(h->watches);
 	wait_list_free(h->waits);
+	kit_free(h->kit);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	bearer_config_free(h->bearer);

@@ -5,10 +5,12 @@
  *   /readyz     200 while it takes requests, 503 while it ends
  *   /stats      a few numbers as JSON, for people and scripts
  *   /conflicts  the newest 409 and 412 answers: who lost which race
+ *   /test       development mode: the state of the test kit (kit.c, which has the commands)
  * Nothing here changes anything, and nothing shows a key, a signature or the data of an account. */
 #include <inttypes.h>
 
 #include "base/limits.h"
+#include "rest/admin/admin.h"
 #include "rest/core/metrics.h"
 #include "rest/core/request.h"
 #include "rest/core/server.h"
@@ -68,6 +70,7 @@ static const struct endpoint endpoints[] = {
 	{ "/readyz", "text/plain", put_ready },
 	{ "/stats", "application/json", put_stats },
 	{ "/conflicts", "application/json", put_conflicts },
+	{ "/test", "application/json", kit_put },
 };
 
 static enum err parse_get(struct request *r)
@@ -93,3 +96,26 @@ static enum err format_get(struct request *r)
 }
 
 const struct handler handler_admin_get = { .parse = parse_get, .format = format_get };
+
+bool admin_is_same_site(const struct request *r)
+{
+	struct slice origin = request_header(r, "origin");
+	return !slice_is_set(origin) ||
+	       (slice_has_prefix(origin, SLICE("http://")) && slice_eq(slice_from(origin, 7), r->head->host));
+}
+
+static enum err parse_change(struct request *r)
+{
+	if (!admin_is_same_site(r))
+		return ERR_AUTHORIZATION_FAILURE;
+	return kit_is_path(r->object) ? kit_parse(r) : ERR_RESOURCE_NOT_FOUND;
+}
+
+static enum err format_change(struct request *r)
+{
+	r->response.status = kit_put(r->server, &r->response.body);
+	response_header(r, "Content-Type", SLICE("application/json"));
+	return ERR_OK;
+}
+
+const struct handler handler_admin_change = { .parse = parse_change, .format = format_change };

@@ -21,6 +21,9 @@ static enum err find_address(struct request *r)
 	r->level = LEVEL_SERVICE;
 	r->version = VERSION(2021, 12, 2);
 	r->version_text = SLICE("2021-12-02");
+	enum err e = slice_is_set(r->head->query) ? uri_parse_query(r->head->query, r->arena, &r->query) : ERR_OK;
+	if (e != ERR_OK)
+		return e == ERR_SYNTAX ? ERR_INVALID_URI : e;
 	return address_decode(r, r->head->path, &r->object);
 }
 

@@ -157,7 +157,8 @@ struct request {
 
 	struct response response;
 	struct fault fault;
-	struct slice log_note; /* extra text for the access log ("plan") */
+	uint32_t retry_after_s; /* of a 503; 0 = the server's own */
+	struct slice log_note;	/* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
 	void (*release_held)(void *);
