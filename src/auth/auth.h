@@ -55,6 +55,7 @@ struct auth_account {
 	struct slice key[2];		  /* decoded; an absent one never matches */
 	void *key_state[2];		  /* prepared HMAC contexts, auth_account_prepare; NULL works, slower */
 	const struct auth_limits *limits; /* auth/limits.h: what is forbidden whoever asks; NULL: nothing */
+	unsigned slot;			  /* its number as long as the process lives, whatever accounts come and go */
 };
 /* Prepares key_state; auth_account_release frees it. Prepared state may be shared by threads (it is copied per use). */
 void auth_account_prepare(struct auth_account *);

@@ -52,6 +52,17 @@ char *buf_reserve(struct buf *b, size_t bytes)
 	return b->ptr + b->len;
 }
 
+void buf_expect(struct buf *b, size_t bytes)
+{
+	if (b->failed || bytes <= b->cap - b->len || bytes > b->limit_bytes || b->len > b->limit_bytes - bytes)
+		return;
+	char *p = realloc(b->ptr, b->len + bytes);
+	if (!p)
+		return;
+	b->ptr = p;
+	b->cap = b->len + bytes;
+}
+
 void buf_put(struct buf *b, struct slice s)
 {
 	char *p = s.len ? buf_reserve(b, s.len) : NULL;

@@ -19,6 +19,8 @@ void buf_fini(struct buf *);  /* accepts a zeroed buf */
 void buf_clear(struct buf *); /* keeps the memory, forgets the failure */
 /* Room for `bytes` more at ptr + len; NULL marks the buf failed. Advance len yourself. */
 char *buf_reserve(struct buf *, size_t bytes);
+/* About `bytes` more will be put: one growth now instead of several later. No promise, and no failure. */
+void buf_expect(struct buf *, size_t bytes);
 void buf_put(struct buf *, struct slice s);
 void buf_put_byte(struct buf *, unsigned char c);
 void buf_put_u64_dec(struct buf *, uint64_t v);

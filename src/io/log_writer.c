@@ -26,6 +26,7 @@ struct log_writer {
 	pthread_cond_t wake;
 	struct buf waiting;
 	uint64_t lost_lines;
+	int next_fd; /* -1: none; the thread takes it before it writes again */
 	bool stop;
 	uint64_t stop_ns;
 };
@@ -64,6 +65,32 @@ static void write_out(struct log_writer *w, struct slice bytes)
 	w->failed = false;
 }
 
+static bool fd_is_file(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Under the lock, on the thread that writes. */
+static void fd_switch(struct log_writer *w)
+{
+	if (w->next_fd < 0)
+		return;
+	close(w->fd);
+	w->fd = w->next_fd;
+	w->next_fd = -1;
+	w->is_file = fd_is_file(w->fd);
+}
+
+void io_log_writer_reopen(struct log_writer *w, int fd)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->next_fd >= 0)
+		close(w->next_fd);
+	w->next_fd = fd;
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void *writer_main(void *arg)
 {
 	struct log_writer *w = arg;
@@ -78,6 +105,7 @@ static void *writer_main(void *arg)
 		}
 		struct buf full = w->waiting;
 		uint64_t lost = w->lost_lines;
+		fd_switch(w);
 		w->waiting = out;
 		w->lost_lines = 0;
 		pthread_mutex_unlock(&w->lock);
@@ -96,14 +124,14 @@ static void *writer_main(void *arg)
 
 enum err io_log_writer_new(int fd, struct log_writer **ret)
 {
-	struct stat st;
 	struct log_writer *w = calloc(1, sizeof *w);
 	if (!w) {
 		close(fd);
 		return ERR_NO_MEMORY;
 	}
 	w->fd = fd;
-	w->is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	w->next_fd = -1;
+	w->is_file = fd_is_file(fd);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
 	buf_init(&w->waiting, LOG_WAITING_BYTES);
@@ -132,6 +160,8 @@ void io_log_writer_free(struct log_writer *w)
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);
 	close(w->fd);
+	if (w->next_fd >= 0)
+		close(w->next_fd);
 	free(w);
 }
 

@@ -13,6 +13,9 @@ struct log_writer;
 enum err io_log_writer_new(int fd, struct log_writer **ret) MUST_CHECK;
 /* Writes what waits, for a short time only if nobody reads it. Accepts NULL. */
 void io_log_writer_free(struct log_writer *);
+/* Lines to come go to this descriptor, which is taken over; those that were handed over before may still go to the old
+ * one. Any thread. */
+void io_log_writer_reopen(struct log_writer *, int fd);
 /* Whole lines. Any thread. */
 void io_log_writer_put(struct log_writer *, struct slice lines);
 

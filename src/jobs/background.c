@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -32,8 +33,10 @@ enum {
 
 struct background {
 	struct store *store;
-	const struct slice *accounts;
+	struct slice *accounts;
 	size_t account_count;
+	struct slice *next_accounts; /* under the mutex: to be used from the next round on; NULL: none */
+	size_t next_account_count;
 	size_t account_at; /* where the next round goes on, */
 	struct key from;   /* among the records of that account */
 	pthread_t thread;
@@ -246,6 +249,33 @@ static void round_run(struct background *b)
 	b->rest_ns = failed ? IDLE_MS * UINT64_C(1000000) : rest_after(b, more, base_monotonic_ns() - began_ns);
 }
 
+/* Under the mutex, between two rounds: the pass begins anew. */
+static void accounts_switch(struct background *b)
+{
+	if (!b->next_accounts)
+		return;
+	free(b->accounts);
+	b->accounts = b->next_accounts;
+	b->account_count = b->next_account_count;
+	b->next_accounts = NULL;
+	b->account_at = 0;
+	key_init(&b->from);
+}
+
+enum err background_set_accounts(struct background *b, const struct slice *accounts, size_t account_count)
+{
+	struct slice *copy = b ? malloc((account_count + 1) * sizeof *copy) : NULL;
+	if (!copy)
+		return b ? ERR_NO_MEMORY : ERR_OK;
+	memcpy(copy, accounts, account_count * sizeof *copy);
+	pthread_mutex_lock(&b->mutex);
+	free(b->next_accounts);
+	b->next_accounts = copy;
+	b->next_account_count = account_count;
+	pthread_mutex_unlock(&b->mutex);
+	return ERR_OK;
+}
+
 static void *background_run(void *arg)
 {
 	struct background *b = arg;
@@ -256,6 +286,7 @@ static void *background_run(void *arg)
 		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 		if (pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
 			continue;
+		accounts_switch(b);
 		pthread_mutex_unlock(&b->mutex);
 		round_run(b);
 		pthread_mutex_lock(&b->mutex);
@@ -270,8 +301,6 @@ struct background *background_start(struct store *store, const struct slice *acc
 	if (!b)
 		return NULL;
 	b->store = store;
-	b->accounts = accounts;
-	b->account_count = account_count;
 	key_init(&b->from);
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
@@ -279,9 +308,12 @@ struct background *background_start(struct store *store, const struct slice *acc
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_cond_init(&b->wake, &attributes);
 	pthread_condattr_destroy(&attributes);
-	int failed = pthread_create(&b->thread, NULL, background_run, b);
+	int failed = background_set_accounts(b, accounts, account_count) == ERR_OK
+			     ? pthread_create(&b->thread, NULL, background_run, b)
+			     : ENOMEM;
 	if (failed) {
 		log_warn("no thread for background work (%s): space is not reclaimed", strerror(failed));
+		free(b->next_accounts);
 		pthread_cond_destroy(&b->wake);
 		pthread_mutex_destroy(&b->mutex);
 		free(b);
@@ -301,5 +333,7 @@ void background_stop(struct background *b)
 	pthread_join(b->thread, NULL);
 	pthread_cond_destroy(&b->wake);
 	pthread_mutex_destroy(&b->mutex);
+	free(b->accounts);
+	free(b->next_accounts);
 	free(b);
 }

@@ -13,9 +13,11 @@ void background_at_start(struct store *, const struct slice *accounts, size_t ac
 /* Before the first request: handles that outlive the server stand in the way again, until their clients come back or
  * their time is over. A store whose handles cannot be read must not be served. */
 enum err background_load_opens(struct store *) MUST_CHECK;
-/* The names of the accounts outlive it. NULL if there is no memory or thread for it (said in the log): the server
+/* The accounts' names outlive it. NULL if there is no memory or thread for it (said in the log): the server
  * works, space is not reclaimed. */
 struct background *background_start(struct store *, const struct slice *accounts, size_t account_count);
+/* These from the next round on. `accounts` is copied, the names outlive it. Any thread; accepts NULL. */
+enum err background_set_accounts(struct background *, const struct slice *accounts, size_t account_count) MUST_CHECK;
 void background_stop(struct background *); /* waits for the round that runs; accepts NULL */
 
 #endif

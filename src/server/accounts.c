@@ -182,7 +182,8 @@ static bool file_create(const char *path, const char *data_dir, const char *name
 	key_make(key[1]);
 	int n = snprintf(text, sizeof text,
 			 "# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at "
-			 "start.\n%s:%s:%s\n",
+			 "start and "
+			 "at SIGHUP.\n%s:%s:%s\n",
 			 name, key[0], key[1]);
 	unlink(temporary);
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

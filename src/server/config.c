@@ -481,6 +481,8 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 {
 	bool seen[SETTING_COUNT] = { false };
 	memset(c, 0, sizeof *c);
+	c->argc = argc;
+	c->argv = argv;
 	arena_init(&c->arena, MIB);
 	struct buf scratch;
 	buf_init(&scratch, 4096);

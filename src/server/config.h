@@ -12,6 +12,8 @@ enum { CONFIG_SERVICES = 4 }; /* blob, queue, table, file: in the order of servi
 
 struct config {
 	struct arena arena;
+	int argc; /* where it was parsed from, to parse it again */
+	char **argv;
 	/* as given */
 	const char *location, *mode, *config;
 	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;

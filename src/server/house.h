@@ -6,13 +6,13 @@
 
 #include "base/sys/clock.h"
 #include "rest/core/server.h"
-#include "server/accounts.h"
+#include "server/access/admission.h"
 #include "server/config.h"
 #include "server/datadir.h"
 
 struct background;
 struct holder_list;
-struct kit;
+struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
@@ -20,15 +20,15 @@ struct smb_server;
 struct house {
 	const struct config *config;
 	struct datadir data;
-	struct accounts accounts;
-	struct auth_account smb_accounts[ACCOUNTS_MAX]; /* those that SMB may offer */
-	struct slice account_names[ACCOUNTS_MAX];
+	struct account_slots slots;
+	struct admission *admission; /* of the start; later ones belong to the REST front end */
+	pthread_mutex_t reload_lock; /* one reload at a time */
+	bool ending;		     /* under it: none any more */
 	struct clock clock;
 	struct io_tls *tls;
-	struct auth_bearer_config *bearer;
 	struct store *store;
 	struct background *background;
-	struct kit *kit;				     /* NULL in production mode */
+	struct states *states;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 2]; /* and the website, and the admin listener */
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
@@ -42,5 +42,8 @@ struct house {
 void house_print_ready(const struct house *);
 /* The same as JSON in --readyFile, if there is one. */
 bool house_write_ready_file(const struct house *, struct buf *error);
+
+/* --debug FILE: messages go there from now on; again after it was moved away. */
+void house_open_debug_log(const char *path);
 
 #endif

@@ -28,11 +28,11 @@ static void endpoint_put(struct buf *out, const struct house *h, size_t i)
 
 static void connection_string_put(struct buf *out, const struct house *h)
 {
-	struct slice account = h->accounts.account[0].name;
+	struct slice account = h->admission->accounts.account[0].name;
 	/* Production keys do not go where logs are kept. */
 	buf_printf(out, "DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;",
 		   h->config->secure ? "https" : "http", SLICE_FMT(account),
-		   h->config->production ? "<your key>" : h->accounts.key_text[0]);
+		   h->config->production ? "<your key>" : h->admission->accounts.key_text[0]);
 	for (size_t i = 0; i < CONFIG_SERVICES; i++) {
 		buf_printf(out, "%sEndpoint=", service_facts(h->listeners[i].service)->title);
 		endpoint_put(out, h, i);
@@ -98,8 +98,8 @@ void house_print_ready(const struct house *h)
 		BUF_PUT(&out, "Data: in memory, gone when this process ends\n");
 	else
 		buf_printf(&out, "Data directory: %s\n", h->data.path);
-	if (h->accounts.file)
-		buf_printf(&out, "Keys: %s\n", h->accounts.file);
+	if (h->admission->accounts.file)
+		buf_printf(&out, "Keys: %s\n", h->admission->accounts.file);
 	BUF_PUT(&out, "AZURE_STORAGE_CONNECTION_STRING='");
 	connection_string_put(&out, h);
 	BUF_PUT(&out, "'\n");

@@ -7,15 +7,13 @@
  * and take the connection string from the last one. */
 #include "server/serve.h"
 #include "jobs/background.h"
+#include "server/access/reload.h"
 #include "server/house.h"
-#include "server/kit.h"
 #include "server/notify.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
+#include "server/states.h"
 
-#include "auth/bearer.h"
-#include "auth/limits.h"
-#include "auth/roles.h"
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/sys/log.h"
@@ -84,101 +82,6 @@ static void store_failed(void *arg)
 	_exit(EXIT_DISK);
 }
 
-/* Reads the whole file that a setting names; *out is the caller's to free. */
-static bool file_read(const char *setting, const char *path, struct buf *out, struct buf *error)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : 1;
-	while (n > 0) {
-		char *room = buf_reserve(out, 4096);
-		if (!room) {
-			errno = EFBIG;
-			n = -1;
-			break;
-		}
-		n = read(fd, room, 4096);
-		out->len += n > 0 ? (size_t)n : 0;
-	}
-	if (n < 0)
-		buf_printf(error, "--%s %s: %s", setting, path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return n == 0;
-}
-
-static bool limits_open(struct house *h, struct buf *error)
-{
-	const char *path = h->config->accountLimits;
-	struct buf text, reason;
-	if (!path[0])
-		return true;
-	buf_init(&text, MIB);
-	buf_init(&reason, 4 * KIB);
-	bool read = file_read("accountLimits", path, &text, error);
-	bool ok = read && limits_apply(buf_slice(&text), h->accounts.account, h->accounts.count, &h->accounts.arena,
-				       &reason) == ERR_OK;
-	if (read && !ok)
-		buf_printf(error, "--accountLimits %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
-	buf_fini(&text);
-	buf_fini(&reason);
-	return ok;
-}
-
-static bool roles_open(const char *path, struct auth_roles **ret, struct buf *error)
-{
-	struct buf text, reason;
-	buf_init(&text, MIB);
-	buf_init(&reason, 4 * KIB);
-	bool read = file_read("oauthRoles", path, &text, error);
-	bool ok = read && roles_new(buf_slice(&text), ret, &reason) == ERR_OK;
-	if (read && !ok)
-		buf_printf(error, "--oauthRoles %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
-	buf_fini(&text);
-	buf_fini(&reason);
-	return ok;
-}
-
-static bool bearer_open(struct house *h, struct buf *error)
-{
-	const struct config *c = h->config;
-	struct bearer_options options = { .mode = BEARER_BASIC };
-	struct buf keys;
-	if (c->oauthRoles[0] && !roles_open(c->oauthRoles, &options.roles, error))
-		return false;
-	buf_init(&keys, 256 * KIB);
-	bool ok = true;
-	if (strcmp(c->oauth, "full") == 0) {
-		ok = file_read("oauthKeys", c->oauthKeys, &keys, error);
-		options.mode = BEARER_FULL;
-		options.issuer = slice_str(c->oauthIssuer);
-		struct slice audience = slice_str(c->oauthAudience);
-		options.storage_audience = slice_eq(audience, SLICE("https://storage.azure.com")) ||
-					   slice_eq(audience, SLICE("https://storage.azure.com/"));
-		if (audience.len && !options.storage_audience)
-			options.audience = audience;
-		bool pem = slice_has_prefix(buf_slice(&keys), SLICE("-----BEGIN"));
-		*(pem ? &options.public_key : &options.jwks) = buf_slice(&keys);
-	}
-	if (ok)
-		ok = bearer_config_new(&options, &h->bearer, error) == ERR_OK;
-	else
-		roles_free(options.roles);
-	buf_fini(&keys);
-	return ok;
-}
-
-/* A login over SMB is by an account key, from any address: an account that forbids either is not offered there. */
-static size_t smb_accounts_pick(struct house *h)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < h->accounts.count; i++) {
-		const struct auth_limits *l = h->accounts.account[i].limits;
-		if (!l || (!l->no_shared_key && l->range_count == 0))
-			h->smb_accounts[count++] = h->accounts.account[i];
-	}
-	return count;
-}
-
 static bool smb_open(struct house *h, struct buf *error)
 {
 	struct smb_config smb;
@@ -190,8 +93,9 @@ static bool smb_open(struct house *h, struct buf *error)
 	smb.waits = h->waits;
 	smb.holders = h->holders;
 	smb.watches = h->watches;
-	smb.accounts = h->smb_accounts;
-	smb.account_count = smb_accounts_pick(h);
+	smb.accounts = &h->slots.smb;
+	if (!admission_give_smb(h->admission, &h->slots))
+		return false;
 	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
 }
 
@@ -248,15 +152,15 @@ static bool house_build(struct house *h, struct buf *error)
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!accounts_load(&h->accounts, c, h->data.path, error) || !limits_open(h, error))
+	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
-	if (c->oauth[0] && !bearer_open(h, error))
-		return false;
-	for (size_t i = 0; i < h->accounts.count; i++)
-		h->account_names[i] = h->accounts.account[i].name;
-	background_at_start(h->store, h->account_names, h->accounts.count);
+	const struct accounts *accounts = &h->admission->accounts;
+	struct slice names[ACCOUNTS_MAX];
+	for (size_t i = 0; i < accounts->count; i++)
+		names[i] = accounts->account[i].name;
+	background_at_start(h->store, names, accounts->count);
 	err = background_load_opens(h->store);
 	if (err != ERR_OK) {
 		buf_printf(
@@ -266,10 +170,10 @@ static bool house_build(struct house *h, struct buf *error)
 			h->data.path, err_name(err));
 		return false;
 	}
-	if (!seed_create(h->store, h->accounts.account[0].name, slice_str(c->create), error))
+	if (!seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (!c->production && !(h->kit = kit_new(h->store, c->inMemoryPersistence))) {
+	if (!c->production && !(h->states = states_new(h->store, c->inMemoryPersistence))) {
 		BUF_PUT(error, "no memory");
 		return false;
 	}
@@ -291,44 +195,45 @@ static bool house_build(struct house *h, struct buf *error)
 		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
 		.waits = h->waits,
 		.holders = h->holders,
-		.accounts = h->accounts.account,
-		.account_count = h->accounts.count,
-		.bearer = h->bearer,
+		.accounts = h->admission->rest.accounts,
+		.account_count = h->admission->rest.account_count,
+		.bearer = h->admission->bearer,
 		.connections_max = (size_t)c->maxConnections,
 		.connections_per_address = (size_t)c->maxConnectionsPerAddress,
 		.memory_bytes = (uint64_t)c->requestMemory * MIB,
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
-		.kit = kit_rest(h->kit),
+		.kit = states_rest(h->states),
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
 	if (!smb_open(h, error))
 		return false;
-	h->background = background_start(h->store, h->account_names, h->accounts.count);
+	h->background = background_start(h->store, names, accounts->count);
 	return true;
 }
 
 static void house_take_down(struct house *h)
 {
+	reload_end(h);
 	smb_server_stop(h->smb);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
 	watch_list_free(h->watches);
 	wait_list_free(h->waits);
-	kit_free(h->kit);
+	states_free(h->states);
 	store_close(h->store);
 	io_tls_free(h->tls);
-	bearer_config_free(h->bearer);
-	accounts_fini(&h->accounts);
+	admission_free(h->admission);
+	accounts_slots_fini(&h->slots);
 	datadir_close(&h->data);
 }
 
 /* --debug FILE takes effect once nothing prevents the start any more, so that what does is seen on the terminal; and
  * before we say that we are ready, because the first request may follow at once and is to be found there. */
-static void debug_open(const char *path)
+void house_open_debug_log(const char *path)
 {
 	if (!path[0])
 		return;
@@ -352,23 +257,12 @@ static void signals_block(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* A renewed certificate, without an end to anybody's connection. */
-static void certificate_reload(struct house *h)
-{
-	struct buf reason;
-	if (!h->tls)
-		return;
-	buf_init(&reason, 64 * KIB);
-	if (io_tls_reload(h->tls, h->config->cert, h->config->key, &reason) == ERR_OK)
-		log_info("the certificate was read again from %s", h->config->cert);
-	else
-		log_error("%.*s; the certificate that was in use stays", SLICE_FMT(buf_slice(&reason)));
-	buf_fini(&reason);
-}
-
 int serve_main(const struct config *config)
 {
-	struct house house = { .config = config };
+	static struct house house; /* large */
+	house.config = config;
+	accounts_slots_init(&house.slots);
+	pthread_mutex_init(&house.reload_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;
@@ -380,7 +274,7 @@ int serve_main(const struct config *config)
 		say_error(error.len ? buf_slice(&error) : SLICE("out of memory"));
 		goto out;
 	}
-	debug_open(config->debug);
+	house_open_debug_log(config->debug);
 	if (!house_write_ready_file(&house, &error)) {
 		say_error(buf_slice(&error));
 		goto out;
@@ -389,7 +283,7 @@ int serve_main(const struct config *config)
 	notify_manager("READY=1");
 	int signal_number;
 	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
-		certificate_reload(&house);
+		reload_everything(&house);
 	notify_manager("STOPPING=1");
 	/* A second signal ends a drain that takes too long for somebody's patience. */
 	signal(SIGINT, SIG_DFL);

@@ -64,7 +64,9 @@ static enum login_result authenticate(struct login *l, const struct login_input 
 				      struct buf *out)
 {
 	unsigned char mine[NTLM_MIC_BYTES], theirs[NTLM_MIC_BYTES];
-	enum err e = ntlm_authenticate(&l->ntlm, t->token, in->accounts, in->account_count, &l->account);
+	pthread_rwlock_rdlock(&in->accounts->lock);
+	enum err e = ntlm_authenticate(&l->ntlm, t->token, in->accounts->account, in->accounts->count, &l->account);
+	pthread_rwlock_unlock(&in->accounts->lock);
 	l->malformed = e == ERR_SYNTAX;
 	if (e != ERR_OK)
 		return refuse(l);

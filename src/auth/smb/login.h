@@ -4,6 +4,8 @@
 #ifndef AUTH_LOGIN_H
 #define AUTH_LOGIN_H
 
+#include <pthread.h>
+
 #include "auth/smb/ntlm.h"
 
 enum login_result { LOGIN_MORE, LOGIN_DONE, LOGIN_REFUSED };
@@ -24,8 +26,15 @@ struct login_input {
 	struct slice token;
 	unsigned char challenge[NTLM_CHALLENGE_BYTES]; /* random, used once */
 	uint64_t file_time;
-	const struct auth_account *accounts;
-	size_t account_count;
+	struct login_accounts *accounts;
+};
+
+/* Who may log in. Entries are never moved or taken out: a session points at its account as long as it lives. What
+ * changes, under the lock, are the keys (one without keys refuses everybody) and the count. */
+struct login_accounts {
+	pthread_rwlock_t lock;
+	struct auth_account *account;
+	size_t count;
 };
 
 void login_init(struct login *);

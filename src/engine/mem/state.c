@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Saved states of the mem engine: a copy of all rows, and a share in the bytes of all extents that rows name. Going back
- * to one is a commit like others: readers that began before it see what was, a group that read what it changed
+ * Saved states of the mem engine: a copy of all rows, and a share in the bytes of all extents that rows name. Going
+ * back to one is a commit like others: readers that began before it see what was, a group that read what it changed
  * conflicts and runs again, and numbers (commits, extents) only grow. The store's own partition stays as it is: what
  * counts openings and keeps the time must not run backwards. */
 #include "engine/mem/mem_int.h"

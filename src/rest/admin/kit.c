@@ -67,7 +67,7 @@ static enum err reset_parse(struct request *r)
 {
 	struct kit_call *c = r->call;
 	c->name = request_param(r, "account");
-	if (slice_is_set(c->name) && !rest_server_account(r->server, c->name))
+	if (slice_is_set(c->name) && !rest_access_account(r->access, c->name))
 		return bad_param(r, "account", c->name, "There is no such account.");
 	return ERR_OK;
 }
@@ -76,9 +76,9 @@ static enum err reset_work(struct request *r)
 {
 	const struct kit_call *c = r->call;
 	struct rest_server *s = r->server;
-	for (size_t i = 0; i < s->account_count; i++)
-		if (!slice_is_set(c->name) || slice_eq(c->name, s->accounts[i].name))
-			TRY(resource_reset(s->store, s->accounts[i].name));
+	for (size_t i = 0; i < r->access->account_count; i++)
+		if (!slice_is_set(c->name) || slice_eq(c->name, r->access->accounts[i].name))
+			TRY(resource_reset(s->store, r->access->accounts[i].name));
 	cors_forget_all(s);
 	return ERR_OK;
 }

@@ -17,7 +17,7 @@ static const struct op ops[] = {
 /* A path names an endpoint and nothing else: no account, no version. */
 static enum err find_address(struct request *r)
 {
-	r->account = r->server->accounts[0].name;
+	r->account = r->access->accounts[0].name;
 	r->level = LEVEL_SERVICE;
 	r->version = VERSION(2021, 12, 2);
 	r->version_text = SLICE("2021-12-02");

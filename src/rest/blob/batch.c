@@ -76,7 +76,7 @@ static bool in_container(const struct request *r, struct slice url)
 	path = slice_from(path, 1);
 	struct slice behind = path, first = slice_cut(&behind, '/');
 	bool unused;
-	if (r->path_style && address_account(r->server, first, &unused))
+	if (r->path_style && address_account(r, first, &unused))
 		path = behind;
 	return slice_is_set(path) && slice_eq(slice_cut(&path, '/'), r->container);
 }

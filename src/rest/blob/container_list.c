@@ -524,6 +524,7 @@ static enum err format_blobs(struct request *r)
 	else
 		xml_open(b, "Blobs");
 	for (size_t i = 0; i < l->count; i++) {
+		paging_expect(b, i, l->count);
 		if (l->item[i].is_prefix) {
 			xml_open(b, "BlobPrefix");
 			xml_put_name(b, "Name", l->item[i].blob.name);

@@ -54,8 +54,8 @@ static bool is_own_port(const struct request *r, struct slice authority)
 static bool is_account_host(const struct request *r, struct slice authority)
 {
 	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
-	for (size_t i = 0; label.len < authority.len && i < r->server->account_count; i++)
-		if (slice_eq_nocase(r->server->accounts[i].name, label))
+	for (size_t i = 0; label.len < authority.len && i < r->access->account_count; i++)
+		if (slice_eq_nocase(r->access->accounts[i].name, label))
 			return true;
 	return false;
 }
@@ -75,7 +75,7 @@ static bool is_own(const struct request *r, struct slice authority)
 		return true;
 	/* az writes it so, whatever endpoint it was given. Azure has no such account. */
 	if (slice_eq_nocase(authority, SLICE("devstoreaccount1.blob.core.windows.net")))
-		return rest_server_account(r->server, SLICE("devstoreaccount1")) != NULL;
+		return rest_access_account(r->access, SLICE("devstoreaccount1")) != NULL;
 	if (is_beside_host(r, authority) && is_account_host(r, authority))
 		return true;
 	if (!is_own_port(r, authority))

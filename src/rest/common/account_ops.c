@@ -100,7 +100,7 @@ static enum err format_key(struct request *r)
 	unsigned char key[AUTH_DELEGATION_KEY_BYTES];
 	char text[BASE64_BYTES(AUTH_DELEGATION_KEY_BYTES)], start[DATE_ISO_BYTES], expiry[DATE_ISO_BYTES];
 	struct buf *b = &r->response.body;
-	TRY(auth_delegation_key(rest_server_account(r->server, r->account), d, key));
+	TRY(auth_delegation_key(rest_access_account(r->access, r->account), d, key));
 	base64_encode_to(text, slice_make(key, sizeof key));
 	size_t start_len = date_format_iso_short(d->start_ticks, start),
 	       expiry_len = date_format_iso_short(d->expiry_ticks, expiry);

@@ -51,8 +51,8 @@ static bool service_of_port(const struct request *r, struct slice port, enum ser
 
 static bool is_account(const struct request *r, struct slice label)
 {
-	for (size_t i = 0; i < r->server->account_count; i++)
-		if (slice_eq_nocase(r->server->accounts[i].name, label))
+	for (size_t i = 0; i < r->access->account_count; i++)
+		if (slice_eq_nocase(r->access->accounts[i].name, label))
 			return true;
 	return false;
 }

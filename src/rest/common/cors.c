@@ -17,10 +17,10 @@ static atomic_uint_least64_t *cors_word(struct request *r)
 	size_t service = service_facts(r->service)->properties;
 	if (store_is_shared(s->store))
 		return NULL; /* another front end may set rules: nothing is remembered */
-	for (size_t i = 0; i < s->account_count && i < REST_CORS_ACCOUNTS; i++)
-		if (s->accounts[i].name.ptr == r->account.ptr)
-			return &r->server->cors_state[i * SERVICE_COUNT + service];
-	return NULL; /* more accounts than words: always look */
+	const struct auth_account *a = rest_access_account(r->access, r->account);
+	if (!a || a->slot >= REST_CORS_ACCOUNTS)
+		return NULL; /* more accounts than words: always look */
+	return &r->server->cors_state[a->slot * SERVICE_COUNT + service];
 }
 
 static void word_forget(atomic_uint_least64_t *word)

@@ -30,5 +30,13 @@ struct slice paging_endpoint(struct request *);
 void paging_put_endpoint(struct request *, struct buf *);
 /* <EnumerationResults ServiceEndpoint=".." [ContainerName=".."]> with Prefix, Marker, MaxResults as sent. */
 void paging_open_xml(struct request *, struct buf *, const struct paging *, struct slice container);
+/* Called before each entry of a list is written: once a few are there, room is made for all `count`, so that
+ * a page of megabytes is not copied each time its buffer doubles. */
+static inline void paging_expect(struct buf *b, size_t written, size_t count)
+{
+	enum { SAMPLE = 64 };
+	if (written == SAMPLE)
+		buf_expect(b, b->len / SAMPLE * (count - written) + b->len);
+}
 
 #endif

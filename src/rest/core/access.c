@@ -31,7 +31,7 @@ static enum err check_anonymous(struct request *r)
 	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
 	if (op->anon == ANON_NEVER || !reads)
 		return refuse_anonymous(r);
-	const struct auth_account *account = rest_server_account(r->server, r->account);
+	const struct auth_account *account = rest_access_account(r->access, r->account);
 	if (account->limits && account->limits->no_public_access)
 		return ERR_PUBLIC_ACCESS_NOT_PERMITTED;
 	const struct rest_service *s = rest_service_of(r);
@@ -86,8 +86,8 @@ enum err access_check(struct request *r)
 {
 	const struct op *op = r->op;
 	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
-	const struct auth_account *account = rest_server_account(r->server, r->account);
-	r->account_index = account ? (unsigned)(account - r->server->accounts) : 0;
+	const struct auth_account *account = rest_access_account(r->access, r->account);
+	r->account_index = account ? account->slot : 0;
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,
@@ -104,7 +104,7 @@ enum err access_check(struct request *r)
 		.client_ticks = clock_moved(r->server->clock) ? clock_unmoved(r->server->clock) : r->arrival_ticks,
 		.find_policy = find_policy,
 		.find_policy_arg = r,
-		.bearer = r->server->config.bearer,
+		.bearer = r->access->bearer,
 		.account_for_delegation = account,
 	};
 	TRY(limits_check_address(account, r->client_ip));

@@ -88,14 +88,14 @@ static void find_client_request_id(struct request *r)
 }
 
 /* The name without "-secondary", if an account has that. */
-const struct auth_account *address_account(const struct rest_server *server, struct slice name, bool *ret_secondary)
+const struct auth_account *address_account(const struct request *r, struct slice name, bool *ret_secondary)
 {
 	static const char suffix[] = "-secondary";
 	size_t suffix_len = sizeof suffix - 1;
-	const struct auth_account *a = rest_server_account(server, name);
+	const struct auth_account *a = rest_access_account(r->access, name);
 	if (a || name.len <= suffix_len || memcmp(name.ptr + name.len - suffix_len, suffix, suffix_len) != 0)
 		return a;
-	a = rest_server_account(server, slice_first(name, name.len - suffix_len));
+	a = rest_access_account(r->access, slice_first(name, name.len - suffix_len));
 	if (a)
 		*ret_secondary = true;
 	return a;
@@ -120,7 +120,7 @@ const struct auth_account *address_account_of_host(struct request *r)
 		return NULL;
 	for (size_t i = 0; i < label.len; i++)
 		lower[i] = (char)tolower((unsigned char)label.ptr[i]);
-	return address_account(r->server, slice_make(lower, label.len), &r->secondary);
+	return address_account(r, slice_make(lower, label.len), &r->secondary);
 }
 
 /* Sets account, path_style and raw_resource_path. */
@@ -136,7 +136,7 @@ static enum err find_resource_path(struct request *r)
 	}
 	struct slice rest = slice_from(path, 1);
 	struct slice first = slice_first(rest, slice_find_byte(rest, '/'));
-	a = address_account(r->server, first, &r->secondary);
+	a = address_account(r, first, &r->secondary);
 	if (!a && r->account_implied) {
 		r->account = r->parent->account;
 		r->raw_resource_path = path;

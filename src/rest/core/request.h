@@ -37,7 +37,8 @@
 #include "wire/http/uri.h"
 
 struct request;
-struct rest_server; /* rest/core/server.h: configuration, store, accounts, workers */
+struct rest_server; /* rest/core/server.h: configuration, store, workers */
+struct rest_access; /* rest/core/server.h: accounts */
 
 /* x-ms-version as a number that compares: VERSION(2019, 12, 12) == 20191212. */
 #define VERSION(y, m, d) ((uint32_t)(y)*10000u + (uint32_t)(m)*100u + (uint32_t)(d))
@@ -104,6 +105,7 @@ struct response {
 
 struct request {
 	struct rest_server *server;
+	const struct rest_access *access; /* accounts and rules as they were when it began */
 	struct arena *arena;
 	struct rng *rng; /* of the loop */
 	const struct http_head *head;
@@ -120,7 +122,7 @@ struct request {
 	struct slice version_text;	/* as echoed */
 
 	struct slice account;		/* name */
-	unsigned account_index;		/* its number among the server's: who takes turns with others */
+	unsigned account_index;		/* its slot: who takes turns with others */
 	bool path_style;		/* the account came from the path */
 	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made

@@ -90,6 +90,19 @@ static void drain_begin(struct io_task *t)
 	rest_loop_check_drained(rl);
 }
 
+static void loop_free(struct rest_loop *rl)
+{
+	if (!rl)
+		return;
+	exchange_pool_fini(rl);
+	access_use_free(rl->access_use);
+	buf_fini(&rl->log);
+	io_loop_free(rl->loop);
+	metrics_loop_fini(&rl->metrics);
+	rl->magic = 0;
+	free(rl);
+}
+
 static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop **ret)
 {
 	struct rest_loop *rl = calloc(1, sizeof *rl);
@@ -109,6 +122,11 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 	rng_init_system(&rl->rng);
 	rng_init_seed(&rl->id_rng, rng_u64(&rl->rng));
 	buf_init(&rl->log, LOG_BUF_LIMIT);
+	e = access_use_new(&s->first_access, &rl->access_use);
+	if (e != ERR_OK) {
+		loop_free(rl);
+		return e;
+	}
 	rl->drain_task.run = drain_begin;
 	rl->evict_task.run = conn_evict_task;
 	rl->shed_task.run = conn_shed_task;
@@ -116,27 +134,19 @@ static enum err loop_new(struct rest_server *s, unsigned index, struct rest_loop
 	return ERR_OK;
 }
 
-static void loop_free(struct rest_loop *rl)
-{
-	if (!rl)
-		return;
-	exchange_pool_fini(rl);
-	buf_fini(&rl->log);
-	io_loop_free(rl->loop);
-	metrics_loop_fini(&rl->metrics);
-	rl->magic = 0;
-	free(rl);
-}
-
 /* ---- start and stop ---- */
+
+static int open_log_file(const char *path)
+{
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+}
 
 static enum err open_log(struct rest_server *s, struct buf *message)
 {
 	const char *target = s->config.access_log;
 	if (!target || !*target)
 		return ERR_OK;
-	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-					  : open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_log_file(target);
 	enum err e = fd >= 0 ? io_log_writer_new(fd, &s->access_log) : ERR_IO;
 	if (e != ERR_OK)
 		buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));
@@ -221,8 +231,7 @@ static void server_free(struct rest_server *s)
 	free(s->listeners);
 	inject_free(s->inject);
 	io_log_writer_free(s->access_log);
-	for (size_t i = 0; i < s->account_count; i++)
-		auth_account_release(&s->accounts[i]);
+	access_release(&s->first_access);
 	free(s);
 }
 
@@ -234,10 +243,10 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->config = *config;
 	s->store = config->store;
 	s->clock = config->clock ? config->clock : store_clock(config->store);
-	s->accounts = config->accounts;
-	s->account_count = config->account_count;
-	for (size_t i = 0; i < s->account_count; i++)
-		auth_account_prepare(&s->accounts[i]);
+	s->first_access.accounts = config->accounts;
+	s->first_access.account_count = config->account_count;
+	s->first_access.bearer = config->bearer;
+	access_init(&s->first_access);
 	struct rng rng;
 	rng_init_system(&rng);
 	s->address_seed = rng_u64(&rng);
@@ -295,12 +304,18 @@ uint16_t rest_server_port(const struct rest_server *s, size_t i)
 	return s->listeners[i].port;
 }
 
-const struct auth_account *rest_server_account(const struct rest_server *s, struct slice name)
+enum err rest_server_reopen_log(struct rest_server *s, struct buf *ret_message)
 {
-	for (size_t i = 0; i < s->account_count; i++)
-		if (slice_eq(s->accounts[i].name, name))
-			return &s->accounts[i];
-	return NULL;
+	const char *target = s->config.access_log;
+	if (!s->access_log || strcmp(target, "-") == 0)
+		return ERR_OK;
+	int fd = open_log_file(target);
+	if (fd < 0) {
+		buf_printf(ret_message, "cannot open the access log %s: %s", target, strerror(errno));
+		return ERR_IO;
+	}
+	io_log_writer_reopen(s->access_log, fd);
+	return ERR_OK;
 }
 
 void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)

@@ -23,6 +23,7 @@ struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
 struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
+struct rest_access;
 struct rest_listener_state;
 
 struct rest_listener {
@@ -78,6 +79,16 @@ struct rest_config {
 	struct rest_timeouts timeouts;
 };
 
+/* Who may come in: accounts with keys and limits, and the rules of bearer tokens. Read-only once the server has it. A
+ * request keeps the one it began with; names of accounts and what their slots mean outlive all of them. */
+struct rest_access {
+	struct auth_account *accounts; /* at least one; prepared and released by the server */
+	size_t account_count;
+	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
+	void (*release)(struct rest_access *);	 /* after its last request, on any thread; NULL: nothing to do */
+	atomic_size_t users;			 /* rest/core/access_set.c */
+};
+
 enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
 
 /* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */
@@ -93,8 +104,7 @@ struct rest_server {
 	struct rest_config config;
 	struct store *store;
 	struct clock *clock;
-	struct auth_account *accounts;
-	size_t account_count;
+	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
 	struct inject *inject;		    /* NULL: no test kit */
@@ -126,7 +136,13 @@ uint16_t rest_server_port(const struct rest_server *, size_t i);
 /* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
-const struct auth_account *rest_server_account(const struct rest_server *, struct slice name);
+const struct auth_account *rest_access_account(const struct rest_access *, struct slice name);
+/* Requests that begin after this returned are judged by `access`, which is taken over; those under way by what they
+ * began with. On failure nothing changed, and `access` is released. Not beside rest_server_stop; one thread at a time.
+ */
+enum err rest_server_set_access(struct rest_server *, struct rest_access *access) MUST_CHECK;
+/* Opens the access log again by its name, for who moved the file away. On failure the old one stays. */
+enum err rest_server_reopen_log(struct rest_server *, struct buf *ret_message) MUST_CHECK;
 
 struct rest_stats {
 	uint64_t connections; /* open now */

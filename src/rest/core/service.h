@@ -53,7 +53,7 @@ enum err address_decode(struct request *, struct slice text, struct slice *ret) 
 /* The account that the first label of the Host names; NULL if none. Sets r->secondary. */
 const struct auth_account *address_account_of_host(struct request *);
 /* The account of that name, or of the name without "-secondary" (then *ret_secondary is set); NULL if none. */
-const struct auth_account *address_account(const struct rest_server *, struct slice name, bool *ret_secondary);
+const struct auth_account *address_account(const struct request *, struct slice name, bool *ret_secondary);
 /* For find_default_version. */
 void address_set_version(struct request *, uint32_t version, struct slice text);
 

@@ -192,6 +192,7 @@ static enum err format(struct request *r)
 	else
 		BUF_PUT(b, "<Entries />");
 	for (size_t i = 0; i < c->list.count; i++) {
+		paging_expect(b, i, c->list.count);
 		const struct inode *e = &c->list.entry[i];
 		if (e->kind == FILE_KIND_DIRECTORY)
 			BUF_PUT(b, "<Directory>");

@@ -39,7 +39,7 @@ static enum err source_in_share(struct request *r, struct slice *ret)
 	struct slice rest = path, first = slice_cut(&rest, '/');
 	if (!slice_eq(first, r->container) || r->path_style) {
 		/* The account comes first in the path, unless the host named it. */
-		if (slice_is_set(rest) && address_account(r->server, first, &unused_secondary) &&
+		if (slice_is_set(rest) && address_account(r, first, &unused_secondary) &&
 		    slice_eq(slice_first(rest, slice_find_byte(rest, '/')), r->container)) {
 			if (!slice_eq(first, r->account))
 				return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-rename-source", SLICE_NONE);

@@ -64,7 +64,7 @@ static const struct auth_account *find_account(struct request *r)
 		return NULL;
 	path = slice_from(path, (size_t)(scheme - path.ptr) + 3);
 	path = slice_from(path, slice_find_byte(path, '/') + 1);
-	return address_account(r->server, slice_first(path, slice_find_byte(path, '/')), &unused_secondary);
+	return address_account(r, slice_first(path, slice_find_byte(path, '/')), &unused_secondary);
 }
 
 const struct rest_service rest_service_file = {

@@ -5,11 +5,13 @@
 #define VERSION_JSON	VERSION(2013, 8, 15)
 #define VERSION_NO_ATOM VERSION(2015, 12, 11)
 
+/* `token` is in lower case. Asked several times a request: the first byte decides at most places. */
 static bool has_token(struct slice text, const char *token)
 {
 	struct slice t = slice_str(token);
 	for (size_t i = 0; i + t.len <= text.len; i++)
-		if (slice_eq_nocase(slice_make(text.ptr + i, t.len), t))
+		if (((text.ptr[i] == token[0]) | (text.ptr[i] == (token[0] & ~0x20))) &&
+		    slice_eq_nocase(slice_make(text.ptr + i, t.len), t))
 			return true;
 	return false;
 }
@@ -42,17 +44,22 @@ enum err rest_table_format_of(uint32_t version, const struct query *query, const
 	struct slice wanted = query_get(query, SLICE("$format"));
 	if (!slice_is_set(wanted))
 		wanted = http_header(head, SLICE("accept"));
-	bool json = asks_for_json(wanted), atom = asks_for_atom(wanted), any = asks_for_anything(wanted);
+	bool json = asks_for_json(wanted);
+	if (json && version >= VERSION_JSON) {
+		*ret = json_level(wanted);
+		return ERR_OK;
+	}
+	bool atom = asks_for_atom(wanted), any = asks_for_anything(wanted);
 	*ret = ODATA_ATOM;
 	if (version < VERSION_JSON) {
 		if (atom || any)
 			return ERR_OK;
 		return json ? ERR_JSON_FORMAT_NOT_SUPPORTED : ERR_MEDIA_TYPE_NOT_SUPPORTED;
 	}
-	if (!json && (atom || any) && version < VERSION_NO_ATOM)
+	if ((atom || any) && version < VERSION_NO_ATOM)
 		return ERR_OK;
 	*ret = json_level(wanted);
-	if (json || any)
+	if (any)
 		return ERR_OK;
 	return atom ? ERR_ATOM_FORMAT_NOT_SUPPORTED : ERR_MEDIA_TYPE_NOT_SUPPORTED;
 }
@@ -60,8 +67,8 @@ enum err rest_table_format_of(uint32_t version, const struct query *query, const
 enum err rest_table_body_is_atom(uint32_t version, const struct http_head *head, struct slice body, bool *ret)
 {
 	struct slice type = http_header(head, SLICE("content-type"));
-	bool atom = asks_for_atom(type);
-	if (!atom && !asks_for_json(type) && version < VERSION_NO_ATOM) {
+	bool json = asks_for_json(type), atom = !json && asks_for_atom(type);
+	if (!atom && !json && version < VERSION_NO_ATOM) {
 		struct slice text = slice_trim(body);
 		atom = version < VERSION_JSON || (text.len && text.ptr[0] == '<');
 	}

@@ -20,7 +20,7 @@ static const struct op ops[] = {
 static enum err find_address(struct request *r)
 {
 	const struct auth_account *a = address_account_of_host(r);
-	r->account = a ? a->name : r->server->accounts[0].name;
+	r->account = a ? a->name : r->access->accounts[0].name;
 	r->container = SLICE("$web");
 	r->level = LEVEL_OBJECT;
 	r->version = VERSION(2021, 12, 2);

@@ -310,7 +310,6 @@ static void setup_step(struct smb_request *r)
 		.token = call->in.token,
 		.file_time = SMB_FILETIME_OF_TICKS(clock_now(c->sl->server->config.clock)),
 		.accounts = c->sl->server->config.accounts,
-		.account_count = c->sl->server->config.account_count,
 	};
 	rng_bytes(&c->sl->rng, in.challenge, sizeof in.challenge);
 	if (!s->protect && c->dialect == SMB2_DIALECT_311)

@@ -9,6 +9,8 @@
 #include "svc/blob/state.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 enum { KEY_ESCAPE_BYTE = 0x02 }; /* of store/key.h */
 enum { LIST_PAGE_BYTES = 16 * 1024 * 1024, LIST_FETCH_ROWS = 1024, LIST_SKIP_ROWS = 4 };
 
@@ -347,7 +349,9 @@ enum err blob_apply_list(struct txn *txn, void *call)
 	c->count = 0;
 	c->more = false;
 	c->now_ticks = txn_now(txn);
-	c->item = ARENA_NEW_ARRAY(txn_arena(txn), struct blob_list_item, c->limit ? c->limit : 1);
+	/* Not cleared: make_item writes the whole of each, and a page that ends early never touches the rest. */
+	assert(c->limit <= SIZE_MAX / sizeof(struct blob_list_item));
+	c->item = arena_alloc(txn_arena(txn), sizeof(struct blob_list_item) * (c->limit ? c->limit : 1));
 	if (!c->item)
 		return ERR_NO_MEMORY;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));

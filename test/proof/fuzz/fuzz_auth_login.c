@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slice rest = slice_make(data, size);
 	struct auth_account account = { .name = SLICE("user"), .key = { SLICE("0123456789"), SLICE_NONE } };
+	struct login_accounts accounts = { PTHREAD_RWLOCK_INITIALIZER, &account, 1 };
 	struct login l;
 	login_init(&l);
 	while (rest.len >= 2) {
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct buf out;
 		rest = slice_from(rest, 2);
 		struct slice token = fuzz_copy(slice_first(rest, len));
-		struct login_input in = { .token = token, .accounts = &account, .account_count = 1 };
+		struct login_input in = { .token = token, .accounts = &accounts };
 		buf_init(&out, 1 << 20);
 		CHECK(login_step(&l, &in, &out) != LOGIN_DONE);
 		buf_fini(&out);

@@ -458,6 +458,7 @@ static void driver_identify(struct exchange *ex)
 	struct rest_loop *rl = ex->rl;
 	exchange_enter(ex, REQUEST_PREPARE);
 	r->server = rl->server;
+	access_take(ex);
 	r->arena = &ex->arena;
 	r->rng = &rl->rng;
 	r->head = &ex->head;

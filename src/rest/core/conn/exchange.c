@@ -133,6 +133,7 @@ static void exchange_end(struct exchange *ex)
 	buf_recycle(&r->response.body);
 	buf_recycle(&ex->out);
 	arena_reset(&ex->arena);
+	access_drop(ex);
 	memory_release(ex);
 }
 

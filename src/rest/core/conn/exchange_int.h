@@ -94,6 +94,7 @@ struct exchange {
 	struct http_head head;
 	struct arena arena;
 	struct rest_loop *rl;
+	struct access_use *access_use;				/* what req.access is counted in */
 	struct conn *conn;					/* NULL: a part of a batch, or the peer is gone */
 	void (*advanced)(struct exchange *, enum driver_state); /* after it was parked; loop thread */
 	unsigned pending;
@@ -158,8 +159,9 @@ struct rest_loop {
 	pthread_t thread;
 	bool started;
 	unsigned index;
-	struct rng rng;	   /* of the system: ids that must not be guessed */
-	struct rng id_rng; /* seeded: request ids, which need only be unique */
+	struct access_use *access_use; /* of the requests to come */
+	struct rng rng;		       /* of the system: ids that must not be guessed */
+	struct rng id_rng;	       /* seeded: request ids, which need only be unique */
 	uint64_t date_second;
 	char date[32]; /* RFC 1123, of date_second */
 	struct buf log;
@@ -196,6 +198,18 @@ void exchange_put(struct exchange *);	/* ends the request and recycles it; pendi
 void exchange_reset(struct exchange *); /* ends the request, ready for the next on the same connection */
 char *buffer_get(struct rest_loop *);
 void buffer_put(struct rest_loop *, char *);
+
+/* access_set.c: a loop counts the requests that use a set of accounts; the last gives it back. */
+struct access_use {
+	struct rest_access *access;
+	size_t live;
+};
+enum err access_use_new(struct rest_access *, struct access_use **ret) MUST_CHECK;
+void access_use_free(struct access_use *); /* of a loop whose thread ended; accepts NULL */
+void access_take(struct exchange *);	   /* the loop's; a part of a batch has its parent's */
+void access_drop(struct exchange *);
+void access_init(struct rest_access *);
+void access_release(struct rest_access *);
 
 /* Clears the request, keeping its memory, before its head is filled in. */
 void request_init(struct exchange *);

@@ -23,7 +23,8 @@ static enum err find_default_version(struct request *r)
 
 static struct rest_service blob;
 static const struct rest_service *services[SERVICE_COUNT];
-static struct rest_server server = { .accounts = accounts, .account_count = 2, .config.services = services };
+static struct rest_access access_set = { .accounts = accounts, .account_count = 2 };
+static struct rest_server server = { .config.services = services };
 static struct exchange ex;
 
 static enum err look(enum service service, const char *method, const char *target, const char *host,
@@ -37,6 +38,7 @@ static enum err look(enum service service, const char *method, const char *targe
 	int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, target, host, headers);
 	assert_int_equal(http_parse_head(slice_make(text, (size_t)n), &scanned, &ex.arena, &ex.head), HTTP_PARSE_DONE);
 	ex.req.server = &server;
+	ex.req.access = &access_set;
 	ex.req.arena = &ex.arena;
 	ex.req.head = &ex.head;
 	ex.req.service = service;

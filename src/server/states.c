@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Named states of a server in memory. A name that is saved again forgets what it had. */
-#include "server/kit.h"
+#include "server/states.h"
 
 #include "engine/mem/mem.h"
 #include "wire/json.h"
 
 #include <pthread.h>
 
-enum { KIT_STATES_MAX = 64, KIT_NAME_MAX = 64 };
+enum { STATES_MAX = 64, STATES_NAME_MAX = 64 };
 
-struct kit {
+struct states {
 	struct rest_kit rest;
 	struct store *store;
 	pthread_mutex_t lock; /* of what follows; held while one is restored, so that it stays */
 	size_t count;
 	struct {
-		char name[KIT_NAME_MAX + 1];
+		char name[STATES_NAME_MAX + 1];
 		struct mem_state *state;
-	} states[KIT_STATES_MAX];
+	} states[STATES_MAX];
 };
 
-static size_t state_find(const struct kit *k, struct slice name)
+static size_t state_find(const struct states *k, struct slice name)
 {
 	size_t i = 0;
 	while (i < k->count && !slice_eq(name, slice_str(k->states[i].name)))
@@ -28,15 +28,15 @@ static size_t state_find(const struct kit *k, struct slice name)
 	return i;
 }
 
-static enum err kit_save(void *arg, struct slice name)
+static enum err states_save(void *arg, struct slice name)
 {
-	struct kit *k = arg;
+	struct states *k = arg;
 	enum err e = ERR_OK;
-	if (name.len > KIT_NAME_MAX)
+	if (name.len > STATES_NAME_MAX)
 		return ERR_LIMIT;
 	pthread_mutex_lock(&k->lock);
 	size_t i = state_find(k, name);
-	if (i == KIT_STATES_MAX) {
+	if (i == STATES_MAX) {
 		e = ERR_LIMIT;
 	} else {
 		if (i == k->count) {
@@ -52,9 +52,9 @@ static enum err kit_save(void *arg, struct slice name)
 	return e;
 }
 
-static enum err kit_restore(void *arg, struct slice name)
+static enum err states_restore(void *arg, struct slice name)
 {
-	struct kit *k = arg;
+	struct states *k = arg;
 	pthread_mutex_lock(&k->lock);
 	size_t i = state_find(k, name);
 	enum err e = i < k->count ? engine_mem_restore(store_engine(k->store), k->states[i].state) : ERR_NOT_FOUND;
@@ -62,9 +62,9 @@ static enum err kit_restore(void *arg, struct slice name)
 	return e;
 }
 
-static void kit_put_names(void *arg, struct buf *out)
+static void states_put_names(void *arg, struct buf *out)
 {
-	struct kit *k = arg;
+	struct states *k = arg;
 	pthread_mutex_lock(&k->lock);
 	BUF_PUT(out, "[");
 	for (size_t i = 0; i < k->count; i++) {
@@ -76,23 +76,23 @@ static void kit_put_names(void *arg, struct buf *out)
 	pthread_mutex_unlock(&k->lock);
 }
 
-struct kit *kit_new(struct store *store, bool in_memory)
+struct states *states_new(struct store *store, bool in_memory)
 {
-	struct kit *k = calloc(1, sizeof *k);
+	struct states *k = calloc(1, sizeof *k);
 	if (!k)
 		return NULL;
 	k->store = store;
 	k->rest.arg = k;
 	pthread_mutex_init(&k->lock, NULL);
 	if (in_memory) {
-		k->rest.save = kit_save;
-		k->rest.restore = kit_restore;
-		k->rest.put_names = kit_put_names;
+		k->rest.save = states_save;
+		k->rest.restore = states_restore;
+		k->rest.put_names = states_put_names;
 	}
 	return k;
 }
 
-void kit_free(struct kit *k)
+void states_free(struct states *k)
 {
 	if (!k)
 		return;
@@ -102,7 +102,7 @@ void kit_free(struct kit *k)
 	free(k);
 }
 
-const struct rest_kit *kit_rest(struct kit *k)
+const struct rest_kit *states_rest(struct states *k)
 {
 	return k ? &k->rest : NULL;
 }
