@@ -388,7 +388,7 @@ static bool ports_check(struct config *c, struct buf *error)
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		if (!config_host_is_loopback(config_host(c, i)))
 			c->beyond_loopback = true;
-	if (c->smbPort[0] && !config_host_is_loopback(c->smbHost))
+	if (strcmp(c->smbPort, "off") != 0 && !config_host_is_loopback(c->smbHost))
 		c->smb_beyond_loopback = true;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		for (int k = 0; k < i; k++)

@@ -96,7 +96,14 @@ static bool smb_open(struct house *h, struct buf *error)
 	smb.accounts = &h->slots.smb;
 	if (!admission_give_smb(h->admission, &h->slots))
 		return false;
-	return !on || smb_server_start(&smb, &h->smb, error) == ERR_OK;
+	if (!on || smb_server_start(&smb, &h->smb, error) == ERR_OK)
+		return true;
+	if (h->config->smbPort[0])
+		return false;
+	/* Nobody asked for that port: another server has it, or this user may not have it. */
+	log_warn("%.*s: SMB is not served; choose a port with --smbPort, or off", SLICE_FMT(buf_slice(error)));
+	error->len = 0;
+	return true;
 }
 
 static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)

@@ -2,6 +2,8 @@
  * The settings of the SMB front end, from words of the configuration to what src/smb takes. */
 #include "server/smb_settings.h"
 
+enum { PORT_DEVELOPMENT = 10445, PORT_PRODUCTION = 445 /* the only one that Windows clients use */ };
+
 static const struct {
 	const char *name;
 	uint16_t dialect;
@@ -70,8 +72,10 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 	uint64_t port = 0;
 	bool signing;
 	*ret = (struct smb_config){ .host = c->smbHost, .loops = (unsigned)c->threads };
-	*ret_on = c->smbPort[0] && strcmp(c->smbPort, "off") != 0;
-	if (*ret_on && (!slice_to_u64(slice_str(c->smbPort), &port) || port > UINT16_MAX)) {
+	*ret_on = strcmp(c->smbPort, "off") != 0;
+	if (!c->smbPort[0])
+		port = c->production ? PORT_PRODUCTION : PORT_DEVELOPMENT;
+	else if (*ret_on && (!slice_to_u64(slice_str(c->smbPort), &port) || port > UINT16_MAX)) {
 		buf_printf(error, "--smbPort takes a port number or off, not \"%s\"", c->smbPort);
 		return false;
 	}

@@ -253,6 +253,7 @@ void smb_publish_events(struct smb_loop *sl, struct slice partition, uint64_t sh
 			.share = share,
 			.action = (enum watch_action)e->action,
 			.filter = e->changed,
+			.unless = e->of_rename ? WATCH_FILE_NAME : 0,
 			.dir = above.dir,
 			.depth = above.depth,
 			.path = path,

@@ -42,13 +42,51 @@ static bool has_any(struct slice s, const char *set)
 	return false;
 }
 
-/* A part that is "..": never resolved. */
+/* Both slashes divide parts: some clients send the other one. */
+static struct slice slashes_turn(struct arena *arena, struct slice path)
+{
+	if (!memchr(path.ptr, '/', path.len))
+		return path;
+	struct slice copy = arena_dup(arena, path);
+	for (char *at = (char *)(uintptr_t)copy.ptr; slice_is_set(copy) && at < copy.ptr + copy.len; at++)
+		if (*at == '/')
+			*at = '\\';
+	return copy;
+}
+
 static bool has_dots(struct slice path)
 {
 	while (slice_is_set(path))
 		if (slice_eq(slice_cut(&path, '\\'), SLICE("..")))
 			return true;
 	return false;
+}
+
+/* "a\\b\\..\\c" is "a\\c", as text alone: nothing is looked up. Above the root there is nothing. */
+static uint32_t dots_fold(struct arena *arena, struct slice path, struct slice *ret)
+{
+	char *to = arena_alloc(arena, path.len + 1);
+	size_t len = 0;
+	if (!to)
+		return STATUS_INSUFFICIENT_RESOURCES;
+	while (slice_is_set(path)) {
+		struct slice part = slice_cut(&path, '\\');
+		if (!slice_eq(part, SLICE(".."))) {
+			if (len)
+				to[len++] = '\\';
+			memcpy(to + len, part.ptr, part.len);
+			len += part.len;
+			continue;
+		}
+		if (len == 0)
+			return STATUS_OBJECT_PATH_SYNTAX_BAD;
+		while (len > 0 && to[len - 1] != '\\')
+			len--;
+		if (len > 0)
+			len--; /* the backslash before it */
+	}
+	*ret = slice_make(to, len);
+	return STATUS_OK;
 }
 
 uint32_t smb_path_parse(struct smb_request *r, struct slice utf16, struct file_path *ret)
@@ -58,18 +96,24 @@ uint32_t smb_path_parse(struct smb_request *r, struct slice utf16, struct file_p
 	enum err e = utf16_to_utf8(utf16, &r->arena, &text);
 	if (e != ERR_OK)
 		return e == ERR_NO_MEMORY ? STATUS_INSUFFICIENT_RESOURCES : STATUS_OBJECT_NAME_INVALID;
-	if (text.len && text.ptr[0] == '\\')
+	if (text.len && (text.ptr[0] == '\\' || text.ptr[0] == '/'))
 		return STATUS_INVALID_PARAMETER;
 	/* The one stream that a file has is the file. */
 	if (text.len > stream.len && slice_eq_nocase(slice_from(text, text.len - stream.len), stream))
 		text.len -= stream.len;
-	if (has_any(text, "/:*?\"<>|"))
+	if (has_any(text, ":*?\"<>|"))
 		return STATUS_OBJECT_NAME_INVALID;
+	text = slashes_turn(&r->arena, text);
+	if (!slice_is_set(text))
+		return STATUS_INSUFFICIENT_RESOURCES;
 	*ret = (struct file_path){ 0 };
 	if (text.len == 0)
 		return STATUS_OK;
-	if (has_dots(text))
-		return STATUS_OBJECT_PATH_SYNTAX_BAD;
+	if (has_dots(text)) {
+		uint32_t status = dots_fold(&r->arena, text, &text);
+		if (status != STATUS_OK || text.len == 0)
+			return status;
+	}
 	e = file_path_split(&r->arena, text, (struct file_path_rules){ .keep_dots = true, .backslash = true }, ret);
 	if (e == ERR_OK)
 		return STATUS_OK;

@@ -107,6 +107,20 @@ struct smb_open *smb_open_by_persistent(struct smb_session *s, uint64_t persiste
 	return NULL;
 }
 
+bool smb_guid_is_used(const struct smb_session *s, const unsigned char guid[SMB2_GUID_BYTES])
+{
+	bool used = false;
+	for (size_t i = 0; i < OPEN_SLOTS; i++)
+		for (const struct smb_open *o = s->opens->slot[i]; o; o = o->next) {
+			if (!o->durable_v2 || memcmp(o->create_guid, guid, SMB2_GUID_BYTES) != 0)
+				continue;
+			if (!o->used)
+				return false;
+			used = true;
+		}
+	return used;
+}
+
 /* A request of an earlier channel, delayed somewhere, must not change what was done since. */
 static bool channel_is_old(struct smb_request *r, struct smb_open *o, bool changes)
 {
@@ -142,6 +156,7 @@ struct smb_open *smb_open_of(struct smb_request *r, struct smb2_file_id id, bool
 		return NULL;
 	}
 	smb_open_ref(o);
+	o->used = true;
 	r->open = o;
 	return o;
 }
@@ -173,7 +188,7 @@ static void row_closed(struct io_task *t)
 	struct wait_key key = { c->share, c->call.handle.inode_id };
 	if (c->call.wake)
 		wait_wake(sl->server->config.waits, &key);
-	if (c->call.deleted)
+	if (c->call.deleted || c->call.pending)
 		watch_gone(sl->server->config.watches, c->share, c->call.handle.inode_id);
 	smb_publish_events(sl, c->partition, c->share, &c->call.events, &c->arena);
 	arena_fini(&c->arena);
@@ -188,7 +203,7 @@ static void row_close_done(struct store_job *job, enum err result)
 	struct row_close *c = job->owner;
 	if (result != ERR_OK) {
 		c->call.wake = true; /* waiters look for themselves */
-		c->call.deleted = false;
+		c->call.deleted = c->call.pending = false;
 		c->call.events.count = 0;
 	}
 	io_loop_post(c->sl->loop, &c->task);

@@ -23,7 +23,10 @@ struct smb_open {
 	bool directory;
 	uint32_t access, options;
 	uint32_t action; /* what CREATE answered */
-	bool snapshot;	 /* a previous version: no row, read only */
+	bool durable_v2; /* CREATE named it by this guid, and may be sent again until the open is used */
+	unsigned char create_guid[SMB2_GUID_BYTES];
+	bool used;
+	bool snapshot; /* a previous version: no row, read only */
 	uint64_t snapshot_ticks;
 	uint16_t channel_sequence;
 	uint64_t position; /* after the last read or write; what SET_INFO stored is in the row too, for reconnects */
@@ -32,7 +35,7 @@ struct smb_open {
 	bool list_begun, list_found;
 	unsigned dots; /* of "." and "..": how many were given */
 	struct watcher *watcher;
-	bool watch_tree;
+	uint32_t watch_filter;		  /* of the first request, as is whether the whole tree is watched */
 	size_t watch_limit;		  /* bytes, of the first request */
 	struct smb_request *notify_first; /* requests that wait for a change, in their order */
 };
@@ -50,6 +53,8 @@ void smb_open_unref(struct smb_open *);
 void smb_open_forget(struct smb_open *);
 struct smb_open *smb_open_find(struct smb_session *, struct smb2_file_id);
 struct smb_open *smb_open_by_persistent(struct smb_session *, uint64_t persistent_id);
+/* Every open made with this guid was used since: its client had the answer, and a CREATE with it is a new one. */
+bool smb_guid_is_used(const struct smb_session *, const unsigned char guid[SMB2_GUID_BYTES]);
 
 /* The open that a request names; all ones stands for that of the part before. It is the request's until it is answered.
  * NULL: the request was failed. `changes`: requests from before a reconnect are refused. */

@@ -93,6 +93,8 @@ static enum err text_of(struct arena *arena, struct slice binary, struct slice *
 uint32_t smb_security_parse(struct smb_request *r, struct slice binary, struct file_permission *ret)
 {
 	struct slice text;
+	if (binary.len >= HEAD_BYTES && sddl_parts(binary) == 0)
+		return STATUS_OK; /* it names nothing: all is inherited */
 	enum err e = text_of(&r->arena, binary, &text);
 	if (e != ERR_OK)
 		return e == ERR_SYNTAX ? STATUS_INVALID_PARAMETER : STATUS_INSUFFICIENT_RESOURCES;

@@ -69,6 +69,7 @@ struct smb_tree {
 	bool ended; /* disconnected */
 	uint32_t id;
 	bool pipe;		/* IPC$ */
+	bool continuous;	/* continuously available: opens may be persistent */
 	struct slice name;	/* owned */
 	struct slice partition; /* owned; of the share's generation */
 	uint64_t share;		/* hash of it, for waits and watches */
@@ -219,11 +220,21 @@ struct smb_loop {
 	char read_buffer[SMB_READ_BYTES];
 };
 
+/* What a session's keys are made of. */
+struct smb_session_keys {
+	uint16_t dialect;
+	enum smb2_signing signing;
+	enum smb2_cipher cipher;
+	unsigned char key[PROTECT_KEY_BYTES];
+	unsigned char hash[PROTECT_HASH_BYTES];
+};
+
 struct smb_session_row {
 	struct smb_session_row *next;
 	uint64_t id;
 	struct smb_loop *sl;
 	const struct auth_account *account;
+	struct smb_session_keys keys; /* for whoever asks for the session on another connection, and is refused */
 };
 enum { SMB_SESSION_SLOTS = 1024 };
 

@@ -139,10 +139,16 @@ void watch_remove(struct watcher *w)
 		watcher_free(w);
 }
 
+/* Under the lock. */
+static bool has_news(const struct watcher *w)
+{
+	return w->changes.len || w->lost || w->gone;
+}
+
 /* Under the lock: a request waits and there is something to say. */
 static void tell(struct watcher *w)
 {
-	if (!w->armed || !(w->changes.len || w->lost || w->gone))
+	if (!w->armed || !has_news(w))
 		return;
 	w->armed = false;
 	w->posted = true;
@@ -157,17 +163,18 @@ static void lose(struct watcher *w)
 	w->lost = true;
 }
 
-void watch_arm(struct watcher *w, uint32_t filter, size_t limit_bytes)
+bool watch_arm(struct watcher *w, uint32_t filter, size_t limit_bytes)
 {
 	pthread_mutex_lock(&w->list->lock);
 	w->filter = filter;
 	w->limit_bytes = limit_bytes;
 	w->collects = true;
-	w->armed = !w->posted;
 	if (w->wire_bytes > limit_bytes)
 		lose(w);
-	tell(w);
+	bool now = !w->posted && has_news(w);
+	w->armed = !w->posted && !now;
 	pthread_mutex_unlock(&w->list->lock);
+	return now;
 }
 
 void watch_disarm(struct watcher *w)
@@ -205,21 +212,31 @@ bool watch_is_gone(const struct watcher *w)
 	return gone;
 }
 
-void watch_gone(struct watch_list *l, uint64_t share, uint64_t dir)
+static void set_gone(struct watch_list *l, uint64_t share, uint64_t dir, bool gone)
 {
 	pthread_mutex_lock(&l->lock);
 	for (struct watcher *w = *bucket_of(l, share, dir); w; w = w->next)
 		if (w->share == share && w->dir == dir) {
-			w->gone = true;
+			w->gone = gone;
 			tell(w);
 		}
 	pthread_mutex_unlock(&l->lock);
 }
 
+void watch_gone(struct watch_list *l, uint64_t share, uint64_t dir)
+{
+	set_gone(l, share, dir, true);
+}
+
+void watch_back(struct watch_list *l, uint64_t share, uint64_t dir)
+{
+	set_gone(l, share, dir, false);
+}
+
 /* Under the lock. UTF-16 is never longer than two bytes for each of UTF-8. */
 static void collect(struct watcher *w, const struct watch_event *e, struct slice name)
 {
-	if (!w->collects || w->removed || w->lost || !(w->filter & e->filter))
+	if (!w->collects || w->removed || w->lost || !(w->filter & e->filter) || (w->filter & e->unless))
 		return;
 	w->wire_bytes += CHANGE_WIRE_BYTES + 2 * name.len;
 	bytes_put_u8(&w->changes, (uint8_t)e->action);

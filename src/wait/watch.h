@@ -35,6 +35,7 @@ struct watch_event {
 	uint64_t share; /* hash of the partition's id */
 	enum watch_action action;
 	uint32_t filter;     /* what changed: a watcher gets it if its filter has one of these */
+	uint32_t unless;     /* ... and none of these */
 	const uint64_t *dir; /* ids of the directories above the entry: its parent first, the root last */
 	size_t depth;
 	struct slice path; /* from the root, parts divided by '/'; a watcher gets the part below itself */
@@ -49,9 +50,9 @@ typedef void watch_ready_fn(void *owner);
 enum err watch_add(struct watch_list *, uint64_t share, uint64_t dir, bool tree, struct io_loop *, watch_ready_fn *,
 		   void *owner, struct watcher **ret) MUST_CHECK;
 void watch_remove(struct watcher *); /* accepts NULL; `ready` does not come any more */
-/* The filter of the request at hand and the bytes its answer may have; both may change from request to request. `ready`
- * comes as soon as there is something to take. */
-void watch_arm(struct watcher *, uint32_t filter, size_t limit_bytes);
+/* A request waits: what it filters, and the bytes its answer may have. True: there is something to take at once, and
+ * `ready` does not come; else it comes as soon as there is. */
+bool watch_arm(struct watcher *, uint32_t filter, size_t limit_bytes) MUST_CHECK;
 /* No request waits any more; events are still collected. */
 void watch_disarm(struct watcher *);
 
@@ -61,8 +62,10 @@ struct watch_change {
 };
 /* Calls `each` for every change collected, in order, and forgets them. *ret_lost: too many came, none is given. */
 void watch_take(struct watcher *, void (*each)(void *arg, const struct watch_change *), void *arg, bool *ret_lost);
-/* The directory is deleted: its watchers become ready, and watch_is_gone says so. */
+/* The directory is deleted, or marked to be: its watchers become ready, and watch_is_gone says so. A mark can be taken
+ * back. */
 void watch_gone(struct watch_list *, uint64_t share, uint64_t dir);
+void watch_back(struct watch_list *, uint64_t share, uint64_t dir);
 bool watch_is_gone(const struct watcher *);
 
 void watch_publish(struct watch_list *, const struct watch_event *);

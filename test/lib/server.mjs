@@ -128,6 +128,7 @@ class Server {
 		if (o.accessLog) flags.push('--accessLog', o.accessLog);
 		else flags.push('--silent');
 		if (!(o.flags ?? []).includes('production')) flags.push('--clockShiftFile', this.clockFile);
+		if (!(o.flags ?? []).includes('--smbPort')) flags.push('--smbPort', 'off');
 		flags.push(...(o.flags ?? []));
 		const [program, ...before] = [...(o.wrapper ?? []), o.program ?? bin];
 		const child = spawn(program, [...before, ...flags], {

@@ -36,7 +36,7 @@ static void closed(struct smb_request *r, enum err e)
 	}
 	if (c->call.wake)
 		smb_wake(r, c->call.handle.inode_id);
-	if (c->call.deleted)
+	if (c->call.deleted || c->call.pending)
 		watch_gone(r->conn->sl->server->config.watches, r->tree->share, c->call.handle.inode_id);
 	smb_publish(r, &c->call.events);
 	answer(r, &c->call.inode, c->call.allocation);

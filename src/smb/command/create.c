@@ -159,13 +159,13 @@ static void open_fill(struct smb_request *r, struct create *c)
 	o->oplock = oplock_asked(r->conn, in);
 	bool v2 = in->durable_v2 && smb_is_3x(r->conn);
 	o->life = in->durable || v2 ? OPEN_DURABLE : OPEN_PLAIN;
-	if (v2 && (in->durable_flags & SMB2_DURABLE_PERSISTENT) &&
-	    (r->conn->capabilities & SMB2_CAP_PERSISTENT_HANDLES))
+	if (v2 && (in->durable_flags & SMB2_DURABLE_PERSISTENT) && r->tree->continuous)
 		o->life = OPEN_PERSISTENT;
 	o->durable_v2 = v2;
 	o->create_guid = guid_of(in->create_guid);
 	o->timeout_ms = in->durable_timeout_ms;
 	o->replay = (r->h.flags & SMB2_FLAG_REPLAY) && v2;
+	o->guid_is_used = v2 && smb_guid_is_used(r->session, in->create_guid);
 }
 
 /* ---- answers ---- */
@@ -224,11 +224,28 @@ static void open_hand_over(struct smb_request *r, struct create *c, const struct
 	o->directory = inode->kind == FILE_KIND_DIRECTORY;
 	o->channel_sequence = smb_is_3x(r->conn) ? (uint16_t)r->h.status : 0;
 	o->action = a->action;
+	o->durable_v2 = row->durable_v2;
+	memcpy(o->create_guid, row->create_guid.bytes, sizeof o->create_guid);
 	a->id = o->id;
 	r->chain->file_id = o->id;
 	smb2_create_put(r->out, a);
 	smb_open_unref(o);
 	smb_reply(r, STATUS_OK);
+}
+
+/* Another CREATE with the same guid is under way: it waits for somebody's oplock. */
+static bool is_pending(const struct smb_request *r, const struct create *c)
+{
+	for (const struct smb_chain *ch = r->conn->chains; ch; ch = ch->next) {
+		const struct smb_request *v = &ch->request;
+		if (!ch->begun || v == r || v->answered || v->h.command != SMB2_CREATE || v->session != r->session)
+			continue;
+		const struct create *other = v->call;
+		if (other && v->breaking && other->open.durable_v2 &&
+		    memcmp(other->in.create_guid, c->in.create_guid, sizeof c->in.create_guid) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* A CREATE that was sent again, whose first answer was lost: the open that the client has already. */
@@ -406,6 +423,10 @@ void smb_do_create(struct smb_request *r)
 		snapshot_open(r, c);
 	} else {
 		open_fill(r, c);
+		if (c->open.durable_v2 && is_pending(r, c)) {
+			smb_fail(r, c->open.replay ? STATUS_FILE_NOT_AVAILABLE : STATUS_DUPLICATE_OBJECTID);
+			return;
+		}
 		smb_commit_breaking(r, file_apply_open, &c->open, &c->breaks, opened);
 	}
 }

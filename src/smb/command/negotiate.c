@@ -59,7 +59,7 @@ static void protection_pick(struct smb_conn *c, const struct smb2_negotiate *n)
 	c->capabilities = SMB2_CAP_LEASING | SMB2_CAP_LARGE_MTU;
 	if (c->dialect != SMB2_DIALECT_311 && c->cipher != SMB2_CIPHER_NONE)
 		c->capabilities |= SMB2_CAP_ENCRYPTION; /* in 3.1.1 the context speaks */
-	if (smb_is_3x(c) && config->persistent_handles)
+	if (smb_is_3x(c))				/* which shares have them is told with the tree */
 		c->capabilities |= SMB2_CAP_PERSISTENT_HANDLES;
 }
 

@@ -22,14 +22,6 @@ static void change_give(void *arg, const struct watch_change *c)
 	smb2_change_put(&n->list, (uint32_t)c->action, c->name, &n->last);
 }
 
-static void arm_first(struct smb_open *o)
-{
-	if (!o->notify_first)
-		return;
-	const struct notify *n = o->notify_first->call;
-	watch_arm(o->watcher, n->in.filter, o->watch_limit);
-}
-
 static struct smb_request *queue_take(struct smb_open *o, struct smb_request *r)
 {
 	struct smb_request **at = &o->notify_first;
@@ -41,13 +33,9 @@ static struct smb_request *queue_take(struct smb_open *o, struct smb_request *r)
 }
 
 /* Changes are there: the request that waits longest gets them. */
-static void notify_ready(void *owner)
+static void notify_answer(struct smb_open *o, struct smb_request *r)
 {
-	struct smb_open *o = owner;
-	struct smb_request *r = o->notify_first;
 	bool lost = false;
-	if (!r)
-		return;
 	struct notify *n = r->call;
 	queue_take(o, r);
 	if (watch_is_gone(o->watcher)) {
@@ -66,7 +54,26 @@ static void notify_ready(void *owner)
 			smb_reply(r, STATUS_OK);
 		}
 	}
+}
+
+/* What was collected meanwhile is answered at once: a CANCEL that comes behind the request is too late then. */
+static void arm_first(struct smb_open *o)
+{
+	smb_open_ref(o); /* an answer may be followed by its close */
+	while (o->notify_first && watch_arm(o->watcher, o->watch_filter, o->watch_limit))
+		notify_answer(o, o->notify_first);
+	smb_open_unref(o);
+}
+
+static void notify_ready(void *owner)
+{
+	struct smb_open *o = owner;
+	if (!o->notify_first)
+		return;
+	smb_open_ref(o);
+	notify_answer(o, o->notify_first);
 	arm_first(o);
+	smb_open_unref(o);
 }
 
 static void notify_cancelled(struct smb_request *r, uint32_t status)
@@ -97,6 +104,7 @@ static enum err watcher_make(struct smb_request *r, const struct notify *n)
 		return ERR_OK;
 	TRY(watch_add(sl->server->config.watches, r->tree->share, o->handle.inode_id, n->in.tree, sl->loop,
 		      notify_ready, o, &o->watcher));
+	o->watch_filter = n->in.filter;
 	o->watch_limit = n->in.output_length;
 	atomic_fetch_add(&sl->server->watchers, 1);
 	return ERR_OK;
@@ -120,6 +128,10 @@ void smb_do_notify(struct smb_request *r)
 	}
 	if (!smb_open_may(r, o, SMB2_READ_DATA))
 		return;
+	if (r->h.next) { /* only the last part of a chain may wait that long, as Windows has it */
+		smb_fail(r, STATUS_INTERNAL_ERROR);
+		return;
+	}
 	enum err e = watcher_make(r, n);
 	if (e != ERR_OK) {
 		smb_fail_err(r, e);

@@ -21,6 +21,13 @@ static struct smb_session_row **row_slot(struct smb_server *s, uint64_t id)
 	return at;
 }
 
+static void row_free(struct smb_session_row *row)
+{
+	if (row)
+		explicit_bzero(&row->keys, sizeof row->keys);
+	free(row);
+}
+
 static bool row_add(struct smb_session *s)
 {
 	struct smb_server *server = s->conn->sl->server;
@@ -28,6 +35,11 @@ static bool row_add(struct smb_session *s)
 	if (!row)
 		return false;
 	*row = (struct smb_session_row){ .id = s->id, .sl = s->conn->sl, .account = s->account };
+	row->keys = (struct smb_session_keys){ .dialect = s->conn->dialect,
+					       .signing = s->conn->signing,
+					       .cipher = s->conn->cipher };
+	memcpy(row->keys.key, s->login->ntlm.key, sizeof row->keys.key);
+	memcpy(row->keys.hash, s->hash, sizeof row->keys.hash);
 	pthread_mutex_lock(&server->lock);
 	struct smb_session_row **at = row_slot(server, s->id);
 	bool fresh = !*at; /* else another connection's session was given the same id */
@@ -35,7 +47,7 @@ static bool row_add(struct smb_session *s)
 		*at = row;
 	pthread_mutex_unlock(&server->lock);
 	if (!fresh)
-		free(row);
+		row_free(row);
 	return fresh;
 }
 
@@ -47,7 +59,17 @@ static void row_remove(const struct smb_session *s)
 	if (row)
 		*at = row->next;
 	pthread_mutex_unlock(&server->lock);
-	free(row);
+	row_free(row);
+}
+
+static bool row_keys(struct smb_server *server, uint64_t id, struct smb_session_keys *ret)
+{
+	pthread_mutex_lock(&server->lock);
+	const struct smb_session_row *row = *row_slot(server, id);
+	if (row)
+		*ret = row->keys;
+	pthread_mutex_unlock(&server->lock);
+	return row != NULL;
 }
 
 /* ---- sessions of a connection ---- */
@@ -331,6 +353,61 @@ static void setup_step(struct smb_request *r)
 	}
 }
 
+/* ---- a session of another connection ---- */
+
+/* Several channels of a session are not offered. A client that tries is told what stands in its way first, in the order
+ * of the specification. */
+static uint32_t bind_refusal(const struct smb_request *r, const struct smb_session_keys *k)
+{
+	const struct smb_conn *c = r->conn;
+	if (k->signing == SMB2_SIGN_AES_GMAC && c->signing != SMB2_SIGN_AES_GMAC)
+		return STATUS_REQUEST_OUT_OF_SEQUENCE;
+	if (c->signing == SMB2_SIGN_AES_GMAC && k->signing != SMB2_SIGN_AES_GMAC)
+		return STATUS_NOT_SUPPORTED;
+	if (!smb_is_3x(c))
+		return STATUS_REQUEST_NOT_ACCEPTED;
+	if (!r->is_signed || k->dialect != c->dialect || k->cipher != c->cipher)
+		return STATUS_INVALID_PARAMETER;
+	return STATUS_REQUEST_NOT_ACCEPTED;
+}
+
+/* The refusal is signed with that session's key, else its client would not believe it: the request holds a session of
+ * its own, which has nothing but the keys. False: the client does not have them. */
+static bool keys_lend(struct smb_request *r, const struct smb_session_keys *k)
+{
+	struct smb_session *s = calloc(1, sizeof *s);
+	struct protect_spec spec = { .dialect = k->dialect,
+				     .signing = k->signing,
+				     .cipher = SMB2_CIPHER_NONE, /* it never encrypts: a nonce must not come twice */
+				     .session_key = k->key,
+				     .hash = k->hash };
+	if (!s || protect_new(&spec, &s->protect) != ERR_OK || !protect_verify(s->protect, r->part)) {
+		protect_free(s ? s->protect : NULL);
+		free(s);
+		return false;
+	}
+	s->conn = r->conn;
+	s->refs = 1;
+	s->ended = true;
+	r->session = s;
+	r->is_signed = true;
+	return true;
+}
+
+static void setup_elsewhere(struct smb_request *r, bool binds)
+{
+	struct smb_session_keys k;
+	uint32_t status = STATUS_USER_SESSION_DELETED;
+	if (row_keys(r->conn->sl->server, r->h.session_id, &k)) {
+		if ((r->h.flags & SMB2_FLAG_SIGNED) && !keys_lend(r, &k))
+			status = STATUS_ACCESS_DENIED;
+		else if (binds)
+			status = bind_refusal(r, &k);
+		explicit_bzero(&k, sizeof k);
+	}
+	smb_fail(r, status);
+}
+
 void smb_do_session_setup(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
@@ -344,12 +421,13 @@ void smb_do_session_setup(struct smb_request *r)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
-	if (call->in.flags & SMB2_SESSION_BINDING) { /* several channels are not offered */
-		smb_fail(r, STATUS_REQUEST_NOT_ACCEPTED);
+	bool binds = call->in.flags & SMB2_SESSION_BINDING;
+	if (!r->session && r->h.session_id != 0) {
+		setup_elsewhere(r, binds);
 		return;
 	}
-	if (!r->session && r->h.session_id != 0) {
-		smb_fail(r, STATUS_USER_SESSION_DELETED);
+	if (binds) {
+		smb_fail(r, r->session ? STATUS_REQUEST_NOT_ACCEPTED : STATUS_INVALID_PARAMETER);
 		return;
 	}
 	if (!r->session) {

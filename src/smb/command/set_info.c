@@ -160,10 +160,18 @@ static void set_allocation(struct smb_request *r, struct set *s, uint64_t size)
 
 static void disposition_then(struct smb_request *r, enum err e)
 {
-	if (e != ERR_OK)
+	const struct set *s = r->call;
+	struct watch_list *watches = r->conn->sl->server->config.watches;
+	if (e != ERR_OK) {
 		smb_fail(r, r->cancelled ? STATUS_CANCELLED : set_status(e));
-	else
-		done(r);
+		return;
+	}
+	/* Who watches a directory learns at once that it is going. */
+	if (r->open->directory && s->disposition.delete_it)
+		watch_gone(watches, r->tree->share, r->open->handle.inode_id);
+	else if (r->open->directory)
+		watch_back(watches, r->tree->share, r->open->handle.inode_id);
+	done(r);
 }
 
 static void set_disposition(struct smb_request *r, struct set *s)

@@ -11,6 +11,7 @@
 #include "wire/utf16.h"
 
 enum { NAME_BYTES_MAX = 256 };
+#define CONTINUOUS_KEY "smbContinuousAvailability"
 
 struct smb_tree *smb_tree_find(struct smb_session *s, uint32_t id)
 {
@@ -76,6 +77,23 @@ static struct slice heap_dup(struct slice s)
 	return copy ? slice_make(copy, s.len) : SLICE_NONE;
 }
 
+/* Is the share continuously available? As its metadata says, else as the server is set. */
+static bool share_is_continuous(const struct smb_request *r, const struct resource *share)
+{
+	if (!smb_is_3x(r->conn))
+		return false;
+	for (size_t i = 0; i < share->metadata.count; i++) {
+		const struct pair *p = &share->metadata.pair[i];
+		if (!slice_eq_nocase(p->name, SLICE(CONTINUOUS_KEY)))
+			continue;
+		if (slice_eq_nocase(p->value, SLICE("on")))
+			return true;
+		if (slice_eq_nocase(p->value, SLICE("off")))
+			return false;
+	}
+	return r->conn->sl->server->config.persistent_handles;
+}
+
 static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tree **ret)
 {
 	struct smb_session *s = r->session;
@@ -103,6 +121,7 @@ static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tr
 		.partition = heap_dup(partition),
 		.generation = found.generation,
 		.created_ticks = found.created_ticks,
+		.continuous = !pipe && share_is_continuous(r, &found),
 	};
 	if (!slice_is_set(t->name) || !slice_is_set(t->partition)) {
 		smb_tree_unref(t);
@@ -142,7 +161,7 @@ void smb_do_tree_connect(struct smb_request *r)
 		.share_flags = r->session->encrypts ? SMB2_SHAREFLAG_ENCRYPT : 0,
 		.maximal_access = SMB2_ALL_ACCESS,
 	};
-	if (!t->pipe && (r->conn->capabilities & SMB2_CAP_PERSISTENT_HANDLES))
+	if (t->continuous)
 		a.capabilities |= SMB2_SHARE_CAP_CA;
 	r->h.tree_id = r->chain->tree_id = t->id;
 	smb2_tree_connect_put(r->out, &a);

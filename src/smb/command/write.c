@@ -3,6 +3,8 @@
  * when that is durable. */
 #include "smb/bytes.h"
 
+#define NTFS_FILE_MAX_BYTES UINT64_C(0xFFFFFFF0000)
+
 struct write_call {
 	struct smb2_write in;
 	struct payload payload;
@@ -42,8 +44,13 @@ void smb_do_write(struct smb_request *r)
 	}
 	if (!smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA))
 		return;
-	if (c->in.offset > FILE_SIZE_MAX_BYTES || c->in.data.len > FILE_SIZE_MAX_BYTES - c->in.offset) {
-		smb_fail(r, c->in.offset > INT64_MAX ? STATUS_INVALID_PARAMETER : STATUS_DISK_FULL);
+	/* Past what NTFS knows is no offset; past what a file here may have is a full disk. */
+	if (c->in.offset > INT64_MAX || (c->in.data.len && c->in.offset + c->in.data.len > NTFS_FILE_MAX_BYTES)) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	if (c->in.data.len && c->in.offset + c->in.data.len > FILE_SIZE_MAX_BYTES) {
+		smb_fail(r, STATUS_DISK_FULL);
 		return;
 	}
 	if (c->in.data.len == 0) {

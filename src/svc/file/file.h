@@ -39,6 +39,7 @@ struct file_event {
 	uint32_t changed;   /* FILE_CHANGED_ bits */
 	uint64_t parent_id; /* the directory that holds the name */
 	struct slice name;
+	bool of_rename; /* for those who do not watch names: they get no other event of it */
 };
 enum { FILE_EVENTS_MAX = 4 }; /* a rename that replaces: removed, old name, new name, modified */
 struct file_events {

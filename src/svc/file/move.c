@@ -76,6 +76,11 @@ static void name_events(struct file_rename_call *c, const struct inode *before, 
 	event_add(&c->events, same_directory ? FILE_EVENT_RENAMED_OLD : FILE_EVENT_REMOVED, event_name_bit(before),
 		  before);
 	event_add(&c->events, same_directory ? FILE_EVENT_RENAMED_NEW : FILE_EVENT_ADDED, event_name_bit(after), after);
+	/* As Windows has it, of files but not of directories. */
+	if (after->kind != FILE_KIND_FILE)
+		return;
+	event_add(&c->events, FILE_EVENT_MODIFIED, FILE_CHANGED_ATTRIBUTES | FILE_CHANGED_CREATION, after);
+	c->events.event[c->events.count - 1].of_rename = true;
 }
 
 enum err file_apply_rename(struct txn *txn, void *call)

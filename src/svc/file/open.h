@@ -217,6 +217,7 @@ struct file_close_call {
 	uint64_t allocation;
 	bool kept;    /* disconnected, may be reclaimed */
 	bool deleted; /* it was the last, and the file was to be deleted */
+	bool pending; /* it is to be deleted, once the others are closed */
 	bool wake;
 	struct file_events events;
 };

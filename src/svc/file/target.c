@@ -210,5 +210,5 @@ enum err settings_apply(struct txn *txn, const struct file_settings *s, const st
 void event_add(struct file_events *e, enum file_event_action action, uint32_t changed, const struct inode *n)
 {
 	assert(e->count < FILE_EVENTS_MAX);
-	e->event[e->count++] = (struct file_event){ action, changed, n->parent_id, n->name };
+	e->event[e->count++] = (struct file_event){ action, changed, n->parent_id, n->name, false };
 }

@@ -190,6 +190,15 @@ static void sizes_put(struct buf *b, const struct smb2_fs_info *i, bool full)
 	bytes_put_u32(b, SECTOR_BYTES);
 }
 
+/* What NTFS says of quotas for each user: there are none. The quota of the share is in the sizes. */
+static void control_put(struct buf *b)
+{
+	smb2_zeros_put(b, 24);	      /* filtering of free space */
+	bytes_put_u64(b, UINT64_MAX); /* threshold of a user: none */
+	bytes_put_u64(b, UINT64_MAX); /* limit: none */
+	bytes_put_u64(b, 0);	      /* nothing tracked, nothing enforced */
+}
+
 bool smb2_fs_info_put(struct buf *b, uint8_t info_class, const struct smb2_fs_info *i, size_t *ret_fixed)
 {
 	size_t from = b->len, fixed = 0;
@@ -208,6 +217,9 @@ bool smb2_fs_info_put(struct buf *b, uint8_t info_class, const struct smb2_fs_in
 	case SMB2_FS_ATTRIBUTE:
 		attribute_put(b);
 		fixed = 16;
+		break;
+	case SMB2_FS_CONTROL:
+		control_put(b);
 		break;
 	case SMB2_FS_FULL_SIZE:
 		sizes_put(b, i, true);

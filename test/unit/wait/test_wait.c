@@ -329,7 +329,8 @@ static void add_watch(void *arg)
 static void arm(void *arg)
 {
 	struct folder *f = arg;
-	watch_arm(f->watcher, WATCH_FILE_NAME | WATCH_SIZE, f->limit);
+	if (watch_arm(f->watcher, WATCH_FILE_NAME | WATCH_SIZE, f->limit))
+		ready(f);
 }
 
 static void remove_watch(void *arg)
@@ -378,6 +379,10 @@ static void watchers_get_what_is_theirs(void **state)
 	watch_publish(list, &e);
 	e.filter = WATCH_ATTRIBUTES;
 	watch_publish(list, &e);
+	e.filter = WATCH_SIZE;
+	e.unless = WATCH_FILE_NAME; /* for others only */
+	watch_publish(list, &e);
+	e.unless = 0;
 	on_loop(&loop, arm, &near);
 	await_ready(&near, 2);
 	assert_string_equal(near.got, "1:new 4:new 5:new ");
@@ -394,6 +399,11 @@ static void watchers_get_what_is_theirs(void **state)
 	watch_gone(list, 3, 20);
 	await_ready(&near, 4);
 	assert_true(near.gone);
+	on_loop(&loop, arm, &near); /* and every request from now on */
+	await_ready(&near, 5);
+	watch_back(list, 3, 20);
+	on_loop(&loop, arm, &near);
+	assert_int_equal(atomic_load(&near.readies), 5);
 	assert_int_equal(atomic_load(&far.readies), 0);
 	for (int i = 0; i < 3; i++)
 		on_loop(&loop, remove_watch, all[i]);

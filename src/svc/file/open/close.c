@@ -51,8 +51,8 @@ static bool is_kept(struct opens *f, const struct file_open *o)
 	if (o->life == OPEN_PERSISTENT)
 		return true;
 	const struct open_oplock *k = opens_oplock_of(f, o);
-	return o->life == OPEN_DURABLE && !o->delete_on_close && !f->state.delete_pending && k &&
-	       (k->oplock.state & CACHE_HANDLE) && !k->oplock.breaking;
+	return o->life == OPEN_DURABLE && !f->state.delete_pending && k && (k->oplock.state & CACHE_HANDLE) &&
+	       !k->oplock.breaking;
 }
 
 static enum err keep_open(struct txn *txn, struct opens *f, struct file_open *o, struct file_close_call *c)
@@ -70,7 +70,7 @@ enum err file_apply_close(struct txn *txn, void *call)
 	struct file_close_call *c = call;
 	struct opens f;
 	struct close_result r;
-	c->kept = c->deleted = c->wake = false;
+	c->kept = c->deleted = c->pending = c->wake = false;
 	c->events.count = 0;
 	TRY(opens_load(txn, c->handle.inode_id, &f));
 	struct file_open *o = opens_find(&f, c->handle.open_id);
@@ -85,6 +85,7 @@ enum err file_apply_close(struct txn *txn, void *call)
 	c->inode = r.inode;
 	c->allocation = open_allocation(&state, &r.inode);
 	c->deleted = r.deleted;
+	c->pending = f.state.delete_pending;
 	c->events = r.events;
 	return ERR_OK;
 }
@@ -134,8 +135,8 @@ enum err file_apply_disposition(struct txn *txn, void *call)
 
 /* ---- RENAME ---- */
 
-/* The new name is put into its directory as through an open of it that may delete and shares reading and writing only:
- * whoever has that directory open so that it could vanish, or must not, is in the way. */
+/* The new name is put into its directory as through an open of it that adds an entry and shares reading and writing:
+ * whoever may delete that directory, or lets nobody write to it, is in the way. */
 static enum err check_new_parent(struct txn *txn, const struct file_rename_call *r)
 {
 	struct file_place place = r->target.place;
@@ -151,7 +152,7 @@ static enum err check_new_parent(struct txn *txn, const struct file_rename_call 
 	TRY(opens_load(txn, parent.id, &f));
 	for (size_t i = 0; i < f.rules.open_count; i++) {
 		const struct lock_open *o = &f.rules.open[i];
-		if (lock_share_conflicts(o->access, o->share, ACCESS_DELETE, SHARE_READ | SHARE_WRITE))
+		if (lock_share_conflicts(o->access, o->share, ACCESS_WRITE_DATA, SHARE_READ | SHARE_WRITE))
 			return ERR_SHARING_VIOLATION;
 	}
 	return ERR_OK;

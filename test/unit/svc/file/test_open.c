@@ -695,20 +695,23 @@ static void renames_look_at_the_new_directory(void **state)
 	static const struct {
 		uint32_t access, share;
 		enum err wanted;
-	} parent[] = { { ACCESS_READ_DATA, SHARE_ALL, ERR_OK },
-		       { ACCESS_READ_DATA | ACCESS_DELETE, SHARE_ALL, ERR_SHARING_VIOLATION },
-		       { ACCESS_READ_DATA, SHARE_READ | SHARE_WRITE, ERR_SHARING_VIOLATION } };
+		const char *name;
+	} parent[] = { { ACCESS_READ_DATA, SHARE_ALL, ERR_OK, "d/x" },
+		       { ACCESS_READ_DATA | ACCESS_DELETE, SHARE_ALL, ERR_SHARING_VIOLATION, "d/y" },
+		       { ACCESS_READ_DATA, SHARE_READ | SHARE_WRITE, ERR_OK, "d/z" },
+		       { ACCESS_READ_DATA, SHARE_READ, ERR_SHARING_VIOLATION, "d/y" },
+		       { ACCESS_READ_DATA, 0, ERR_SHARING_VIOLATION, "d/y" } };
 	struct bench b;
 	bench_open(&b, 1, NULL);
 	assert_int_equal(bench_create(&b, "d", FILE_KIND_DIRECTORY, 0), ERR_OK);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct file_open_call dir = open_of(&b, "d", parent[i].access, parent[i].share);
 		dir.want_file = false;
 		expect(&b, file_apply_open, &dir, ERR_OK);
 		struct file_open_call f = open_of(&b, "f", ACCESS_DELETE, SHARE_ALL);
 		expect(&b, file_apply_open, &f, ERR_OK);
 		struct file_open_rename_call r = { .handle = handle_of(&f) };
-		r.rename.target = target_of(&b, i ? "d/y" : "d/x", FILE_KIND_ANY);
+		r.rename.target = target_of(&b, parent[i].name, FILE_KIND_ANY);
 		expect(&b, file_apply_open_rename, &r, parent[i].wanted);
 		expect_close(&b, handle_of(&f));
 		expect_close(&b, handle_of(&dir));
