@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/sys/log.h"
+#include "base/sys/thread.h"
 #include "store/key.h"
 #include "svc/account/resource.h"
 #include "svc/blob/retire.h"
@@ -279,6 +280,8 @@ enum err background_set_accounts(struct background *b, const struct slice *accou
 static void *background_run(void *arg)
 {
 	struct background *b = arg;
+	pthread_setname_np(pthread_self(), "background");
+	thread_lower_priority(THREAD_TIDIES);
 	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {

@@ -8,6 +8,7 @@
 #include "server/serve.h"
 #include "jobs/background.h"
 #include "server/access/reload.h"
+#include "server/admin/admin.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -123,6 +124,12 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+	/* What is in memory alone has no directory for one. */
+	if ((!c->inMemoryPersistence || c->adminSocket[0]) &&
+	    admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
+		listener_add(h, SERVICE_ADMIN, NULL, 0, NULL);
+		h->listeners[h->listener_count - 1].path = h->admin_socket;
+	}
 }
 
 /* On disk the engine comes first: it holds the lock that makes the directory ours. */
@@ -212,6 +219,8 @@ static bool house_build(struct house *h, struct buf *error)
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
 		.kit = states_rest(h->states),
+		.command = admin_command,
+		.command_arg = h,
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
@@ -225,6 +234,8 @@ static void house_take_down(struct house *h)
 {
 	reload_end(h);
 	smb_server_stop(h->smb);
+	if (h->admin_socket[0] && h->server)
+		unlink(h->admin_socket);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
@@ -270,6 +281,7 @@ int serve_main(const struct config *config)
 	house.config = config;
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
+	pthread_mutex_init(&house.account_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

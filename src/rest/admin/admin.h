@@ -11,7 +11,4 @@ bool kit_is_path(struct slice path);
 enum err kit_parse(struct request *) MUST_CHECK;
 int kit_put(const struct rest_server *, struct buf *out); /* its state; returns the status */
 
-/* A request that changes something may not come from a page of another site that a browser shows. */
-bool admin_is_same_site(const struct request *);
-
 #endif

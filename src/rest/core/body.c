@@ -80,6 +80,8 @@ enum err body_begin(struct exchange *ex)
 	TRY(payload_writer_new(ex->req.server->store, known ? length : 0, &k->writer));
 	if (ex->req.payload_in_extents)
 		payload_writer_only_extents(k->writer);
+	if (ex->req.cipher)
+		payload_writer_encrypt(k->writer, ex->req.cipher);
 	return ERR_OK;
 }
 

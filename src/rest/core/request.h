@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/service.h"
 #include "base/sys/rng.h"
+#include "store/encrypted.h"
 #include "store/extent.h"
 #include "store/store.h"
 #include "wire/http/http1.h"
@@ -87,7 +88,8 @@ struct body_run {
 	struct slice bytes;
 	struct extent_ref extent;
 	uint32_t offset;
-	uint64_t length; /* of an extent: at most its length */
+	uint64_t length;		    /* of an extent: at most its length */
+	const struct extent_cipher *cipher; /* the extent is encrypted; NULL mostly */
 };
 
 struct response {
@@ -113,6 +115,7 @@ struct request {
 	const struct op *op;
 	const struct handler *handler; /* of the operation, unless the parent of a part put another in its place */
 	bool secure;		       /* came over TLS */
+	bool local;		       /* came through the unix socket: from the server's own user, or root */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
 	uint64_t arrival_ns; /* monotonic */
@@ -149,6 +152,9 @@ struct request {
 	struct slice body;	   /* BODY_MEMORY */
 	struct payload payload;	   /* BODY_STREAM */
 	bool payload_in_extents;   /* set by parse: never in memory, however short */
+	/* Set by parse: what the payload is encrypted with, and what is read; NULL mostly. In the arena. */
+	const struct extent_cipher *cipher;
+	bool has_secret;	   /* a key came with the head: arena and head are wiped at the end */
 	bool want_md5, want_crc64; /* set by parse: hash the streamed body; results below */
 	unsigned char body_md5[16];
 	uint64_t body_crc64;

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/sys/log.h"
 #include "io/listen.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
@@ -162,6 +163,18 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 		const struct rest_listener *c = &s->config.listeners[i];
 		struct rest_listener_state *l = &s->listeners[i];
 		listener_init(l, s, c);
+		if (c->path) {
+			/* Who starts us has a way without it: no reason not to serve. */
+			if (io_listen_path(c->path, &l->fd, message) != ERR_OK) {
+				log_warn("%.*s: commands for the running server do not work",
+					 SLICE_FMT(buf_slice(message)));
+				buf_clear(message);
+				continue;
+			}
+			l->reserve_fd = io_reserve_fd();
+			s->listener_count++;
+			continue;
+		}
 		TRY(io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message));
 		l->reserve_fd = io_reserve_fd();
 		s->listener_count++;
@@ -194,7 +207,7 @@ static enum err start_threads(struct rest_server *s)
 	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;
-	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
+	TRY(io_pool_new(workers, &s->workers));
 	TRY(hasher_new((cores + 1) / 2, &s->hasher));
 	TRY(services_start(s));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));

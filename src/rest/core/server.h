@@ -27,6 +27,7 @@ struct rest_access;
 struct rest_listener_state;
 
 struct rest_listener {
+	const char *path; /* of a unix socket; NULL: host and port */
 	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
 	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
 	enum service service;
@@ -76,6 +77,10 @@ struct rest_config {
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
+	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
+	 * On a worker; may block. NULL: nothing can be asked. */
+	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
+	void *command_arg;
 	struct rest_timeouts timeouts;
 };
 

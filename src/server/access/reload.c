@@ -50,7 +50,7 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 	return true;
 }
 
-static bool config_again(const struct house *h, struct config *ret, struct buf *error)
+bool reload_config(const struct house *h, struct config *ret, struct buf *error)
 {
 	bool ok = config_parse(ret, h->config->argc, h->config->argv, environ, error);
 	if (ok && ret->production != h->config->production) {
@@ -68,7 +68,7 @@ bool reload_admission(struct house *h, struct buf *error)
 	if (!ok)
 		BUF_PUT(error, "the server is ending");
 	else {
-		ok = config_again(h, &again, error) && admission_switch(h, &again, error);
+		ok = reload_config(h, &again, error) && admission_switch(h, &again, error);
 		config_fini(&again);
 	}
 	pthread_mutex_unlock(&h->reload_lock);

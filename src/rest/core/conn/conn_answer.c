@@ -95,6 +95,14 @@ void conn_answer(struct conn *c)
 	conn_enter(c, CONN_WRITE);
 }
 
+static enum err read_extent(struct exchange *ex, const struct body_run *run, uint32_t at, uint32_t n)
+{
+	struct store *store = ex->req.server->store;
+	char *dst = ex->piece + ex->piece_len;
+	return run->cipher ? extent_read_encrypted(store, run->cipher, &run->extent, at, n, dst)
+			   : extent_read(store, &run->extent, at, n, dst);
+}
+
 /* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
  * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
  * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
@@ -133,8 +141,7 @@ static bool conn_load_piece(struct conn *c)
 				n = (size_t)to_boundary;
 			if (n > left)
 				n = (size_t)left;
-			if (extent_read(ex->req.server->store, &run->extent, (uint32_t)at, (uint32_t)n,
-					ex->piece + ex->piece_len) != ERR_OK) {
+			if (read_extent(ex, run, (uint32_t)at, (uint32_t)n) != ERR_OK) {
 				conn_close(c); /* the status is out already: better no bytes than wrong ones */
 				return false;
 			}

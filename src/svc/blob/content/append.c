@@ -2,6 +2,7 @@
  * Append blobs: Append Block, Append Blob Seal, and where the bytes of a range lie. */
 #include "svc/blob/content/append.h"
 
+#include "store/encrypted.h"
 #include "svc/common/generation.h"
 
 enum { APPEND_BLOCKS_MAX = 50000 };
@@ -167,7 +168,8 @@ enum err blob_append_pieces(struct txn *txn, struct blob_get_call *c)
 		uint64_t at = found[count].offset;
 		for (uint16_t i = 0; i < found[count].extent_count && from < to; i++) {
 			const struct extent_ref *e = &found[count].extents[i];
-			uint64_t end = at + e->length_bytes, last = end < to ? end : to;
+			uint64_t end = at + extent_ref_data_bytes(e, c->blob.encryption.has_key);
+			uint64_t last = end < to ? end : to;
 			if (last > from) {
 				if (from < at)
 					return ERR_CORRUPT;

@@ -2,6 +2,7 @@
  * Writing and reading chunks of pages. */
 #include "svc/blob/content/page.h"
 
+#include "store/encrypted.h"
 #include "svc/blob/content/page_int.h"
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
@@ -210,17 +211,16 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 /* ---- Put Page ---- */
 
 static enum err write_extent(struct txn *txn, const struct content *content, const struct clears *clears,
-			     uint64_t offset, const struct extent_ref *extent)
+			     uint64_t offset, const struct extent_ref *extent, uint32_t data_bytes)
 {
-	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES,
-		 last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
+	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + data_bytes - 1) / PAGE_CHUNK_BYTES;
 	TRY(txn_publish(txn, extent));
 	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
 		struct chunk old, fresh;
 		uint64_t chunk_at = i * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_at ? offset - chunk_at : 0;
-		uint64_t to = offset + extent->length_bytes - chunk_at;
+		uint64_t to = offset + data_bytes - chunk_at;
 		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
 		TRY(chunk_get(txn, content, clears, i, &old));
 		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES),
@@ -236,8 +236,9 @@ enum err blob_page_write_payload(struct txn *txn, struct content *content, uint6
 	TRY(blob_page_clears_load(txn, content, &clears));
 	content->clears = clears.count != 0; /* swept: later ones need not look */
 	for (size_t i = 0; i < p->extent_count; i++) {
-		TRY(write_extent(txn, content, &clears, offset, &p->extents[i]));
-		offset += p->extents[i].length_bytes;
+		uint32_t data_bytes = extent_ref_data_bytes(&p->extents[i], p->encrypted);
+		TRY(write_extent(txn, content, &clears, offset, &p->extents[i], data_bytes));
+		offset += data_bytes;
 	}
 	return ERR_OK;
 }
