@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One sentence for whoever wrote the client: first what has nothing to do with the error itself (another service was
  * meant, an account is not here), then by the error, and if nothing better is known the error's own text with what the
- * answer's body says besides; a HEAD has no body. Never a key or a signature: of the request only names are repeated. */
+ * answer's body says besides; a HEAD has none. Never a key or a signature: of the request only names are repeated. */
 #include "rest/core/kit/hint.h"
 
 #include <ctype.h>
