@@ -55,6 +55,8 @@ bool house_write_ready_file(const struct house *h, struct buf *error)
 	connection_string_put(&out, h);
 	BUF_PUT(&out, "\",\"endpoints\":{");
 	for (size_t i = 0; i < h->listener_count && !h->listeners[i].path; i++) { /* the socket is the last */
+		if (rest_server_port(h->server, i) == 0)
+			continue;
 		struct slice name = slice_from(service_facts(h->listeners[i].service)->sas_prefix, 1);
 		buf_printf(&out, "%s\"%.*s\":\"", i ? "," : "", SLICE_FMT(name));
 		house_put_endpoint(&out, h, i);
@@ -81,10 +83,15 @@ void house_print_ready(const struct house *h)
 	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
 	for (size_t i = 0; i < h->listener_count && !h->listeners[i].path; i++) {
 		enum service service = h->listeners[i].service;
+		if (rest_server_port(h->server, i) == 0) {
+			buf_printf(&out, "No explorer: port %u is taken (--adminPort chooses another)\n",
+				   h->listeners[i].port);
+			continue;
+		}
 		if (service == SERVICE_WEB)
 			BUF_PUT(&out, "Static website at ");
 		else if (service == SERVICE_ADMIN)
-			BUF_PUT(&out, "Metrics and health at ");
+			BUF_PUT(&out, "Explorer, metrics and health at ");
 		else
 			buf_printf(&out, "Zaffre %s service is successfully listening at ",
 				   service_facts(service)->title);

@@ -107,6 +107,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	return true;
 }
 
+enum { ADMIN_PORT_DEVELOPMENT = 10004 };
+
 static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)
 {
 	h->listeners[h->listener_count++] =
@@ -124,12 +126,39 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+	else if (!c->adminPort[0] && !c->production) {
+		/* Nobody asked for it: somebody else's port is no reason not to serve. */
+		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
+		h->listeners[h->listener_count - 1].optional = true;
+	}
 	/* What is in memory alone has no directory for one. */
 	if ((!c->inMemoryPersistence || c->adminSocket[0]) &&
 	    admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
 		listener_add(h, SERVICE_ADMIN, NULL, 0, NULL);
 		h->listeners[h->listener_count - 1].path = h->admin_socket;
 	}
+}
+
+static struct rest_admin_config admin_settings(const struct house *h)
+{
+	return (struct rest_admin_config){
+		.development = !h->config->production,
+		.read_only = h->config->adminReadOnly,
+		.token = h->config->adminToken,
+		.data_dir = h->data.path,
+	};
+}
+
+static bool lists_open(struct house *h, struct buf *error)
+{
+	if (!h->config->production)
+		h->states = states_new(h->store, h->config->inMemoryPersistence);
+	if ((!h->states && !h->config->production) || wait_list_new(&h->waits) != ERR_OK ||
+	    holder_list_new(&h->holders) != ERR_OK || watch_list_new(&h->watches) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
+	return true;
 }
 
 /* On disk the engine comes first: it holds the lock that makes the directory ours. */
@@ -187,15 +216,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (!c->production && !(h->states = states_new(h->store, c->inMemoryPersistence))) {
-		BUF_PUT(error, "no memory");
+	if (!lists_open(h, error))
 		return false;
-	}
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
-	    watch_list_new(&h->watches) != ERR_OK) {
-		BUF_PUT(error, "no memory");
-		return false;
-	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
@@ -219,6 +241,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
 		.kit = states_rest(h->states),
+		.admin = admin_settings(h),
 		.command = admin_command,
 		.command_arg = h,
 	};

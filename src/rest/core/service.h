@@ -16,6 +16,8 @@ struct error_form {
 struct rest_service {
 	const struct op *ops; /* its ops.def, in order */
 	size_t op_count;
+	/* Optional: before anything else; may hand the request to another service (request_hand_over). */
+	enum err (*redirect)(struct request *);
 	/* Optional: sets account, container, object, level and version all by itself. For what is no storage API. */
 	enum err (*find_address)(struct request *);
 	/* Optional: the account of a request whose address names none; NULL if there is none. Its path is then all of

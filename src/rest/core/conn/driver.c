@@ -76,6 +76,16 @@ static bool surely_not_committed(enum err e)
 	return e != ERR_OK && e != ERR_UNKNOWN && e != ERR_IO && e != ERR_STOPPED;
 }
 
+/* An answer in the origin of the admin page: what is stored here is never a document of that origin, and how a query
+ * was planned is told. */
+static void decorate_vouched(struct request *r)
+{
+	response_header(r, "X-Content-Type-Options", SLICE("nosniff"));
+	response_header(r, "Content-Security-Policy", SLICE("sandbox; default-src 'none'"));
+	if (slice_is_set(r->log_note))
+		response_header(r, "x-zaffre-note", r->log_note);
+}
+
 static enum driver_state driver_finish(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
@@ -92,6 +102,8 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	const struct rest_service *s = rest_service_of(r);
 	if (slice_is_set(r->account) && s->decorate)
 		s->decorate(r);
+	if (slice_is_set(r->vouched_account))
+		decorate_vouched(r);
 	return DRIVER_DONE;
 }
 
@@ -370,7 +382,7 @@ static enum err check_length(struct request *r)
 /* Getting a message is a write, whatever its method. */
 static enum err check_secondary(struct request *r)
 {
-	if (!r->secondary)
+	if (!r->secondary && !r->read_only)
 		return ERR_OK;
 	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS &&
 		      !r->may_be_read;
@@ -424,6 +436,8 @@ static enum driver_state answer_health(struct exchange *ex)
 static enum err driver_prepare(struct exchange *ex)
 {
 	struct request *r = &ex->req;
+	if (rest_service_of(r)->redirect)
+		TRY(rest_service_of(r)->redirect(r));
 	TRY(address_find(r));
 	if (!r->parent && memory_is_short(r->server))
 		return ERR_BUSY;

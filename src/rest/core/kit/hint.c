@@ -196,7 +196,8 @@ static bool hint_access(struct buf *out, const struct request *r, enum err e)
 	if (hint_sas_time(out, r))
 		return true;
 	/* Those of a wrong signature repeat it. */
-	if (slice_is_set(detail) && !contains(detail, "ignature found") && !contains(detail, "ignature did not match")) {
+	bool repeats = contains(detail, "ignature found") || contains(detail, "ignature did not match");
+	if (slice_is_set(detail) && !repeats) {
 		put_name(out, detail);
 		return true;
 	}
