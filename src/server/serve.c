@@ -204,7 +204,7 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
-	err = background_load_opens(h->store);
+	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
 		buf_printf(
 			error,

@@ -4,6 +4,8 @@
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/op.h"
 
+#include <assert.h>
+
 /* Bytes of the body that have not been received yet. */
 static bool body_unread_is_small(const struct exchange *ex)
 {
@@ -185,12 +187,14 @@ static void conn_sent(struct exchange *ex, size_t n)
 	size_t memory = ex->body_rest.len < n ? ex->body_rest.len : n;
 	ex->body_rest = slice_from(ex->body_rest, memory);
 	ex->piece_pos += n - memory;
+	assert(ex->piece_pos <= ex->piece_len); /* no more was sent than there was */
 }
 
 /* Forgets what was read ahead for a peer that does not take it; it is read again when it does. */
 static void conn_drop_piece(struct exchange *ex)
 {
 	const struct response *p = &ex->req.response;
+	assert(!ex->encoder && ex->piece_pos <= ex->piece_len);
 	uint64_t back = ex->piece_len - ex->piece_pos;
 	while (back > 0) {
 		if (ex->run_pos == 0)

@@ -405,7 +405,7 @@ static enum err precheck_result(struct request *r, enum err e)
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
-	bool large = r->head->chunked || r->head->content_length > PAYLOAD_INLINE_BYTES;
+	bool large = r->head->chunked || r->head->content_length > store_inline_bytes(r->server->store);
 	if (!r->precheck || (!large && !r->head->expect_continue))
 		return ERR_OK;
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
