@@ -449,6 +449,7 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->handler)
 		r->handler = r->op->handler;
 	TRY(access_check(r));
+	TRY(access_check_quota(r));
 	TRY(inject_apply(ex));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);

@@ -85,7 +85,7 @@ void inject_put_json(struct inject *in, struct buf *out)
 		json_put_double(out, r->rate);
 		if (r->left != UINT64_MAX)
 			buf_printf(out, ",\"left\":%llu", (unsigned long long)r->left);
-		buf_printf(out, ",\"delayMs\":%u,\"retryAfter\":%u,\"hits\":%llu}", r->delay_ms, r->retry_after_s,
+		buf_printf(out, ",\"delayMs\":%u,\"retryAfter\":%u,\"hits\":%llu}", r->delay_ms, r->fault.retry_after_s,
 			   (unsigned long long)r->hits);
 	}
 	BUF_PUT(out, "]");
@@ -140,7 +140,7 @@ enum err inject_apply(struct exchange *ex)
 	ex->inject_truncate = rule.action == INJECT_TRUNCATE;
 	r->log_note = SLICE("test kit");
 	if (rule.action == INJECT_BUSY) {
-		r->retry_after_s = rule.retry_after_s;
+		r->fault.retry_after_s = rule.retry_after_s;
 		return ERR_BUSY;
 	}
 	return rule.action == INJECT_ERROR ? ERR_INTERNAL_ERROR : ERR_OK;
