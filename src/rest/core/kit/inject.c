@@ -85,7 +85,7 @@ void inject_put_json(struct inject *in, struct buf *out)
 		json_put_double(out, r->rate);
 		if (r->left != UINT64_MAX)
 			buf_printf(out, ",\"left\":%llu", (unsigned long long)r->left);
-		buf_printf(out, ",\"delayMs\":%u,\"retryAfter\":%u,\"hits\":%llu}", r->delay_ms, r->fault.retry_after_s,
+		buf_printf(out, ",\"delayMs\":%u,\"retryAfter\":%u,\"hits\":%llu}", r->delay_ms, r->retry_after_s,
 			   (unsigned long long)r->hits);
 	}
 	BUF_PUT(out, "]");
