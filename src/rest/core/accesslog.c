@@ -79,6 +79,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
+	access_charge_quota(ex);
 	if (!rl->server->access_log)
 		return;
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];

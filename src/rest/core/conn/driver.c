@@ -448,6 +448,7 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->handler)
 		r->handler = r->op->handler;
 	TRY(access_check(r));
+	TRY(access_check_quota(r));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
 	if (rest_service_of(r)->check_request)
