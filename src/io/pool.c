@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pool's queues: two classes of work (short and long), in each a queue per owner, and a ring of the owners that
- * have something waiting. The owner at the front gives one piece and goes to the back. All under one mutex. */
+ * The pool's queues: two classes of work (short and long) with threads of their own, in each a queue per owner, and a
+ * ring of the owners that have something waiting. The owner at the front gives one piece and goes to the back. All
+ * under one mutex. */
 #include "io/pool.h"
 
 #include <assert.h>
@@ -9,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/panic.h"
+#include "base/sys/thread.h"
 
 enum { POOL_MAGIC = 0x706f6f6c };
 
@@ -19,19 +21,19 @@ struct owner_queue {
 };
 
 struct work_class {
+	struct io_pool *pool;
+	bool is_long;
 	struct owner_queue owner[IO_POOL_OWNERS];
 	struct owner_queue *ring_first, **ring_last;
 	size_t waiting;
+	pthread_cond_t wake;
+	unsigned idle;
 };
 
 struct io_pool {
 	uint32_t magic;
 	pthread_mutex_t mutex;
-	pthread_cond_t wake;
 	struct work_class class[2]; /* by is_long */
-	uint64_t tickets;	    /* handed out: between the classes the oldest goes first */
-	unsigned long_running, long_most;
-	unsigned idle;
 	bool stopping;
 	unsigned thread_count;
 	pthread_t threads[];
@@ -41,12 +43,6 @@ static void work_done(struct io_task *t)
 {
 	struct io_work *w = io_container_of(t, struct io_work, task);
 	w->done(w);
-}
-
-/* The piece whose turn it is in a class; NULL if none waits. */
-static struct io_work *class_head(const struct work_class *c)
-{
-	return c->ring_first ? io_container_of(c->ring_first->first, struct io_work, task) : NULL;
 }
 
 static void ring_join(struct work_class *c, struct owner_queue *q)
@@ -70,10 +66,14 @@ static void class_put(struct work_class *c, struct io_work *w)
 	c->waiting++;
 }
 
-static void class_take(struct work_class *c)
+/* The piece whose turn it is; NULL if none waits. */
+static struct io_work *class_take(struct work_class *c)
 {
 	struct owner_queue *q = c->ring_first;
-	assert(q && q->waiting > 0 && c->waiting >= q->waiting);
+	if (!q)
+		return NULL;
+	assert(q->waiting > 0 && c->waiting >= q->waiting);
+	struct io_work *w = io_container_of(q->first, struct io_work, task);
 	q->first = q->first->next;
 	q->waiting--;
 	c->waiting--;
@@ -82,43 +82,32 @@ static void class_take(struct work_class *c)
 		c->ring_last = &c->ring_first;
 	if (q->waiting)
 		ring_join(c, q);
-}
-
-/* The next piece for a thread, NULL if it has to wait. Who ends a long one looks for the next itself. */
-static struct io_work *pool_take(struct io_pool *p)
-{
-	struct io_work *w = class_head(&p->class[false]);
-	struct io_work *is_long = p->long_running < p->long_most ? class_head(&p->class[true]) : NULL;
-	if (is_long && (!w || is_long->ticket < w->ticket))
-		w = is_long;
-	if (w)
-		class_take(&p->class[w->is_long]);
 	return w;
 }
 
 static void *pool_main(void *arg)
 {
-	struct io_pool *p = arg;
-	pthread_setname_np(pthread_self(), "worker");
+	struct work_class *c = arg;
+	struct io_pool *p = c->pool;
+	pthread_setname_np(pthread_self(), c->is_long ? "worker-long" : "worker");
+	if (c->is_long)
+		thread_lower_priority(THREAD_WORKS_LONG);
 	pthread_mutex_lock(&p->mutex);
 	for (;;) {
-		struct io_work *w = pool_take(p);
+		struct io_work *w = class_take(c);
 		if (!w && p->stopping)
-			break; /* what long work is left belongs to those who are at some */
+			break;
 		if (!w) {
-			p->idle++;
-			pthread_cond_wait(&p->wake, &p->mutex);
-			p->idle--;
+			c->idle++;
+			pthread_cond_wait(&c->wake, &p->mutex);
+			c->idle--;
 			continue;
 		}
-		bool is_long = w->is_long;
-		p->long_running += is_long;
 		pthread_mutex_unlock(&p->mutex);
 		w->run(w);
 		w->task.run = work_done;
 		io_loop_post(w->home, &w->task); /* and is its owner's again */
 		pthread_mutex_lock(&p->mutex);
-		p->long_running -= is_long;
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return NULL;
@@ -126,17 +115,21 @@ static void *pool_main(void *arg)
 
 enum err io_pool_new(unsigned threads, struct io_pool **ret)
 {
-	struct io_pool *p = calloc(1, sizeof *p + threads * sizeof p->threads[0]);
+	struct io_pool *p = calloc(1, sizeof *p + 2 * threads * sizeof p->threads[0]);
 	if (!p)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_cond_init(&p->wake, NULL);
-	p->long_most = threads > 1 ? threads - 1 : threads;
 	p->magic = POOL_MAGIC;
-	for (size_t i = 0; i < 2; i++)
-		p->class[i].ring_last = &p->class[i].ring_first;
-	while (p->thread_count < threads) {
-		if (pthread_create(&p->threads[p->thread_count], NULL, pool_main, p) != 0) {
+	for (size_t i = 0; i < 2; i++) {
+		struct work_class *c = &p->class[i];
+		c->pool = p;
+		c->is_long = i == 1;
+		c->ring_last = &c->ring_first;
+		pthread_cond_init(&c->wake, NULL);
+	}
+	while (p->thread_count < 2 * threads) {
+		struct work_class *c = &p->class[p->thread_count % 2];
+		if (pthread_create(&p->threads[p->thread_count], NULL, pool_main, c) != 0) {
 			io_pool_free(p);
 			return ERR_NO_MEMORY;
 		}
@@ -152,11 +145,13 @@ void io_pool_free(struct io_pool *p)
 		return;
 	pthread_mutex_lock(&p->mutex);
 	p->stopping = true;
-	pthread_cond_broadcast(&p->wake);
+	for (size_t i = 0; i < 2; i++)
+		pthread_cond_broadcast(&p->class[i].wake);
 	pthread_mutex_unlock(&p->mutex);
 	for (unsigned i = 0; i < p->thread_count; i++)
 		pthread_join(p->threads[i], NULL);
-	pthread_cond_destroy(&p->wake);
+	for (size_t i = 0; i < 2; i++)
+		pthread_cond_destroy(&p->class[i].wake);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }
@@ -172,11 +167,10 @@ enum err io_pool_submit(struct io_pool *p, struct io_work *w)
 		pthread_mutex_unlock(&p->mutex);
 		return ERR_BUSY;
 	}
-	w->ticket = p->tickets++;
 	class_put(c, w);
-	bool wake = p->idle > 0;
+	bool wake = c->idle > 0;
 	pthread_mutex_unlock(&p->mutex);
 	if (wake)
-		pthread_cond_signal(&p->wake);
+		pthread_cond_signal(&c->wake);
 	return ERR_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A bounded pool of worker threads for work that may block or take long: disk writes of large bodies, scans, copies. A
  * piece of work runs on a worker and then `done` runs on the loop it came from. Submitting to a full queue fails;
- * nothing waits. Long work never has all threads (if there are two), so that what is short does not wait for its end.
- * Owners (accounts) take turns: however much one of them submits, another's next piece runs after at most one of each.
- * Any thread. */
+ * nothing waits. Long work has threads of its own, of lower priority: what is short does not wait for its end, and
+ * where cores are scarce the loops, the committer and short work go first. Owners (accounts) take turns: however much
+ * one of them submits, another's next piece runs after at most one of each. Any thread. */
 #ifndef IO_POOL_H
 #define IO_POOL_H
 
@@ -21,9 +21,9 @@ struct io_work { /* embedded in its owner; not submitted again before done ran *
 	void (*done)(struct io_work *); /* on home */
 	bool is_long;			/* seconds, not milliseconds */
 	unsigned owner;			/* who takes turns with others, modulo IO_POOL_OWNERS */
-	uint64_t ticket;		/* the pool's */
 };
 
+/* So many threads for short work and as many for long. */
 enum err io_pool_new(unsigned threads, struct io_pool **ret) MUST_CHECK;
 /* Finishes what is queued and joins the threads. Accepts NULL. */
 void io_pool_free(struct io_pool *);

@@ -68,8 +68,10 @@ static bool directory_make(const char *path, struct buf *error)
  * Where there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
-	static const char *const known[] = { ".",  "..",       "LOCK",	  "FORMAT",   "FORMAT.new",   "TAIL",
-					     "db", "segments", "journal", "accounts", "accounts.new", "lost+found" };
+	static const char *const known[] = { ".",	   "..",       "LOCK",	       "FORMAT",
+					     "FORMAT.new", "TAIL",     "db",	       "segments",
+					     "journal",	   "accounts", "accounts.new", "admin.sock",
+					     "lost+found" };
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	if (!dir)

@@ -8,6 +8,7 @@
 #include "server/serve.h"
 #include "jobs/background.h"
 #include "server/access/reload.h"
+#include "server/admin/admin.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -104,6 +105,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	return true;
 }
 
+enum { ADMIN_PORT_DEVELOPMENT = 10004 };
+
 static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)
 {
 	h->listeners[h->listener_count++] =
@@ -121,6 +124,35 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+	else if (!c->adminPort[0] && !c->production) {
+		/* Nobody asked for it: somebody else's port is no reason not to serve. */
+		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
+		h->listeners[h->listener_count - 1].optional = true;
+	}
+	if (admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
+		listener_add(h, SERVICE_ADMIN, NULL, 0, NULL);
+		h->listeners[h->listener_count - 1].path = h->admin_socket;
+	}
+}
+
+static struct rest_admin_config admin_settings(const struct house *h)
+{
+	return (struct rest_admin_config){
+		.development = !h->config->production,
+		.read_only = h->config->adminReadOnly,
+		.token = h->config->adminToken,
+		.data_dir = h->data.path,
+	};
+}
+
+static bool lists_open(struct house *h, struct buf *error)
+{
+	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
+	    watch_list_new(&h->watches) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
+	return true;
 }
 
 static bool house_build(struct house *h, struct buf *error)
@@ -157,7 +189,7 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
-	err = background_load_opens(h->store);
+	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
 		buf_printf(
 			error,
@@ -169,11 +201,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
-	    watch_list_new(&h->watches) != ERR_OK) {
-		BUF_PUT(error, "no memory");
+	if (!lists_open(h, error))
 		return false;
-	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
@@ -196,6 +225,9 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.admin = admin_settings(h),
+		.command = admin_command,
+		.command_arg = h,
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
@@ -209,6 +241,8 @@ static void house_take_down(struct house *h)
 {
 	reload_end(h);
 	smb_server_stop(h->smb);
+	if (h->admin_socket[0] && h->server)
+		unlink(h->admin_socket);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
@@ -253,6 +287,7 @@ int serve_main(const struct config *config)
 	house.config = config;
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
+	pthread_mutex_init(&house.account_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

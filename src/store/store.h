@@ -26,6 +26,14 @@ enum err txn_get(struct txn *, struct slice key, struct slice *ret_value) MUST_C
 enum err txn_scan(struct txn *, const struct scan_spec *, struct rows *ret_rows) MUST_CHECK;
 enum err txn_put(struct txn *, struct slice key, struct slice value) MUST_CHECK; /* copies both */
 enum err txn_del(struct txn *, struct slice key) MUST_CHECK;			 /* absent is fine */
+/* A row made ahead: key and record as the engine will have it, in the arena of the transaction that made it, most often
+ * a read on a worker. Any transaction of the same partition may put it as it is, without a copy: large commits are made
+ * outside of the committer so. The arena must outlive that transaction's job. */
+struct txn_row {
+	struct slice key, record;
+};
+enum err txn_row_make(struct txn *, struct slice key, struct slice value, struct txn_row *ret) MUST_CHECK;
+enum err txn_put_row(struct txn *, const struct txn_row *) MUST_CHECK;
 /* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like
  * others, and part of the transaction like others; but they are kept in memory and gone after a restart. A
  * transaction of volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read

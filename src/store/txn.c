@@ -162,27 +162,57 @@ static enum err fail(struct txn *t, enum err err)
 	return err;
 }
 
-static enum err put(struct txn *t, struct slice key, struct slice value)
+static enum err put_record(struct txn *t, struct slice key, struct slice record)
+{
+	struct write *w;
+	if (t->write_bytes + key.len + record.len > LIMIT_COMMIT_BYTES)
+		return ERR_LIMIT;
+	TRY(own_add_keyed(t, key, &w));
+	t->write_bytes += record.len - w->value.len;
+	w->kind = WRITE_PUT;
+	w->value = record;
+	return ERR_OK;
+}
+
+static enum err wrap(struct txn *t, struct slice key, struct slice value, struct slice *ret_record)
 {
 	TRY(check_key(key));
 	size_t len = value.len + RECORD_OVERHEAD_BYTES;
-	if (value.len > RECORD_PAYLOAD_MAX_BYTES || t->write_bytes + key.len + len > LIMIT_COMMIT_BYTES)
+	if (value.len > RECORD_PAYLOAD_MAX_BYTES)
 		return ERR_LIMIT;
 	char *record = arena_alloc(t->arena, len);
 	if (!record)
 		return ERR_NO_MEMORY;
-	struct write *w;
-	TRY(own_add_keyed(t, key, &w));
-	record_wrap(t->partition, w->key, value, record);
-	t->write_bytes += len - w->value.len;
-	w->kind = WRITE_PUT;
-	w->value = slice_make(record, len);
+	record_wrap(t->partition, key, value, record);
+	*ret_record = slice_make(record, len);
 	return ERR_OK;
+}
+
+static enum err put(struct txn *t, struct slice key, struct slice value)
+{
+	struct slice record;
+	TRY(wrap(t, key, value, &record));
+	return put_record(t, key, record);
 }
 
 enum err txn_put(struct txn *t, struct slice key, struct slice value)
 {
 	return fail(t, put(t, key, value));
+}
+
+enum err txn_row_make(struct txn *t, struct slice key, struct slice value, struct txn_row *ret)
+{
+	struct txn_row row = { .key = arena_dup(t->arena, key) };
+	if (!slice_is_set(row.key))
+		return ERR_NO_MEMORY;
+	TRY(wrap(t, key, value, &row.record));
+	*ret = row;
+	return ERR_OK;
+}
+
+enum err txn_put_row(struct txn *t, const struct txn_row *row)
+{
+	return fail(t, put_record(t, row->key, row->record));
 }
 
 static enum err del(struct txn *t, struct slice key)

@@ -11,6 +11,7 @@ enum { CHUNK_BYTES = 64 * 1024, RECLAIM_ROUND = 64 };
 
 struct extent_writer {
 	struct mem_engine *engine;
+	uint64_t id;
 	unsigned char *bytes;
 	size_t len, cap;
 };
@@ -20,6 +21,7 @@ enum err mem_extent_begin(struct engine *engine, uint32_t length_hint, struct ex
 	struct mem_engine *e = mem_engine_of(engine);
 	enum err err = ERR_OK;
 	pthread_mutex_lock(&e->mem->lock);
+	uint64_t id = e->mem->extent_next_id++;
 	if (mem_engine_dead(e) || e->mem->failed)
 		err = ERR_IO;
 	else if (mem_chance(e->mem, e->mem->faults.no_space_permille))
@@ -29,8 +31,14 @@ enum err mem_extent_begin(struct engine *engine, uint32_t length_hint, struct ex
 		return err;
 	struct extent_writer *w = mem_alloc(sizeof *w);
 	w->engine = e;
+	w->id = id;
 	*ret = w;
 	return ERR_OK;
+}
+
+uint64_t mem_extent_id(const struct extent_writer *w)
+{
+	return w->id;
 }
 
 enum err mem_extent_append(struct extent_writer *w, struct slice bytes)
@@ -52,6 +60,28 @@ static uint32_t chunk_crc(const struct extent *x, uint32_t chunk)
 	return crc32c(crc, slice_make(x->bytes + at, len < CHUNK_BYTES ? len : CHUNK_BYTES));
 }
 
+static size_t extent_index(const struct mem *mem, uint64_t id)
+{
+	size_t lo = 0, hi = mem->extent_count;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (mem->extents[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* In the order of ids, whatever the order they are sealed in. There is room for one more. */
+static void extent_insert(struct mem *mem, struct extent *x)
+{
+	size_t i = extent_index(mem, x->id);
+	memmove(&mem->extents[i + 1], &mem->extents[i], (mem->extent_count - i) * sizeof *mem->extents);
+	mem->extents[i] = x;
+	mem->extent_count++;
+}
+
 enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 {
 	struct mem *mem = w->engine->mem;
@@ -62,7 +92,7 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 	if (mem_engine_dead(w->engine) || mem->failed)
 		err = ERR_IO;
 	if (!err) {
-		x->id = mem->extent_next_id++;
+		x->id = w->id;
 		x->place = x->id * 7919; /* anything a caller could not guess from the id by accident */
 		x->length_bytes = (uint32_t)w->len;
 		x->bytes = w->bytes;
@@ -70,7 +100,7 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 		for (uint32_t i = 0; i < chunks; i++)
 			x->crc[i] = chunk_crc(x, i);
 		mem_grow(&mem->extents, &mem->extent_cap, mem->extent_count + 1, sizeof *mem->extents);
-		mem->extents[mem->extent_count++] = x;
+		extent_insert(mem, x);
 		mem->space_used += x->length_bytes;
 		if (mem->space_used > mem->space_total)
 			mem->space_total = mem->space_used;
@@ -90,19 +120,6 @@ void mem_extent_writer_free(struct extent_writer *w)
 		return;
 	free(w->bytes);
 	free(w);
-}
-
-static size_t extent_index(const struct mem *mem, uint64_t id)
-{
-	size_t lo = 0, hi = mem->extent_count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (mem->extents[mid]->id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 static struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *ref)

@@ -172,6 +172,7 @@ void mem_late_flush(struct mem *, bool happens); /* lock held; accepts that ther
 
 /* extent.c; those with a struct mem are called with the lock held */
 enum err mem_extent_begin(struct engine *, uint32_t length_hint, struct extent_writer **ret);
+uint64_t mem_extent_id(const struct extent_writer *);
 enum err mem_extent_append(struct extent_writer *, struct slice bytes);
 enum err mem_extent_seal(struct extent_writer *, struct extent_ref *ret);
 void mem_extent_abandon(struct engine *, const struct extent_ref *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Block, Put Block List, Get Block List. */
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/fault_xml.h"
 #include "rest/core/server.h"
 #include "svc/blob/content/block_list.h"
@@ -45,9 +45,9 @@ static enum err parse_block(struct request *r)
 	r->call = c;
 	TRY(rest_blob_block_id_parse(r, &c->put.block_id));
 	TRY(rest_blob_target_plain(r, &c->put.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->put.target));
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->put.target, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	r->body_limit_bytes = block_limit(r->version);
 	r->want_md5 = blob_answers_md5(r, &c->checks);
@@ -74,20 +74,26 @@ static enum err format_block(struct request *r)
 	r->response.status = 201;
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->put.target.encryption);
 	return ERR_OK;
 }
 
 /* ---- Put Block List ---- */
 
+/* A plan is out of date when blocks of the same blob were put or committed meanwhile. Who does that all the time is
+ * told to come again. */
+enum { LIST_PLANS_MAX = 5 };
+
 struct list_call {
 	struct blob_put_block_list_call list; /* first: the apply gets this */
 	struct body_checks checks;
+	struct slice partition;
+	struct arena_mark parsed; /* behind it are plans */
+	unsigned plans;
 };
 
 static enum err parse_list(struct request *r)
 {
-	struct slice partition;
 	struct list_call *c = ARENA_NEW(r->arena, struct list_call);
 	if (!c)
 		return ERR_NO_MEMORY;
@@ -95,9 +101,38 @@ static enum err parse_list(struct request *r)
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(rest_blob_http_parse(r, false, &c->list.put.http));
 	TRY(rest_blob_put_headers_parse(r, &c->list.put));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->list.put.target));
 	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
-	TRY(rest_blob_find(r, &partition));
-	request_step_write(r, partition, blob_apply_put_block_list);
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->list.put.target, &c->partition));
+	c->list.plans_ahead = true;
+	request_step_write(r, c->partition, blob_apply_put_block_list);
+	return ERR_OK;
+}
+
+static enum err plan_list(struct request *r)
+{
+	struct list_call *c = r->call;
+	return store_read(r->server->store, c->partition, blob_apply_plan_block_list, c, r->arena);
+}
+
+/* On a worker, and then to the committer. */
+static void plan_steps(struct request *r)
+{
+	struct list_call *c = r->call;
+	c->plans++;
+	request_steps_clear(r);
+	request_step_work(r, plan_list);
+	request_step_write(r, c->partition, blob_apply_put_block_list);
+}
+
+static enum err refused_list(struct request *r, enum err e)
+{
+	struct list_call *c = r->call;
+	if (e != ERR_BUDGET || c->plans >= LIST_PLANS_MAX)
+		return e;
+	c->list.plan = NULL;
+	arena_rewind(r->arena, c->parsed);
+	plan_steps(r);
 	return ERR_OK;
 }
 
@@ -142,6 +177,9 @@ static enum err parse_list_body(struct request *r)
 		TRY(parse_choice(r, n, &choice[i++]));
 	c->list.choice = choice;
 	c->list.choice_count = count;
+	c->parsed = arena_mark(r->arena);
+	if (count > BLOCK_LIST_LONG)
+		plan_steps(r);
 	return ERR_OK;
 }
 
@@ -153,7 +191,7 @@ static enum err format_list(struct request *r)
 	rest_blob_put_version(r, &c->list.put.blob);
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->list.put.blob.encryption);
 	return ERR_OK;
 }
 
@@ -215,7 +253,7 @@ static enum err format_get_list(struct request *r)
 const struct handler handler_blob_put_block = { .parse = parse_block,
 						.parse_body = check_block,
 						.format = format_block };
-const struct handler handler_blob_put_block_list = { .parse = parse_list,
-						     .parse_body = parse_list_body,
-						     .format = format_list };
+const struct handler handler_blob_put_block_list = {
+	.parse = parse_list, .parse_body = parse_list_body, .format = format_list, .refused = refused_list
+};
 const struct handler handler_blob_get_block_list = { .parse = parse_get_list, .format = format_get_list };

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/sys/log.h"
 #include "io/listen.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
@@ -34,6 +35,8 @@ static void listeners_stop(struct io_task *t)
 	struct rest_server *s = stop->server;
 	for (size_t i = 0; i < s->listener_count; i++) {
 		struct rest_listener_state *l = &s->listeners[i];
+		if (l->fd < 0)
+			continue;
 		/* Who is connected already was never told no: a last turn for the backlog. */
 		if (!l->paused)
 			listener_take(l);
@@ -161,9 +164,29 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 		const struct rest_listener *c = &s->config.listeners[i];
 		struct rest_listener_state *l = &s->listeners[i];
 		listener_init(l, s, c);
-		TRY(io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message));
-		l->reserve_fd = io_reserve_fd();
+		l->fd = l->reserve_fd = -1;
+		if (c->path) {
+			/* Who starts us has a way without it: no reason not to serve. */
+			if (io_listen_path(c->path, &l->fd, message) != ERR_OK) {
+				log_warn("%.*s: commands for the running server do not work",
+					 SLICE_FMT(buf_slice(message)));
+				buf_clear(message);
+				continue;
+			}
+			l->reserve_fd = io_reserve_fd();
+			s->listener_count++;
+			continue;
+		}
 		s->listener_count++;
+		size_t said = message->len;
+		enum err e = io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message);
+		if (e != ERR_OK && c->optional) {
+			message->len = said;
+			l->port = 0;
+			continue;
+		}
+		TRY(e);
+		l->reserve_fd = io_reserve_fd();
 	}
 	return ERR_OK;
 }
@@ -193,7 +216,7 @@ static enum err start_threads(struct rest_server *s)
 	assert(loops > 0);
 	if (workers < 2)
 		workers = 2;
-	TRY(io_pool_new(workers + 1, &s->workers)); /* one more than may do long work at once */
+	TRY(io_pool_new(workers, &s->workers));
 	TRY(hasher_new((cores + 1) / 2, &s->hasher));
 	TRY(services_start(s));
 	s->loops = calloc(loops, sizeof(struct rest_loop *));
@@ -204,7 +227,8 @@ static enum err start_threads(struct rest_server *s)
 		s->loop_count++;
 	}
 	for (size_t i = 0; i < s->listener_count; i++)
-		TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
+		if (s->listeners[i].fd >= 0)
+			TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
 	for (size_t i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
 			return ERR_NO_MEMORY;

@@ -26,10 +26,20 @@ struct rest_access;
 struct rest_listener_state;
 
 struct rest_listener {
+	const char *path; /* of a unix socket; NULL: host and port */
 	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
 	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
 	enum service service;
 	struct io_tls *tls; /* NULL = plain HTTP */
+	bool optional;	    /* a port that is taken is no reason not to start: rest_server_port is 0 then */
+};
+
+/* What the admin listener is told of the server that it belongs to (rest/admin). */
+struct rest_admin_config {
+	bool development;  /* who comes from this machine needs no login, and keys may be shown */
+	bool read_only;	   /* nothing is changed through the page */
+	const char *token; /* whoever has it may see every account; "" = nobody */
+	const char *data_dir;
 };
 
 /* 0 = the value of base/limits.h. Tests shorten them; nothing else should. */
@@ -64,6 +74,11 @@ struct rest_config {
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
+	struct rest_admin_config admin;
+	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
+	 * On a worker; may block. NULL: nothing can be asked. */
+	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
+	void *command_arg;
 	struct rest_timeouts timeouts;
 };
 

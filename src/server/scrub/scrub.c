@@ -7,6 +7,7 @@
 #include "server/datadir.h"
 #include "server/serve.h"
 
+#include "store/encrypted.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/content/manifest.h"
 #include "svc/blob/retire.h"
@@ -109,7 +110,7 @@ static enum err whole_apply(struct txn *txn, void *call)
 		return ERR_OK;
 	case CONTENT_EXTENTS:
 		for (uint32_t i = 0; i < content->extent_count; i++)
-			w->bytes += content->extents[i].length_bytes;
+			w->bytes += extent_ref_data_bytes(&content->extents[i], w->blob.encryption.has_key);
 		return ERR_OK;
 	}
 	return ERR_CORRUPT;

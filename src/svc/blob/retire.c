@@ -9,6 +9,7 @@
  *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
 #include "svc/blob/retire.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "svc/blob/content/block_list.h"
@@ -20,6 +21,7 @@
 enum {
 	RETIRE_RECORD_VERSION = 1,
 	RETIRE_WORK_PER_COMMIT = 1000, /* see struct round */
+	KEPT_AT_ONCE_PARTS = 1,	       /* of a list that is looked up by the commit itself */
 	RETIRE_PAGE_RECORDS = 32,      /* of the queue, read at once: few of the longest are a commit's work */
 	RETIRE_EXTENTS_PER_COMMIT = 500,
 	RETIRE_RECORDS_PER_COMMIT = 100
@@ -50,6 +52,7 @@ static enum err enqueue(struct txn *txn, struct buf *record)
 	struct key k;
 	uint64_t sequence;
 	TRY(next_sequence(txn, &sequence));
+	assert(sequence != 0); /* 0 was never given out: such a row would be read before all others */
 	key_init(&k);
 	key_tag(&k, 'z');
 	key_u64(&k, sequence);
@@ -80,6 +83,7 @@ static void put_kept(struct buf *b, const struct content *kept)
 static enum err queue_extents(struct txn *txn, char kind, const struct extent_ref *refs, uint32_t count)
 {
 	struct buf b;
+	assert(count > 0);
 	record_begin(&b, kind);
 	bytes_put_u32(&b, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -132,6 +136,8 @@ enum err blob_retire_history(struct txn *txn, struct slice name)
 static enum err retire_manifest(struct txn *txn, const struct content *c, uint64_t lender, const struct content *kept)
 {
 	struct buf b;
+	assert(c->kind == CONTENT_MANIFEST && c->id);
+	assert(kept->kind != CONTENT_MANIFEST || kept->id != c->id); /* it would give back what it keeps */
 	record_begin(&b, 'M');
 	bytes_put_u64(&b, c->id);
 	bytes_put_u32(&b, c->part_count);
@@ -187,8 +193,18 @@ enum err blob_retire_staging(struct txn *txn, struct slice name, uint64_t stagin
 /* One commit's share of the queue. Every record, row and extent that it gives back costs one, and so does every block
  * it looks at; the last piece may cost more than is left, and sweeps have bounds of their own. A record that is not
  * finished has used up what was left: the next one waits for it. */
+struct kept_set {
+	uint64_t content; /* whose blocks these are; 0: of none, and the set is empty */
+	uint64_t *id;	  /* sorted extent ids */
+	size_t count;
+};
+
 struct round {
 	size_t left;
+	/* What the first record of the queue keeps, if that is a long list, was looked up ahead: it is more work than
+	 * all the rest. The rows of a content stay what they are, and it lives as long as a record names it: its own
+	 * end would be queued behind. A record that keeps another long list waits for the next round. */
+	struct kept_set kept;
 	bool more; /* out */
 };
 
@@ -206,39 +222,44 @@ static enum err rows_done(struct txn *txn, struct round *r, struct slice key, bo
 	return ERR_OK;
 }
 
-struct kept_set {
-	uint64_t *id; /* sorted extent ids */
-	size_t count;
-};
-
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
 }
 
-static enum err kept_load(struct txn *txn, struct round *r, uint64_t content, uint32_t parts, struct kept_set *ret)
+static enum err kept_load(struct txn *txn, uint64_t content, uint32_t parts, struct kept_set *ret)
 {
-	struct kept_set s = { NULL, 0 };
+	struct kept_set s = { .content = content };
 	struct manifest m;
-	if (!content) {
-		*ret = s;
-		return ERR_OK;
-	}
 	struct content c = { .kind = CONTENT_MANIFEST, .id = content, .part_count = parts };
 	TRY(blob_manifest_get(txn, &c, &m));
 	size_t total = 0;
 	for (size_t i = 0; i < m.count; i++)
 		total += m.block[i].extent_count;
-	spend(r, m.count + total);
 	s.id = ARENA_NEW_ARRAY(txn_arena(txn), uint64_t, total ? total : 1);
 	if (!s.id)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < m.count; i++)
 		for (uint32_t k = 0; k < m.block[i].extent_count; k++)
 			s.id[s.count++] = m.block[i].extents[k].id;
+	assert(s.count == total);
 	qsort(s.id, s.count, sizeof *s.id, by_value);
 	*ret = s;
+	return ERR_OK;
+}
+
+/* What a record keeps. ERR_BUDGET: that is a long list, and not the one that was looked up for this round. */
+static enum err kept_find(struct txn *txn, struct round *r, uint64_t content, uint32_t parts, struct kept_set *ret)
+{
+	if (content == 0 || content == r->kept.content) {
+		*ret = content ? r->kept : (struct kept_set){ .content = 0 };
+		return ERR_OK;
+	}
+	if (parts > KEPT_AT_ONCE_PARTS)
+		return ERR_BUDGET;
+	TRY(kept_load(txn, content, parts, ret));
+	spend(r, ret->count);
 	return ERR_OK;
 }
 
@@ -250,6 +271,7 @@ static bool is_kept(const struct kept_set *s, uint64_t id)
 static enum err retire_block(struct txn *txn, struct round *r, const struct block *b, const struct kept_set *kept)
 {
 	spend(r, 1 + b->extent_count);
+	assert(b->extent_count == 0 || b->extents);
 	for (uint32_t i = 0; b->owned && i < b->extent_count; i++)
 		if (!is_kept(kept, b->extents[i].id))
 			TRY(txn_retire(txn, &b->extents[i]));
@@ -269,6 +291,7 @@ static enum err round_extents(struct txn *txn, struct round *r, struct slice key
 	}
 	if (now == count)
 		return txn_del(txn, key);
+	assert(now < count); /* else the record would never end */
 	record_begin(&b, kind);
 	bytes_put_u32(&b, count - now);
 	buf_put(&b, cursor_raw(c, cursor_left(c)));
@@ -289,7 +312,7 @@ static enum err round_manifest(struct txn *txn, struct round *r, struct slice ke
 	uint32_t kept_parts = cursor_u32(c);
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
-	TRY(kept_load(txn, r, kept_id, kept_parts, &kept));
+	TRY(kept_find(txn, r, kept_id, kept_parts, &kept));
 	for (bool first = true; next < parts && (first || r->left); next++, first = false) {
 		enum err e = blob_manifest_get_part(txn, content, next, &part);
 		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);
@@ -381,6 +404,7 @@ static enum err round_staging(struct txn *txn, struct round *r, struct slice key
 	uint32_t kept_parts = cursor_u32(c);
 	if (!cursor_done(c))
 		return ERR_CORRUPT;
+	TRY(kept_find(txn, r, kept_id, kept_parts, &kept));
 	key_init(&from);
 	key_tag(&from, 'u');
 	key_str(&from, name);
@@ -389,8 +413,6 @@ static enum err round_staging(struct txn *txn, struct round *r, struct slice key
 	key_prefix_end(&until);
 	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = r->left };
 	TRY(txn_scan(txn, &spec, &rows));
-	if (rows.count)
-		TRY(kept_load(txn, r, kept_id, kept_parts, &kept));
 	size_t i = 0;
 	for (; i < rows.count && (i == 0 || r->left); i++) {
 		struct cursor value = cursor_make(rows.row[i].value);
@@ -464,25 +486,72 @@ static enum err apply_round(struct txn *txn, void *call)
 					  .limit_rows = RETIRE_PAGE_RECORDS };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count && r->left; i++) {
-			TRY(round_record(txn, r, &rows.row[i]));
+			enum err e = round_record(txn, r, &rows.row[i]);
+			if (e == ERR_BUDGET) { /* the first one of the next round, then */
+				r->left = 0;
+				break;
+			}
+			TRY(e);
 			spend(r, 1);
 		}
 		if (rows.count)
 			key_after(&from, rows.row[rows.count - 1].key);
 	} while (rows.count && r->left);
+	assert(r->left <= RETIRE_WORK_PER_COMMIT);
 	r->more = !r->left;
 	return ERR_OK;
 }
 
-/* Is there anything queued? Asked on a snapshot, so that an idle container costs no commit. */
+/* The long list that the first record keeps; content 0: none. */
+static enum err first_keeps(struct txn *txn, bool *ret_any, uint64_t *ret_content, uint32_t *ret_parts)
+{
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1 };
+	TRY(txn_scan(txn, &spec, &rows));
+	*ret_any = rows.count != 0;
+	*ret_content = 0;
+	*ret_parts = 0;
+	if (!rows.count)
+		return ERR_OK;
+	struct cursor c = cursor_make(rows.row[0].value);
+	uint8_t version = cursor_u8(&c), kind = cursor_u8(&c);
+	if (version != RETIRE_RECORD_VERSION || (kind != 'M' && kind != 'S'))
+		return ERR_OK;
+	if (kind == 'M') {
+		(void)cursor_raw(&c, 8 + 4 + 4 + 8); /* content, parts, next part, lender */
+	} else {
+		(void)cursor_str(&c); /* name */
+		(void)cursor_u64(&c); /* staging */
+	}
+	uint64_t content = cursor_u64(&c);
+	*ret_parts = cursor_u32(&c);
+	*ret_content = *ret_parts > KEPT_AT_ONCE_PARTS ? content : 0;
+	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+}
+
+/* Is there anything queued? Asked beforehand, so that an idle container costs no commit. */
 static enum err apply_peek(struct txn *txn, void *call)
 {
 	struct round *r = call;
-	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("z"), .until = SLICE("{"), .limit_rows = 1, .keys_only = true };
-	TRY(txn_scan(txn, &spec, &rows));
-	r->more = rows.count != 0;
-	return ERR_OK;
+	uint32_t parts;
+	return first_keeps(txn, &r->more, &r->kept.content, &parts);
+}
+
+static enum err apply_load_kept(struct txn *txn, void *call)
+{
+	struct round *r = call;
+	uint64_t content;
+	uint32_t parts;
+	r->kept = (struct kept_set){ .content = 0 };
+	TRY(first_keeps(txn, &r->more, &content, &parts));
+	return content ? kept_load(txn, content, parts, &r->kept) : ERR_OK;
+}
+
+/* On a snapshot and in this thread; most records keep nothing, and need none. */
+static enum err round_prepare(struct store *store, struct slice partition, struct round *r, struct arena *arena)
+{
+	TRY(store_look(store, partition, apply_peek, r, arena));
+	return r->kept.content ? store_read(store, partition, apply_load_kept, r, arena) : ERR_OK;
 }
 
 enum err blob_retire_round(struct store *store, struct slice partition, bool *ret_more)
@@ -490,7 +559,7 @@ enum err blob_retire_round(struct store *store, struct slice partition, bool *re
 	struct arena arena;
 	struct round r = { .more = false };
 	arena_init(&arena, 64 * MIB);
-	enum err e = store_look(store, partition, apply_peek, &r, &arena);
+	enum err e = round_prepare(store, partition, &r, &arena);
 	if (e == ERR_OK && r.more)
 		e = store_write_wait(store, partition, apply_round, &r, &arena);
 	arena_fini(&arena);
@@ -575,7 +644,9 @@ enum err blob_retire_container(struct store *store, struct slice partition, bool
 	struct arena arena;
 	struct round r = { .more = false };
 	arena_init(&arena, 64 * MIB);
-	enum err e = store_write_wait(store, partition, apply_empty, &r, &arena);
+	enum err e = round_prepare(store, partition, &r, &arena);
+	if (e == ERR_OK)
+		e = store_write_wait(store, partition, apply_empty, &r, &arena);
 	arena_fini(&arena);
 	if (e == ERR_OK)
 		*ret_more = r.more;

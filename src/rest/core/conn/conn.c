@@ -267,6 +267,7 @@ static void request_begin(struct conn *c)
 	/* Copied: the exchange may outlive the connection. */
 	memcpy(ex->address, c->address, c->address_len);
 	ex->req.client_ip = slice_make(ex->address, c->address_len);
+	ex->req.local = c->local;
 	ex->framing = (struct framing){ .in_pos = ex->head.head_bytes };
 	stat_add(&c->rl->requests, 1);
 }

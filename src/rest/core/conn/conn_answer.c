@@ -4,6 +4,8 @@
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/op.h"
 
+#include <assert.h>
+
 /* Bytes of the body that have not been received yet. */
 static bool body_unread_is_small(const struct exchange *ex)
 {
@@ -63,6 +65,14 @@ void conn_answer(struct conn *c)
 	conn_enter(c, CONN_WRITE);
 }
 
+static enum err read_extent(struct exchange *ex, const struct body_run *run, uint32_t at, uint32_t n)
+{
+	struct store *store = ex->req.server->store;
+	char *dst = ex->piece + ex->piece_len;
+	return run->cipher ? extent_read_encrypted(store, run->cipher, &run->extent, at, n, dst)
+			   : extent_read(store, &run->extent, at, n, dst);
+}
+
 /* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
  * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
  * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
@@ -101,8 +111,7 @@ static bool conn_load_piece(struct conn *c)
 				n = (size_t)to_boundary;
 			if (n > left)
 				n = (size_t)left;
-			if (extent_read(ex->req.server->store, &run->extent, (uint32_t)at, (uint32_t)n,
-					ex->piece + ex->piece_len) != ERR_OK) {
+			if (read_extent(ex, run, (uint32_t)at, (uint32_t)n) != ERR_OK) {
 				conn_close(c); /* the status is out already: better no bytes than wrong ones */
 				return false;
 			}
@@ -146,12 +155,14 @@ static void conn_sent(struct exchange *ex, size_t n)
 	size_t memory = ex->body_rest.len < n ? ex->body_rest.len : n;
 	ex->body_rest = slice_from(ex->body_rest, memory);
 	ex->piece_pos += n - memory;
+	assert(ex->piece_pos <= ex->piece_len); /* no more was sent than there was */
 }
 
 /* Forgets what was read ahead for a peer that does not take it; it is read again when it does. */
 static void conn_drop_piece(struct exchange *ex)
 {
 	const struct response *p = &ex->req.response;
+	assert(!ex->encoder && ex->piece_pos <= ex->piece_len);
 	uint64_t back = ex->piece_len - ex->piece_pos;
 	while (back > 0) {
 		if (ex->run_pos == 0)

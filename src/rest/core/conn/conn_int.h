@@ -24,6 +24,7 @@ struct conn {
 	struct exchange *ex; /* NULL when idle */
 	enum conn_state state;
 	enum service service;
+	bool local;		 /* through a unix socket */
 	bool readable, writable; /* as far as we know */
 	bool peer_ended;
 	bool task_queued;
@@ -50,6 +51,7 @@ struct rest_listener_state {
 	bool paused;
 	uint16_t port;
 	enum service service;
+	bool local;
 	struct io_tls *tls;
 };
 /* listener.c, on loop 0 but for the init. */

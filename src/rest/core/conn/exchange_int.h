@@ -250,6 +250,9 @@ void exchange_pool_fini(struct rest_loop *);
 enum err address_find(struct request *);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
+/* How fast the account and the container may be used; the bytes of a request are charged when it ended. */
+enum err access_check_quota(struct request *);
+void access_charge_quota(struct exchange *);
 
 /* memory.c */
 void memory_init(struct rest_server *);

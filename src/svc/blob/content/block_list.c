@@ -3,7 +3,8 @@
  *
  * Put Block List builds the new manifest out of the open staging and the committed list, in one transaction whatever
  * their size: it reads the staging by pages, writes the manifest's parts and the record, and leaves giving back the
- * rest to the background. */
+ * rest to the background. A long one is planned first, on a snapshot outside of the committer: all reading, looking up
+ * and encoding. The transaction then checks that the plan still holds, and writes its rows. */
 #include "svc/blob/content/block_list.h"
 
 #include <assert.h>
@@ -13,8 +14,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-/* Version 2 is 1 and a lease behind it; without a lease it is 1. */
-enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2 };
+/* Version 2 is 1 and a lease behind it; without a lease it is 1. Version 3 is 2 and the hash of a customer's key. */
+enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2, STAGE_RECORD_KEYED = 3 };
 
 static void stage_key(struct key *k, struct slice name)
 {
@@ -35,34 +36,47 @@ enum err blob_stage_decode(struct slice record, struct stage *ret)
 {
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
-	if (version != STAGE_RECORD_VERSION && version != STAGE_RECORD_LEASED)
+	if (version < STAGE_RECORD_VERSION || version > STAGE_RECORD_KEYED)
 		return ERR_CORRUPT;
 	struct stage s = { .id = cursor_u64(&c) };
 	s.block_id_bytes = cursor_u32(&c);
 	s.block_count = cursor_u32(&c);
 	s.last_ticks = cursor_u64(&c);
 	s.created_ticks = cursor_u64(&c);
-	if (version == STAGE_RECORD_LEASED)
+	if (version >= STAGE_RECORD_LEASED)
 		s.lease = lease_decode(&c);
+	s.encryption.has_key = version == STAGE_RECORD_KEYED;
+	struct slice sha256 = s.encryption.has_key ? cursor_raw(&c, sizeof s.encryption.key_sha256) : SLICE("");
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
+	memcpy(s.encryption.key_sha256, sha256.ptr, sha256.len);
 	*ret = s;
 	return ERR_OK;
+}
+
+void blob_stage_encode(struct buf *b, const struct stage *s)
+{
+	uint8_t version = s->encryption.has_key ? STAGE_RECORD_KEYED
+			  : s->lease.held	? STAGE_RECORD_LEASED
+						: STAGE_RECORD_VERSION;
+	bytes_put_u8(b, version);
+	bytes_put_u64(b, s->id);
+	bytes_put_u32(b, s->block_id_bytes);
+	bytes_put_u32(b, s->block_count);
+	bytes_put_u64(b, s->last_ticks);
+	bytes_put_u64(b, s->created_ticks);
+	if (version >= STAGE_RECORD_LEASED)
+		lease_encode(b, &s->lease);
+	if (version == STAGE_RECORD_KEYED)
+		buf_put(b, slice_make(s->encryption.key_sha256, sizeof s->encryption.key_sha256));
 }
 
 enum err blob_stage_put(struct txn *txn, struct slice name, const struct stage *s)
 {
 	struct key k;
-	char bytes[128];
+	char bytes[256];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	bytes_put_u8(&b, s->lease.held ? STAGE_RECORD_LEASED : STAGE_RECORD_VERSION);
-	bytes_put_u64(&b, s->id);
-	bytes_put_u32(&b, s->block_id_bytes);
-	bytes_put_u32(&b, s->block_count);
-	bytes_put_u64(&b, s->last_ticks);
-	bytes_put_u64(&b, s->created_ticks);
-	if (s->lease.held)
-		lease_encode(&b, &s->lease);
+	blob_stage_encode(&b, s);
 	assert(buf_ok(&b));
 	stage_key(&k, name);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
@@ -129,6 +143,14 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c, 
 	return held != old.lease.held ? blob_put(txn, &old) : ERR_OK;
 }
 
+/* All blocks of a blob are under one key, or none. */
+static enum err check_block_key(const struct blob_target *t, const struct blob_encryption *of_blocks)
+{
+	struct blob_target key_only = { .encryption = t->encryption };
+	key_only.encryption.scope = SLICE_NONE;
+	return blob_check_encryption(&key_only, of_blocks);
+}
+
 static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
 {
 	struct slice value;
@@ -178,7 +200,11 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 		TRY(blob_stage_discard(txn, c->target.name)); /* one whose week is over */
 		s = (struct stage){ .id = c->stage_id,
 				    .block_id_bytes = (uint32_t)c->block_id.len,
-				    .created_ticks = txn_now(txn) };
+				    .created_ticks = txn_now(txn),
+				    .encryption = c->target.encryption };
+		s.encryption.scope = SLICE_NONE;
+	} else {
+		TRY(check_block_key(&c->target, &s.encryption));
 	}
 	lease_note_write(&s.lease, txn_now(txn));
 	if (s.block_id_bytes != c->block_id.len)
@@ -315,7 +341,7 @@ struct commit {
 	struct manifest result;
 	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
-	bool took_committed;
+	bool took_committed, took_staged;
 };
 
 /* By id; of several places of one block the one that owns its extents comes first. */
@@ -393,6 +419,7 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
 		m->took_committed |= old != NULL;
+		m->took_staged |= staged != NULL;
 		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
 			return ERR_INVALID_BLOCK_LIST;
 		m->from_old[r.count] = old != NULL;
@@ -403,58 +430,138 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 	return ERR_OK;
 }
 
-/* Blocks taken from an old content that nobody else holds change hands (*ret_takes_over). If snapshots or versions
- * still share it, the blocks stay theirs, and the new content keeps it alive by a share of its own. */
-static enum err take_from_old(struct txn *txn, const struct blob_target *t, const struct blob *old, struct commit *m,
-			      struct content *fresh, bool *ret_takes_over)
+/* What a plan rests on, and what comes of it. The rows of a content never change, those of a staging never without its
+ * last_ticks: as long as these are the same, so is everything the plan was made of. */
+struct block_list_plan {
+	bool is_staged, exists;
+	uint64_t stage_id, stage_last_ticks;
+	enum content_kind old_kind;
+	uint64_t old_content;
+	bool took_committed, takes_over;
+	uint64_t length_bytes;
+	uint32_t block_count, part_count;
+	struct txn_row *part;
+};
+
+static bool plan_holds(const struct block_list_plan *p, const struct blob_replace *r)
 {
-	bool shared;
-	*ret_takes_over = false;
-	if (!m->took_committed)
-		return ERR_OK;
-	TRY(blob_content_is_shared(txn, &old->content, &shared));
-	if (!shared && !blob_is_kept(t, old) && !t->rules.soft_delete) {
-		fresh->epoch = old->content.epoch; /* what it borrowed, the new one borrows on */
-		*ret_takes_over = true;
-		return ERR_OK;
-	}
-	for (size_t i = 0; i < m->result.count; i++)
-		if (m->from_old[i])
-			m->result.block[i].owned = false;
-	fresh->epoch = old->content.id;
-	return blob_content_share(txn, &old->content);
+	if (p->is_staged != r->is_staged || p->exists != r->exists)
+		return false;
+	if (p->is_staged && (p->stage_id != r->stage.id || p->stage_last_ticks != r->stage.last_ticks))
+		return false;
+	return !p->exists || (p->old_kind == r->old.content.kind && p->old_content == r->old.content.id);
 }
 
-static enum err make_list(struct txn *txn, struct blob_put_block_list_call *c, const struct stage *s,
-			  struct blob_replace *r)
+/* Blocks taken from an old content that nobody else holds change hands. If snapshots or versions still share it, the
+ * blocks stay theirs, and the new content keeps it alive by a share of its own. */
+static enum err takes_over(struct txn *txn, const struct blob_target *t, const struct blob *old, bool *ret)
+{
+	bool shared;
+	TRY(blob_content_is_shared(txn, &old->content, &shared));
+	*ret = !shared && !blob_is_kept(t, old) && !t->rules.soft_delete;
+	return ERR_OK;
+}
+
+/* Works the list out, up to the rows of its parts, and writes nothing of it. */
+static enum err plan_list(struct txn *txn, struct blob_put_block_list_call *c, const struct blob_replace *r,
+			  struct block_list_plan *p)
 {
 	struct commit m = { .length_bytes = 0 };
-	struct blob *b = r->fresh;
 	const struct blob *old = r->exists ? &r->old : NULL;
-	TRY(read_chosen(txn, c, old, s, &m));
+	TRY(read_chosen(txn, c, old, r->is_staged ? &r->stage : NULL, &m));
 	TRY(choose_blocks(txn_arena(txn), c, &m));
+	if (m.took_staged)
+		TRY(check_block_key(&c->put.target, &r->stage.encryption));
+	if (m.took_committed)
+		TRY(check_block_key(&c->put.target, &old->encryption));
 	if (blob_manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
 		return ERR_BLOCK_LIST_TOO_LONG;
-	b->length_bytes = m.length_bytes;
-	b->block_count = (uint32_t)m.result.count;
-	b->content =
-		(struct content){ .kind = m.result.count ? CONTENT_MANIFEST : CONTENT_EMPTY, .id = c->put.content_id };
-	if (old)
-		TRY(take_from_old(txn, &c->put.target, old, &m, &b->content, &r->takes_over));
-	r->took_staged = s != NULL;
-	if (!m.result.count)
-		return ERR_OK;
-	return blob_manifest_put(txn, b->content.id, &m.result, &b->content.part_count);
+	*p = (struct block_list_plan){ .is_staged = r->is_staged,
+				       .exists = r->exists,
+				       .stage_id = r->stage.id,
+				       .stage_last_ticks = r->stage.last_ticks,
+				       .old_kind = r->old.content.kind,
+				       .old_content = r->old.content.id,
+				       .took_committed = m.took_committed,
+				       .length_bytes = m.length_bytes,
+				       .block_count = (uint32_t)m.result.count };
+	/* Asked here for what the rows say of their owner; the transaction that writes them asks again. */
+	if (m.took_committed)
+		TRY(takes_over(txn, &c->put.target, old, &p->takes_over));
+	for (size_t i = 0; i < m.result.count; i++)
+		if (m.from_old[i] && !p->takes_over)
+			m.result.block[i].owned = false;
+	return blob_manifest_make(txn, c->put.content_id, &m.result, &p->part, &p->part_count);
+}
+
+static enum err use_plan(struct txn *txn, struct blob_put_block_list_call *c, const struct block_list_plan *p,
+			 struct blob_replace *r)
+{
+	struct blob *b = r->fresh;
+	b->length_bytes = p->length_bytes;
+	b->block_count = p->block_count;
+	b->content = (struct content){ .kind = p->block_count ? CONTENT_MANIFEST : CONTENT_EMPTY,
+				       .id = c->put.content_id,
+				       .part_count = p->part_count };
+	if (p->took_committed) {
+		TRY(takes_over(txn, &c->put.target, &r->old, &r->takes_over));
+		if (r->takes_over != p->takes_over)
+			return ERR_BUDGET; /* a snapshot came or went: whose the blocks are is worked out again */
+		/* What the old one borrowed, the new one borrows on. */
+		b->content.epoch = r->takes_over ? r->old.content.epoch : r->old.content.id;
+		if (!r->takes_over)
+			TRY(blob_content_share(txn, &r->old.content));
+	}
+	r->took_staged = r->is_staged;
+	for (uint32_t i = 0; i < p->part_count; i++)
+		TRY(txn_put_row(txn, &p->part[i]));
+	return ERR_OK;
+}
+
+static bool list_is_long(const struct blob_put_block_list_call *c, const struct blob_replace *r)
+{
+	size_t blocks = c->choice_count;
+	blocks += r->is_staged ? r->stage.block_count : 0;
+	blocks += r->exists && r->old.content.kind == CONTENT_MANIFEST ? r->old.block_count : 0;
+	return blocks > BLOCK_LIST_LONG;
+}
+
+static enum err replace_begin(struct txn *txn, struct blob_put_block_list_call *c, struct blob_replace *ret)
+{
+	*ret = (struct blob_replace){ .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
+	c->put.type = BLOB_BLOCK;
+	return blob_replace_begin(txn, ret);
 }
 
 enum err blob_apply_put_block_list(struct txn *txn, void *call)
 {
 	struct blob_put_block_list_call *c = call;
-	struct blob_replace r = { .put = &c->put, .unmet_error = ERR_CONDITION_NOT_MET, .lease_wins = true };
-	c->put.type = BLOB_BLOCK;
-	TRY(blob_replace_begin(txn, &r));
-	TRY(make_list(txn, c, r.is_staged ? &r.stage : NULL, &r));
+	struct blob_replace r;
+	struct block_list_plan made;
+	const struct block_list_plan *p = c->plan;
+	TRY(replace_begin(txn, c, &r));
+	if (!p || !plan_holds(p, &r)) {
+		if (c->plans_ahead && list_is_long(c, &r))
+			return ERR_BUDGET;
+		TRY(plan_list(txn, c, &r, &made));
+		p = &made;
+	}
+	TRY(use_plan(txn, c, p, &r));
 	return blob_replace_finish(txn, &r);
+}
+
+enum err blob_apply_plan_block_list(struct txn *txn, void *call)
+{
+	struct blob_put_block_list_call *c = call;
+	struct blob_replace r;
+	c->plan = NULL;
+	struct block_list_plan *p = ARENA_NEW(txn_arena(txn), struct block_list_plan);
+	if (!p)
+		return ERR_NO_MEMORY;
+	TRY(replace_begin(txn, c, &r));
+	TRY(plan_list(txn, c, &r, p));
+	c->plan = p;
+	return ERR_OK;
 }
 
 /* ---- Get Block List ---- */

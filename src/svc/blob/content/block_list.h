@@ -17,9 +17,11 @@ struct stage {
 	uint32_t block_count;
 	uint64_t last_ticks;
 	uint64_t created_ticks;
-	struct lease lease; /* while there is no blob of the name */
+	struct lease lease;		   /* while there is no blob of the name */
+	struct blob_encryption encryption; /* of all its blocks: the key, not the scope */
 };
 
+void blob_stage_encode(struct buf *, const struct stage *);
 enum err blob_stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
 /* The open one; ERR_NOT_FOUND is a value, and what one has whose week is over. */
 enum err blob_stage_get(struct txn *, struct slice name, struct stage *ret) MUST_CHECK;
@@ -42,12 +44,22 @@ struct block_choice {
 	enum block_source source;
 	struct slice id;
 };
+struct block_list_plan;
 struct blob_put_block_list_call {
 	struct blob_put_call put; /* properties of the new state; payload unused */
 	const struct block_choice *choice;
 	size_t choice_count;
+	/* A long list, or one over many blocks, is worked out ahead by blob_apply_plan_block_list: the committer is
+	 * everybody's. With plans_ahead the apply refuses what is long without a plan, or with one that rests on blocks
+	 * that changed since, by ERR_BUDGET: plan (again), then commit. Without it does everything itself. */
+	bool plans_ahead;
+	struct block_list_plan *plan; /* lives in the arena of the read that made it; NULL: none */
 };
 enum err blob_apply_put_block_list(struct txn *, void *call);
+/* On a snapshot: every check of the apply, then the rows of the new list (call->plan). */
+enum err blob_apply_plan_block_list(struct txn *, void *call);
+/* So many entries, staged and committed blocks together are a millisecond of the committer's time. */
+enum { BLOCK_LIST_LONG = 1000 };
 
 struct blob_get_block_list_call {
 	struct blob_target target;

@@ -4,10 +4,13 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
+
 enum { MANIFEST_PART_VERSION = 1 };
 
 void blob_block_encode(struct buf *b, const struct block *k)
 {
+	assert(k->id.len <= UINT8_MAX);
 	bytes_put_u8(b, (uint8_t)k->id.len);
 	buf_put(b, k->id);
 	bytes_put_u64(b, k->length_bytes);
@@ -45,7 +48,8 @@ void blob_manifest_part_key(struct key *k, uint64_t content_id, uint32_t part)
 	key_u64(k, part);
 }
 
-static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, uint32_t count, const struct buf *entries)
+static enum err make_part(struct txn *txn, uint64_t content_id, uint32_t part, uint32_t count, struct slice entries,
+			  struct txn_row *ret)
 {
 	struct key k;
 	struct buf b;
@@ -53,8 +57,8 @@ static enum err put_part(struct txn *txn, uint64_t content_id, uint32_t part, ui
 	buf_init(&b, 2 * BLOB_MANIFEST_PART_BYTES);
 	bytes_put_u8(&b, MANIFEST_PART_VERSION);
 	bytes_put_u32(&b, count);
-	buf_put(&b, buf_slice(entries));
-	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_put(&b, entries);
+	enum err e = buf_ok(&b) ? txn_row_make(txn, key_slice(&k), buf_slice(&b), ret) : ERR_NO_MEMORY;
 	buf_fini(&b);
 	return e;
 }
@@ -75,43 +79,61 @@ size_t blob_manifest_bytes(const struct manifest *m)
 enum err blob_manifest_put_part(struct txn *txn, uint64_t content_id, uint32_t part, const struct manifest *m)
 {
 	struct buf entries;
+	struct txn_row row;
 	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
 	for (size_t i = 0; i < m->count; i++)
 		blob_block_encode(&entries, &m->block[i]);
-	enum err e = buf_ok(&entries) ? put_part(txn, content_id, part, (uint32_t)m->count, &entries) : ERR_NO_MEMORY;
+	enum err e = ERR_NO_MEMORY;
+	if (buf_ok(&entries))
+		e = make_part(txn, content_id, part, (uint32_t)m->count, buf_slice(&entries), &row);
 	buf_fini(&entries);
-	return e;
+	TRY(e);
+	return txn_put_row(txn, &row);
 }
 
-enum err blob_manifest_put(struct txn *txn, uint64_t content_id, const struct manifest *m, uint32_t *ret_parts)
+/* How many blocks from `from` on are one part. */
+static size_t part_blocks(const struct manifest *m, size_t from)
+{
+	size_t bytes = 0, extents = 0, at = from;
+	for (; at < m->count; at++) {
+		const struct block *k = &m->block[at];
+		bytes += blob_block_encoded_bytes(k);
+		extents += k->extent_count;
+		bool full = bytes > BLOB_MANIFEST_PART_BYTES - 16 || extents > MANIFEST_PART_EXTENTS;
+		if (full && at > from)
+			break;
+	}
+	return at - from;
+}
+
+enum err blob_manifest_make(struct txn *txn, uint64_t content_id, const struct manifest *m, struct txn_row **ret,
+			    uint32_t *ret_parts)
 {
 	struct buf entries;
-	uint32_t parts = 0, in_part = 0;
-	size_t extents = 0;
+	uint32_t parts = 0, made = 0;
 	enum err e = ERR_OK;
+	for (size_t at = 0; at < m->count; at += part_blocks(m, at))
+		parts++;
+	struct txn_row *row = ARENA_NEW_ARRAY(txn_arena(txn), struct txn_row, parts ? parts : 1);
+	if (!row)
+		return ERR_NO_MEMORY;
 	buf_init(&entries, 2 * BLOB_MANIFEST_PART_BYTES);
-	for (size_t i = 0; i < m->count && e == ERR_OK; i++) {
-		const struct block *k = &m->block[i];
-		size_t bytes = blob_block_encoded_bytes(k);
-		bool full = in_part && (entries.len + bytes > BLOB_MANIFEST_PART_BYTES - 16 ||
-					extents + k->extent_count > MANIFEST_PART_EXTENTS);
-		if (full) {
-			e = put_part(txn, content_id, parts++, in_part, &entries);
-			buf_clear(&entries);
-			in_part = 0;
-			extents = 0;
-		}
-		blob_block_encode(&entries, k);
-		in_part++;
-		extents += k->extent_count;
-	}
-	if (e == ERR_OK && in_part)
-		e = put_part(txn, content_id, parts++, in_part, &entries);
-	if (e == ERR_OK && !buf_ok(&entries))
+	for (size_t at = 0; at < m->count && e == ERR_OK; made++) {
+		size_t count = part_blocks(m, at);
+		buf_clear(&entries);
+		for (size_t i = 0; i < count; i++)
+			blob_block_encode(&entries, &m->block[at + i]);
 		e = ERR_NO_MEMORY;
+		if (buf_ok(&entries))
+			e = make_part(txn, content_id, made, (uint32_t)count, buf_slice(&entries), &row[made]);
+		at += count;
+	}
 	buf_fini(&entries);
+	TRY(e);
+	assert(made == parts); /* no block of the list is left out */
+	*ret = row;
 	*ret_parts = parts;
-	return e;
+	return ERR_OK;
 }
 
 enum err blob_manifest_get_part(struct txn *txn, uint64_t content_id, uint32_t part, struct manifest *ret)
@@ -160,6 +182,7 @@ enum err blob_manifest_get(struct txn *txn, const struct content *content, struc
 		memcpy(&all.block[at], parts[i].block, parts[i].count * sizeof *all.block);
 		at += parts[i].count;
 	}
+	assert(at == all.count);
 	*ret = all;
 	return ERR_OK;
 }

@@ -37,8 +37,10 @@ struct manifest {
 
 /* How long all of it is, encoded. */
 size_t blob_manifest_bytes(const struct manifest *);
-/* Writes the parts of a new content and publishes nothing (the staging did). */
-enum err blob_manifest_put(struct txn *, uint64_t content_id, const struct manifest *, uint32_t *ret_parts) MUST_CHECK;
+/* Makes the rows of a new content's parts, to be written by this or a later transaction (txn_put_row). They publish
+ * nothing: the staging did. */
+enum err blob_manifest_make(struct txn *, uint64_t content_id, const struct manifest *, struct txn_row **ret,
+			    uint32_t *ret_parts) MUST_CHECK;
 /* One part of a content that grows part by part: the next one, of blocks that fit it. */
 enum err blob_manifest_put_part(struct txn *, uint64_t content_id, uint32_t part, const struct manifest *) MUST_CHECK;
 enum err blob_manifest_get(struct txn *, const struct content *, struct manifest *ret) MUST_CHECK;

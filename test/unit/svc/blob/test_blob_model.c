@@ -367,6 +367,11 @@ static void do_block_list(struct bench *b, struct name *n)
 	c.put = (struct blob_put_call){ .target = target_of(b, n),
 					.content_id = rng_u64(&b->rng),
 					.may_overwrite = true };
+	/* Planned ahead or not, it is the same to everybody. */
+	if (pick(b, 2)) {
+		enum err planned = store_read(b->store, b->partition, blob_apply_plan_block_list, &c, &b->arena);
+		assert_int_equal(planned, wanted);
+	}
 	expect(b, blob_apply_put_block_list, &c, wanted);
 	if (wanted != ERR_OK) {
 		state_clear(&fresh);
