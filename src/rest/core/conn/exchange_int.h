@@ -118,6 +118,9 @@ struct exchange {
 	bool skip_body;		/* HEAD, 204, 304 */
 	bool continued;		/* 100 Continue was sent */
 	bool broken_framing;	/* where the next request begins is not known */
+	/* The test kit (kit/inject.h): what happens to the answer. */
+	uint32_t inject_delay_ms;
+	bool inject_reset, inject_truncate;
 
 	struct buf in; /* from the first byte of the head on; frozen while the request runs */
 	size_t scanned_bytes;
