@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a
+ * `zaffre serve`: opens everything bottom up (directory, accounts, engine, store, front end), waits for a
  * signal, takes it down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a
  * signal handler.
  *
