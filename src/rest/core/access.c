@@ -135,6 +135,7 @@ enum err access_check(struct request *r)
 		.secure = r->secure,
 		.client_ip = r->client_ip,
 		.now_ticks = r->arrival_ticks,
+		.client_ticks = clock_moved(r->server->clock) ? clock_unmoved(r->server->clock) : r->arrival_ticks,
 		.find_policy = find_policy,
 		.find_policy_arg = r,
 		.bearer = r->access->bearer,

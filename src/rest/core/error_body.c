@@ -3,6 +3,7 @@
  * carry the code in a header only. What a handler put into the answer is dropped, except the headers of a 304 (ETag and
  * the like). */
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/kit/hint.h"
 #include "rest/core/service.h"
 #include "wire/date.h"
 #include "wire/xml.h"
@@ -98,6 +99,7 @@ void error_format(struct exchange *ex)
 		response_header_u64(r, "Retry-After", r->fault.retry_after_s);
 	else if (info->http_status == 503)
 		response_header(r, "Retry-After", SLICE(RETRY_AFTER_S));
+	hint_put(ex);
 	if (r->fault.has_length)
 		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
 			   (unsigned long long)r->fault.length_bytes);

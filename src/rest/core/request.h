@@ -167,6 +167,7 @@ struct request {
 
 	struct response response;
 	struct fault fault;
+	struct slice reason;   /* development mode: why it was refused, for the access log */
 	struct slice log_note; /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
