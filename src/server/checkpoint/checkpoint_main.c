@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "base/sys/file.h"
 #include "server/admin/admin.h"
-#include "server/checkpoint/copy.h"
+#include "server/checkpoint/clone.h"
 #include "server/serve.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ struct copying {
 	struct slice before_list; /* its CHECKPOINT file */
 	time_t moment;		  /* when the moment began, by the file system's clock */
 	struct buf list;	  /* our CHECKPOINT file */
-	struct copy_progress progress;
+	struct clone_progress progress;
 	bool measuring; /* first round: how much is there */
 };
 
@@ -61,12 +61,12 @@ static bool table_copy(void *arg, const char *name)
 			c->progress.total_bytes += (uint64_t)st.st_size;
 		return true;
 	}
-	if (table && copy_link(c->from_db, c->to_db, name, &c->progress))
+	if (table && clone_link(c->from_db, c->to_db, name, &c->progress))
 		return true;
 	if (table && same_as_before(c->before_db, c->from_db, name) &&
-	    copy_link(c->before_db, c->to_db, name, &c->progress))
+	    clone_link(c->before_db, c->to_db, name, &c->progress))
 		return true;
-	return copy_file(c->from_db, c->to_db, name, &c->progress) || fail("copy", name);
+	return clone_file(c->from_db, c->to_db, name, &c->progress) || fail("copy", name);
 }
 
 /* One line a segment file: name, length, time of its last change (0: not to be relied on), inode. */
@@ -105,9 +105,9 @@ static bool segment_copy(void *arg, const char *name)
 	struct slice line = slice_make(c->list.ptr + at, c->list.len - at - 1);
 	bool settled = st.st_mtim.tv_sec + UNCHANGED_LEAST_S < c->moment;
 	if (settled && c->before_seg >= 0 && listed_before(c, line) &&
-	    copy_link(c->before_seg, c->to_seg, name, &c->progress))
+	    clone_link(c->before_seg, c->to_seg, name, &c->progress))
 		return true;
-	return copy_file(c->from_seg, c->to_seg, name, &c->progress) || fail("copy", name);
+	return clone_file(c->from_seg, c->to_seg, name, &c->progress) || fail("copy", name);
 }
 
 static bool read_list(int dir, struct buf *out)
@@ -150,8 +150,8 @@ static bool folders_open(struct copying *c)
 	int staging = base_file_open_dir_at(c->data, CHECKPOINT_STAGING);
 	c->from_db = staging >= 0 ? base_file_open_dir_at(staging, "db") : -1;
 	c->from_seg = base_file_open_dir_at(c->data, "segments");
-	c->to_db = copy_make_dir(c->to, "db");
-	c->to_seg = copy_make_dir(c->to, "segments");
+	c->to_db = clone_make_dir(c->to, "db");
+	c->to_seg = clone_make_dir(c->to, "segments");
 	if (staging >= 0)
 		close(staging);
 	return c->from_db >= 0 && c->from_seg >= 0 && c->to_db >= 0 && c->to_seg >= 0;
@@ -161,15 +161,15 @@ static bool copy_all(struct copying *c, uint64_t commit)
 {
 	buf_printf(&c->list, CHECKPOINT_HEAD "\ncommit %llu\n", (unsigned long long)commit);
 	c->measuring = true;
-	if (!copy_each_name(c->from_db, table_copy, c) || !copy_each_name(c->from_seg, segment_copy, c))
+	if (!clone_each_name(c->from_db, table_copy, c) || !clone_each_name(c->from_seg, segment_copy, c))
 		return fail("read", "the data directory");
 	c->measuring = false;
-	if (!copy_each_name(c->from_db, table_copy, c) || !copy_each_name(c->from_seg, segment_copy, c))
+	if (!clone_each_name(c->from_db, table_copy, c) || !clone_each_name(c->from_seg, segment_copy, c))
 		return false;
 	if (faccessat(c->data, "accounts", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !copy_file(c->data, c->to, "accounts", &c->progress))
+	    !clone_file(c->data, c->to, "accounts", &c->progress))
 		return fail("copy", "accounts");
-	copy_show(&c->progress, true);
+	clone_show(&c->progress, true);
 	if (fsync(c->to_db) != 0 || fsync(c->to_seg) != 0)
 		return fail("sync", "the checkpoint");
 	return true;
@@ -201,7 +201,7 @@ static bool take(struct copying *c, const char *dir, uint64_t commit)
 	if (!copy_all(c, commit))
 		return false;
 	/* Its name appears last: a checkpoint without it is none. */
-	return copy_text(c->to, CHECKPOINT_FILE, buf_slice(&c->list)) || fail("finish", dir);
+	return clone_text(c->to, CHECKPOINT_FILE, buf_slice(&c->list)) || fail("finish", dir);
 }
 
 static int run(const struct config *config, const char *dir, const char *before)
@@ -223,7 +223,7 @@ static int run(const struct config *config, const char *dir, const char *before)
 	buf_init(&c.list, 16 * MIB);
 	if (before && !before_open(&c, before, &list))
 		goto out;
-	c.to = copy_make_dir(AT_FDCWD, dir);
+	c.to = clone_make_dir(AT_FDCWD, dir);
 	if (c.to < 0) {
 		fail("make", dir);
 		goto out;

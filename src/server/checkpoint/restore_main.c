@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre restore CHECKPOINT`: a data directory out of a checkpoint, for a server that was not started yet. Everything is
- * copied: the checkpoint stays as it is. */
+ * `zaffre restore CHECKPOINT`: a data directory out of a checkpoint, for a server that was not started yet. Everything
+ * is copied: the checkpoint stays as it is. */
 #include "server/checkpoint/checkpoint.h"
 
 #include "base/limits.h"
 #include "base/sys/file.h"
-#include "server/checkpoint/copy.h"
+#include "server/checkpoint/clone.h"
 #include "server/serve.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ extern char **environ;
 
 struct restoring {
 	int from, to;
-	struct copy_progress progress;
+	struct clone_progress progress;
 };
 
 static bool fail(const char *what, const char *path)
@@ -33,16 +33,16 @@ static bool fail(const char *what, const char *path)
 static bool copy_one(void *arg, const char *name)
 {
 	struct restoring *r = arg;
-	return copy_file(r->from, r->to, name, &r->progress) || fail("copy", name);
+	return clone_file(r->from, r->to, name, &r->progress) || fail("copy", name);
 }
 
-static bool copy_folder(int from, int to, const char *name, struct copy_progress *p)
+static bool copy_folder(int from, int to, const char *name, struct clone_progress *p)
 {
-	struct restoring r = { base_file_open_dir_at(from, name), copy_make_dir(to, name), *p };
+	struct restoring r = { base_file_open_dir_at(from, name), clone_make_dir(to, name), *p };
 	bool ok = r.from >= 0 && r.to >= 0;
 	if (!ok)
 		fail("open", name);
-	ok = ok && copy_each_name(r.from, copy_one, &r) && fsync(r.to) == 0;
+	ok = ok && clone_each_name(r.from, copy_one, &r) && fsync(r.to) == 0;
 	*p = r.progress;
 	if (r.from >= 0)
 		close(r.from);
@@ -60,11 +60,11 @@ static bool no_name(void *arg, const char *name)
 /* A directory that is there has to be empty: that of a package or of a fresh file system. */
 static int target_open(const char *path)
 {
-	int fd = copy_make_dir(AT_FDCWD, path);
+	int fd = clone_make_dir(AT_FDCWD, path);
 	if (fd >= 0 || errno != EEXIST)
 		return fd;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && !copy_each_name(fd, no_name, NULL)) {
+	if (fd >= 0 && !clone_each_name(fd, no_name, NULL)) {
 		close(fd);
 		fd = -1;
 		errno = ENOTEMPTY;
@@ -85,7 +85,7 @@ static bool is_finished(int from)
 
 static int run(const char *checkpoint, const char *location)
 {
-	struct copy_progress p = { .terminal = isatty(STDERR_FILENO) };
+	struct clone_progress p = { .terminal = isatty(STDERR_FILENO) };
 	int from = open(checkpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC), to = -1;
 	bool ok = false;
 	if (from < 0 || !is_finished(from)) {
@@ -95,9 +95,9 @@ static int run(const char *checkpoint, const char *location)
 	} else {
 		ok = copy_folder(from, to, "db", &p) && copy_folder(from, to, "segments", &p);
 		if (ok && faccessat(from, "accounts", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			ok = copy_file(from, to, "accounts", &p) || fail("copy", "accounts");
+			ok = clone_file(from, to, "accounts", &p) || fail("copy", "accounts");
 		/* Last: without it the directory is no store. */
-		ok = ok && (copy_text(to, "FORMAT", SLICE(FORMAT_TEXT)) || fail("write", "FORMAT"));
+		ok = ok && (clone_text(to, "FORMAT", SLICE(FORMAT_TEXT)) || fail("write", "FORMAT"));
 	}
 	if (ok)
 		printf("restored into %s: %llu bytes. Start a server on it, or look at it first: zaffre scrub "

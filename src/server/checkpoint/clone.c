@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copying files of a store. See copy.h. */
-#include "server/checkpoint/copy.h"
+ * Copying files of a store. See clone.h. */
+#include "server/checkpoint/clone.h"
 
 #include "base/limits.h"
 #include "base/sys/file.h"
@@ -17,7 +17,7 @@
 
 enum { PIECE_BYTES = 1024 * 1024 };
 
-void copy_show(struct copy_progress *p, bool last)
+void clone_show(struct clone_progress *p, bool last)
 {
 	if (!p->terminal || !p->total_bytes)
 		return;
@@ -48,7 +48,7 @@ static bool write_at(int fd, const char *bytes, size_t len, off_t at)
 }
 
 /* What is between two holes. */
-static bool copy_run(int from, int to, off_t at, off_t end, char *piece, struct copy_progress *p)
+static bool copy_run(int from, int to, off_t at, off_t end, char *piece, struct clone_progress *p)
 {
 	while (at < end) {
 		size_t want = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
@@ -61,12 +61,12 @@ static bool copy_run(int from, int to, off_t at, off_t end, char *piece, struct 
 			return true;
 		at += n;
 		p->copied_bytes += (uint64_t)n;
-		copy_show(p, false);
+		clone_show(p, false);
 	}
 	return true;
 }
 
-static bool copy_bytes(int from, int to, off_t size, struct copy_progress *p)
+static bool copy_bytes(int from, int to, off_t size, struct clone_progress *p)
 {
 	if (ioctl(to, FICLONE, from) == 0) {
 		p->linked_bytes += (uint64_t)size;
@@ -90,7 +90,7 @@ static bool copy_bytes(int from, int to, off_t size, struct copy_progress *p)
 	return ok;
 }
 
-bool copy_file(int from_fd, int to_fd, const char *name, struct copy_progress *p)
+bool clone_file(int from_fd, int to_fd, const char *name, struct clone_progress *p)
 {
 	struct stat st;
 	int to = -1, from = base_file_open_at(from_fd, name, O_RDONLY, 0);
@@ -116,18 +116,18 @@ bool copy_file(int from_fd, int to_fd, const char *name, struct copy_progress *p
 	return ok;
 }
 
-bool copy_link(int from_fd, int to_fd, const char *name, struct copy_progress *p)
+bool clone_link(int from_fd, int to_fd, const char *name, struct clone_progress *p)
 {
 	struct stat st;
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
 	    linkat(from_fd, name, to_fd, name, 0) != 0)
 		return false;
 	p->linked_bytes += (uint64_t)st.st_size;
-	copy_show(p, false);
+	clone_show(p, false);
 	return true;
 }
 
-bool copy_text(int to_fd, const char *name, struct slice text)
+bool clone_text(int to_fd, const char *name, struct slice text)
 {
 	int fd = openat(to_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool ok = fd >= 0 && write_at(fd, text.ptr, text.len, 0) && fsync(fd) == 0;
@@ -138,14 +138,14 @@ bool copy_text(int to_fd, const char *name, struct slice text)
 	return ok && fsync(to_fd) == 0;
 }
 
-int copy_make_dir(int at_fd, const char *path)
+int clone_make_dir(int at_fd, const char *path)
 {
 	if (mkdirat(at_fd, path, 0700) != 0)
 		return -1;
 	return openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-bool copy_each_name(int dir_fd, bool (*each)(void *arg, const char *name), void *arg)
+bool clone_each_name(int dir_fd, bool (*each)(void *arg, const char *name), void *arg)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
