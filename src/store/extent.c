@@ -91,7 +91,7 @@ bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes
 
 static enum err seal(struct payload_writer *w)
 {
-	assert(w->writer && w->writer_bytes && w->writer_bytes <= w->writer_room);
+	assert(w->writer && w->writer_bytes && (w->encrypting || w->writer_bytes <= w->writer_room));
 	const struct engine_ops *ops = store_engine(w->store)->ops;
 	if (w->extent_count == w->extent_cap) {
 		size_t cap = w->extent_cap ? w->extent_cap * 2 : 4;
@@ -234,8 +234,7 @@ enum err payload_finish(struct payload_writer *w, struct payload *ret)
 	else if (w->writer)
 		err = seal(w);
 	/* What is named holds every byte that came, or nothing is named. */
-	assert(err != ERR_OK || w->encrypting ||
-	       (w->extent_count ? w->sealed_bytes : w->memory.len) == w->length_bytes);
+	assert(err != ERR_OK || (w->extent_count ? w->sealed_bytes : w->memory.len) == w->length_bytes);
 	if (err == ERR_OK && !w->extent_count && !w->memory.ptr && !buf_reserve(&w->memory, 1))
 		err = ERR_NO_MEMORY;
 	if (err == ERR_OK) {

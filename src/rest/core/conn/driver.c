@@ -8,6 +8,7 @@
 
 #include "rest/core/body_checks.h"
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/kit/inject.h"
 #include "rest/core/service.h"
 
 static void step_add(struct request *r, struct step step)
@@ -448,6 +449,8 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->handler)
 		r->handler = r->op->handler;
 	TRY(access_check(r));
+	TRY(access_check_quota(r));
+	TRY(inject_apply(ex));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
 	if (rest_service_of(r)->check_request)
