@@ -29,7 +29,7 @@ struct config {
 	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *readyFile;
-	const char *rowIndex;
+	const char *rowIndex, *sandbox;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;

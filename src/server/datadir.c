@@ -180,7 +180,7 @@ bool datadir_open_temporary(struct datadir *d, struct buf *error)
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	return remove(path);
+	return type == FTW_DP ? rmdir(path) : unlink(path); /* each by its own right of the sandbox */
 }
 
 void datadir_close(struct datadir *d)
