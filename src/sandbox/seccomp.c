@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of system calls. What is not on it (connecting, binding and listening too) fails with EPERM and is written to the kernel's log (where that has an
- * audit log): a call that a library begins to make with its next version must not end a server that holds data. What
- * only an attacker would call ends the process.
+ * The list of system calls. What is not on it (connecting, binding and listening too) fails with EPERM and is written
+ * to the kernel's log, where that has an audit log: a call that a library begins to make with its next version must not
+ * end a server that holds data. What only an attacker would call ends the process.
  *
  * Found by tracing the tests, and by reading: memory and threads of the C library, files of RocksDB and the segment
  * files, epoll and sockets of the loops, priorities and clocks. */

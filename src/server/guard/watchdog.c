@@ -5,19 +5,20 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/panic.h"
+#include "base/sys/clock.h"
 
 enum { WATCHDOG_MAGIC = 0x77646f67, ASKS_A_PERIOD = 2, PERIOD_MIN_MS = 20 };
 
 struct question {
 	struct io_task task;
-	atomic_bool waiting;
+	struct watchdog *from;
+	bool waiting;
 };
 
 struct watchdog {
@@ -27,16 +28,25 @@ struct watchdog {
 	struct question *asked;
 	struct store_job job;
 	struct arena arena;
-	atomic_bool job_waiting;
 	pthread_t thread;
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of what follows, and whether questions wait; held over nothing */
 	pthread_cond_t wake;
+	bool job_waiting;
 	bool stopping;
 };
 
+static void answered(struct watchdog *w, bool *waiting)
+{
+	pthread_mutex_lock(&w->lock);
+	*waiting = false;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void loop_answers(struct io_task *t)
 {
-	atomic_store(&io_container_of(t, struct question, task)->waiting, false);
+	struct question *q = io_container_of(t, struct question, task);
+	answered(q->from, &q->waiting);
 }
 
 /* Fails, so that nothing is committed: the answer still comes from behind whatever is being written. */
@@ -49,26 +59,29 @@ static void store_answers(struct store_job *job, enum err result)
 {
 	struct watchdog *w = job->owner;
 	(void)result;
-	atomic_store(&w->job_waiting, false);
+	answered(w, &w->job_waiting);
 }
 
+/* Under the lock. */
 static bool all_answered(const struct watchdog *w)
 {
-	bool answered = !atomic_load(&w->job_waiting);
+	bool all = !w->job_waiting;
 	for (size_t i = 0; i < w->options.loop_count; i++)
-		answered = answered && !atomic_load(&w->asked[i].waiting);
-	return answered;
+		all = all && !w->asked[i].waiting;
+	return all;
 }
 
+/* Everybody: nobody has a question waiting. Under the lock, which is let go while they are sent. */
 static void ask(struct watchdog *w)
 {
-	for (size_t i = 0; i < w->options.loop_count; i++) {
-		if (atomic_exchange(&w->asked[i].waiting, true))
-			continue;
-		w->asked[i].task.run = loop_answers;
+	w->job_waiting = w->options.store != NULL;
+	for (size_t i = 0; i < w->options.loop_count; i++)
+		w->asked[i] = (struct question){ .task.run = loop_answers, .from = w, .waiting = true };
+	pthread_mutex_unlock(&w->lock);
+	w->options.beat(w->options.arg);
+	for (size_t i = 0; i < w->options.loop_count; i++)
 		io_loop_post(w->loops[i], &w->asked[i].task);
-	}
-	if (w->options.store && !atomic_exchange(&w->job_waiting, true)) {
+	if (w->options.store) {
 		arena_reset(&w->arena);
 		w->job = (struct store_job){ .partition = SLICE("watchdog"),
 					     .apply = apply_nothing,
@@ -77,19 +90,16 @@ static void ask(struct watchdog *w)
 					     .owner = w };
 		store_write(w->options.store, &w->job);
 	}
+	pthread_mutex_lock(&w->lock);
 }
 
-/* True when it is to end. Under the lock. */
-static bool rest(struct watchdog *w, uint64_t ms)
+/* Under the lock. */
+static void rest(struct watchdog *w, uint64_t ms)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + ms * 1000000;
-	until.tv_sec += (time_t)(ns / 1000000000);
-	until.tv_nsec = (long)(ns % 1000000000);
+	uint64_t ns = base_monotonic_ns() + ms * 1000000;
+	struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	while (!w->stopping && pthread_cond_timedwait(&w->wake, &w->lock, &until) == 0)
 		;
-	return w->stopping;
 }
 
 static void *watchdog_main(void *arg)
@@ -98,12 +108,13 @@ static void *watchdog_main(void *arg)
 	MAGIC_CHECK(w, WATCHDOG_MAGIC);
 	pthread_setname_np(pthread_self(), "watchdog");
 	pthread_mutex_lock(&w->lock);
-	do {
-		if (all_answered(w)) {
-			w->options.beat(w->options.arg);
+	while (!w->stopping) {
+		if (all_answered(w))
 			ask(w);
-		}
-	} while (!rest(w, w->options.period_ms / ASKS_A_PERIOD));
+		rest(w, w->options.period_ms / ASKS_A_PERIOD);
+	}
+	while (!all_answered(w)) /* they would answer to nobody */
+		pthread_cond_wait(&w->wake, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
@@ -156,8 +167,6 @@ void watchdog_stop(struct watchdog *w)
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
-	while (!all_answered(w))
-		usleep(1000);
 	watchdog_free(w);
 }
 
