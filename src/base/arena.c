@@ -46,6 +46,12 @@ void arena_reset(struct arena *a)
 	}
 }
 
+void arena_wipe(struct arena *a)
+{
+	for (struct arena_chunk *c = a->chunk; c; c = c->older)
+		explicit_bzero(c->data, c == a->chunk ? (size_t)(a->next - c->data) : c->bytes);
+}
+
 struct arena_mark arena_mark(const struct arena *a)
 {
 	return (struct arena_mark){ a->chunk, a->next };

@@ -20,6 +20,8 @@ struct arena {
 void arena_init(struct arena *, size_t limit_bytes);
 void arena_fini(struct arena *); /* accepts a zeroed arena */
 void arena_reset(struct arena *);
+/* Before a reset, where a secret was in it: all that was handed out is overwritten. */
+void arena_wipe(struct arena *);
 
 /* Gives back everything allocated since the mark: for loops that look at much and keep little. */
 struct arena_mark {

@@ -52,8 +52,6 @@ static uint64_t rights_of_use(enum sandbox_use use)
 		return FILE_READ | DIR_READ | FILE_WRITE | DIR_WRITE;
 	case SANDBOX_OWN:
 		return FILE_READ | DIR_READ | FILE_WRITE | DIR_WRITE | DIR_OWN;
-	case SANDBOX_EMPTY:
-		return LANDLOCK_ACCESS_FS_REMOVE_DIR;
 	}
 	return 0;
 }

@@ -10,7 +10,6 @@ enum sandbox_use {
 	SANDBOX_READ,  /* files below it */
 	SANDBOX_WRITE, /* and files made, replaced and removed there */
 	SANDBOX_OWN,   /* and directories and sockets as well */
-	SANDBOX_EMPTY, /* empty directories in it may be removed, and that is all */
 };
 
 struct sandbox_path {

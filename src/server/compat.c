@@ -37,8 +37,8 @@ static void file_row_put(struct buf *out, const struct op *op)
 /* ---- prose ---- */
 
 static const char not_there[] =
-	"Query Blob Contents, customer-provided keys, encryption scopes, the change feed and hierarchical "
-	"namespaces (dfs) are refused with the documented error, never ignored. Table speaks Atom in versions"
+	"Query Blob Contents, the change feed and hierarchical namespaces (dfs) are refused with the documented error, "
+	"never ignored. Table speaks Atom in versions"
 	" before 2015-12-11 (the only form before 2013-08-15) and JSON from 2013-08-15 on. NFS shares, their "
 	"links and the headers x-ms-mode, -owner and -group are not there: such a share is refused when it is"
 	" created.";
@@ -69,6 +69,13 @@ static const char *const limits[] = {
 	"version before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.",
 	"A difference of page ranges compares two states: pages that were written and cleared again between "
 	"them, and were empty before, are not shown as cleared.",
+	"Customer-provided keys are taken over HTTPS, and over plain HTTP from the server's own machine (loopback: a "
+	"proxy that ends TLS, a test); from elsewhere a request with one is refused (InvalidHeaderValue).",
+	"All uncommitted blocks of a blob are under one customer-provided key, or none: another one is refused by Put "
+	"Block, and by a Put Block List that takes blocks of it. Copy Blob takes no key.",
+	"An encryption scope is a name: any well-formed one is taken, kept with the blob and shown, and encrypts "
+	"nothing "
+	"(EncryptionScopeNotAvailable is never answered). A container that denies other scopes denies keys, too.",
 	"Copy File answers when all bytes are copied, with the status success; until then others see it as "
 	"pending and may abort it.",
 	"One answer reads a file from 262,144 pieces at most, as they may be left by very many small writes; "
@@ -89,7 +96,13 @@ static const char *const limits[] = {
 	"readers refuse.",
 	"Structured bodies (x-ms-structured-body) are read and written by Blob, and read by File; a Get File that asks "
 	"for one is refused.",
-	"File over SMB is described in docs/smb.md, with what is missing there.",
+	"File over SMB: 2.1, 3.0, 3.0.2 and 3.1.1, signed and encrypted, NTLMv2 by account key. Refused as Azure Files "
+	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files, "
+	"reparse "
+	"points (INVALID_DEVICE_REQUEST), links and short names (NOT_SUPPORTED), directory leases (none "
+	"granted). Missing: Kerberos, several channels of one session (REQUEST_NOT_ACCEPTED), APPINSTANCE contexts, "
+	"changes "
+	"made by REST as change notifications. docs/smb.md has the whole list.",
 	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
 };
 

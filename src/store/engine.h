@@ -135,6 +135,7 @@ struct engine_ops {
 	void (*group_abort)(struct engine_group *);	     /* accepts NULL */
 
 	enum err (*extent_begin)(struct engine *, uint32_t length_hint, struct extent_writer **ret);
+	uint64_t (*extent_id)(const struct extent_writer *); /* that its ref will have */
 	enum err (*extent_append)(struct extent_writer *, struct slice bytes);
 	enum err (*extent_seal)(struct extent_writer *, struct extent_ref *ret); /* frees the writer, also on error */
 	void (*extent_abandon)(struct engine *, const struct extent_ref *); /* sealed, and will never be published */

@@ -6,14 +6,27 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "store/encrypted.h"
 #include "store/store_int.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
 	RESERVE_FACTOR =
 		4, /* of what has arrived; a body read in windows of 1 MiB has whole extents from the first on */
 	RESERVE_STEP_BYTES = 64 * 1024,
+};
+
+/* The frame that is being gathered. It is held back until it is known whether another follows in its extent. */
+struct encrypting {
+	const struct extent_cipher *cipher;
+	uint64_t extent_id;
+	uint32_t frame, frame_limit; /* of the extent that is open */
+	unsigned char head[EXTENT_HEAD_BYTES];
+	size_t fill;
+	unsigned char data[EXTENT_FRAME_BYTES];
+	unsigned char out[EXTENT_FRAME_BYTES + EXTENT_TAG_BYTES];
 };
 
 struct payload_writer {
@@ -28,6 +41,8 @@ struct payload_writer {
 	uint64_t sealed_bytes; /* in extents */
 	struct extent_ref *extents;
 	size_t extent_count, extent_cap;
+	struct encrypting *encrypting; /* NULL: as they come */
+	bool failed;		       /* no memory when it was set up */
 };
 
 void extent_ref_encode(struct buf *b, const struct extent_ref *ref)
@@ -76,6 +91,7 @@ bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes
 
 static enum err seal(struct payload_writer *w)
 {
+	assert(w->writer && w->writer_bytes && (w->encrypting || w->writer_bytes <= w->writer_room));
 	const struct engine_ops *ops = store_engine(w->store)->ops;
 	if (w->extent_count == w->extent_cap) {
 		size_t cap = w->extent_cap ? w->extent_cap * 2 : 4;
@@ -105,8 +121,66 @@ static uint32_t extent_room(const struct payload_writer *w, size_t at_hand)
 	return (uint32_t)(room < LIMIT_EXTENT_BYTES ? room : LIMIT_EXTENT_BYTES);
 }
 
+void payload_writer_encrypt(struct payload_writer *w, const struct extent_cipher *cipher)
+{
+	assert(w->length_bytes == 0 && !w->encrypting);
+	w->only_extents = true;
+	w->encrypting = calloc(1, sizeof *w->encrypting);
+	w->failed = !w->encrypting;
+	if (w->encrypting)
+		w->encrypting->cipher = cipher;
+}
+
+/* An extent of whole frames: all that are announced, as many as it holds. */
+static enum err begin_encrypted(struct payload_writer *w)
+{
+	struct engine *e = store_engine(w->store);
+	struct encrypting *c = w->encrypting;
+	uint32_t data = extent_room(w, c->fill);
+	c->frame_limit = (data + EXTENT_FRAME_BYTES - 1) / EXTENT_FRAME_BYTES;
+	if (c->frame_limit > EXTENT_FRAMES_MAX)
+		c->frame_limit = EXTENT_FRAMES_MAX;
+	if (data > c->frame_limit * EXTENT_FRAME_BYTES)
+		data = c->frame_limit * EXTENT_FRAME_BYTES;
+	TRY(e->ops->extent_begin(e, EXTENT_HEAD_BYTES + data + c->frame_limit * EXTENT_TAG_BYTES, &w->writer));
+	c->extent_id = e->ops->extent_id(w->writer);
+	c->frame = 0;
+	extent_head_make(c->head);
+	return e->ops->extent_append(w->writer, slice_make(c->head, sizeof c->head));
+}
+
+static enum err write_frame(struct payload_writer *w, bool at_end)
+{
+	struct encrypting *c = w->encrypting;
+	if (!w->writer)
+		TRY(begin_encrypted(w));
+	bool last = at_end || c->frame + 1 == c->frame_limit;
+	TRY(extent_frame_seal(c->cipher, c->extent_id, c->head, c->frame, last, slice_make(c->data, c->fill), c->out));
+	TRY(store_engine(w->store)->ops->extent_append(w->writer, slice_make(c->out, c->fill + EXTENT_TAG_BYTES)));
+	w->writer_bytes += (uint32_t)c->fill;
+	c->frame++;
+	c->fill = 0;
+	return last ? seal(w) : ERR_OK;
+}
+
+static enum err append_encrypted(struct payload_writer *w, struct slice bytes)
+{
+	struct encrypting *c = w->encrypting;
+	while (bytes.len) {
+		if (c->fill == EXTENT_FRAME_BYTES)
+			TRY(write_frame(w, false));
+		struct slice now = slice_first(bytes, EXTENT_FRAME_BYTES - c->fill);
+		memcpy(c->data + c->fill, now.ptr, now.len);
+		c->fill += now.len;
+		bytes = slice_from(bytes, now.len);
+	}
+	return ERR_OK;
+}
+
 static enum err append_extents(struct payload_writer *w, struct slice bytes)
 {
+	if (w->encrypting)
+		return append_encrypted(w, bytes);
 	struct engine *e = store_engine(w->store);
 	while (bytes.len) {
 		if (!w->writer) {
@@ -114,6 +188,7 @@ static enum err append_extents(struct payload_writer *w, struct slice bytes)
 			TRY(e->ops->extent_begin(e, w->writer_room, &w->writer));
 		}
 		size_t room = w->writer_room - w->writer_bytes;
+		assert(room > 0); /* a full one is sealed at once */
 		struct slice now = slice_first(bytes, room);
 		TRY(e->ops->extent_append(w->writer, now));
 		w->writer_bytes += (uint32_t)now.len;
@@ -126,6 +201,8 @@ static enum err append_extents(struct payload_writer *w, struct slice bytes)
 
 enum err payload_append(struct payload_writer *w, struct slice bytes)
 {
+	if (w->failed)
+		return ERR_NO_MEMORY;
 	if (bytes.len == 0)
 		return ERR_OK;
 	if (payload_writer_stays_in_memory(w, bytes.len)) {
@@ -151,11 +228,17 @@ enum err payload_append(struct payload_writer *w, struct slice bytes)
 
 enum err payload_finish(struct payload_writer *w, struct payload *ret)
 {
-	enum err err = w->writer ? seal(w) : ERR_OK;
+	enum err err = w->failed ? ERR_NO_MEMORY : ERR_OK;
+	if (w->encrypting && w->encrypting->fill)
+		err = write_frame(w, true);
+	else if (w->writer)
+		err = seal(w);
+	/* What is named holds every byte that came, or nothing is named. */
+	assert(err != ERR_OK || (w->extent_count ? w->sealed_bytes : w->memory.len) == w->length_bytes);
 	if (err == ERR_OK && !w->extent_count && !w->memory.ptr && !buf_reserve(&w->memory, 1))
 		err = ERR_NO_MEMORY;
 	if (err == ERR_OK) {
-		*ret = (struct payload){ .length_bytes = w->length_bytes };
+		*ret = (struct payload){ .length_bytes = w->length_bytes, .encrypted = w->encrypting != NULL };
 		if (w->extent_count) {
 			ret->extents = w->extents;
 			ret->extent_count = w->extent_count;
@@ -190,6 +273,9 @@ void payload_writer_free(struct payload_writer *w)
 		store_reclaim_soon(w->store); /* what it reserved */
 	free(w->extents);
 	buf_fini(&w->memory);
+	if (w->encrypting)
+		explicit_bzero(w->encrypting->data, sizeof w->encrypting->data);
+	free(w->encrypting);
 	free(w);
 }
 

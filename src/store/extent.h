@@ -19,7 +19,8 @@ struct payload {
 	struct slice inline_bytes;  /* set if it fits a record; owned by the payload unless borrowed */
 	struct extent_ref *extents; /* else these, in order; owned by the payload */
 	size_t extent_count;
-	bool borrowed; /* inline_bytes are somebody else's, who keeps them as long as this lives */
+	bool borrowed;	/* inline_bytes are somebody else's, who keeps them as long as this lives */
+	bool encrypted; /* the extents are (store/encrypted.h); length_bytes counts data */
 };
 
 struct payload_writer;

@@ -306,6 +306,7 @@ static const struct engine_ops mem_ops = {
 	.group_commit = mem_group_commit,
 	.group_abort = mem_group_abort,
 	.extent_begin = mem_extent_begin,
+	.extent_id = mem_extent_id,
 	.extent_append = mem_extent_append,
 	.extent_seal = mem_extent_seal,
 	.extent_abandon = mem_extent_abandon,

@@ -506,6 +506,7 @@ const struct engine_ops rocks_ops = {
 	.group_commit = rocks_group_commit,
 	.group_abort = rocks_group_abort,
 	.extent_begin = op_extent_begin,
+	.extent_id = segment_writer_id,
 	.extent_append = segment_writer_append,
 	.extent_seal = segment_writer_seal,
 	.extent_abandon = op_extent_abandon,

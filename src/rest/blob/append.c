@@ -2,7 +2,7 @@
  * Append Block and Append Blob Seal. */
 #include "svc/blob/content/append.h"
 
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/conditional.h"
 
 struct append_call {
@@ -39,12 +39,12 @@ static enum err parse_append(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_blob_target_write(r, &c->append.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->append.target));
 	TRY(rest_blob_append_conditions_parse(r, &c->append));
 	TRY(body_checks_parse(r, &c->checks));
 	if (!r->head->chunked && r->head->has_content_length && r->head->content_length == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", SLICE("0"));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->append.target, &partition));
 	r->body_limit_bytes = rest_blob_append_limit(r->version);
 	r->want_md5 = c->checks.has_md5;
 	r->want_crc64 = true;
@@ -72,7 +72,7 @@ static enum err format_append(struct request *r)
 	body_checks_put_headers(r, c->checks.has_md5, !c->checks.has_md5);
 	response_header_u64(r, "x-ms-blob-append-offset", c->append.offset);
 	response_header_u64(r, "x-ms-blob-committed-block-count", c->append.blob.block_count);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->append.blob.encryption);
 	return ERR_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Block, Put Block List, Get Block List. */
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/fault_xml.h"
 #include "rest/core/server.h"
 #include "svc/blob/content/block_list.h"
@@ -45,9 +45,9 @@ static enum err parse_block(struct request *r)
 	r->call = c;
 	TRY(rest_blob_block_id_parse(r, &c->put.block_id));
 	TRY(rest_blob_target_plain(r, &c->put.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->put.target));
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->put.target, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	r->body_limit_bytes = block_limit(r->version);
 	r->want_md5 = blob_answers_md5(r, &c->checks);
@@ -74,7 +74,7 @@ static enum err format_block(struct request *r)
 	r->response.status = 201;
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->put.target.encryption);
 	return ERR_OK;
 }
 
@@ -101,8 +101,9 @@ static enum err parse_list(struct request *r)
 	TRY(body_checks_parse(r, &c->checks));
 	TRY(rest_blob_http_parse(r, false, &c->list.put.http));
 	TRY(rest_blob_put_headers_parse(r, &c->list.put));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->list.put.target));
 	TRY(blob_check_tier(BLOB_BLOCK, c->list.put.tier));
-	TRY(rest_blob_find(r, &c->partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->list.put.target, &c->partition));
 	c->list.plans_ahead = true;
 	request_step_write(r, c->partition, blob_apply_put_block_list);
 	return ERR_OK;
@@ -190,7 +191,7 @@ static enum err format_list(struct request *r)
 	rest_blob_put_version(r, &c->list.put.blob);
 	bool md5 = blob_answers_md5(r, &c->checks);
 	body_checks_put_headers(r, md5, !md5);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->list.put.blob.encryption);
 	return ERR_OK;
 }
 

@@ -2,6 +2,7 @@
  * Headers that many blob operations take, and those that many of their answers carry. */
 #include "rest/blob/common.h"
 
+#include "rest/blob/encryption.h"
 #include "rest/blob/rules.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
@@ -197,7 +198,7 @@ enum err rest_blob_http_parse_any_md5(struct request *r, struct blob_http *ret)
 	return ERR_OK;
 }
 
-/* ---- tiers, holds, encryption ---- */
+/* ---- tiers, holds ---- */
 
 static const char *const tier_words[] = { [TIER_NONE] = "",
 					  [TIER_HOT] = "Hot",
@@ -249,22 +250,6 @@ const char *rest_blob_rehydrate_priority_word(const struct blob *b)
 	return b->rehydrate_high ? "High" : "Standard";
 }
 
-enum err rest_blob_refuse_encryption(struct request *r)
-{
-	static const char *const names[] = { "x-ms-encryption-key", "x-ms-encryption-scope",
-					     "x-ms-source-encryption-key" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct slice v = request_header(r, names[i]);
-		if (slice_is_set(v)) /* the value may be a key: only the name is told */
-			return fault_header(r, ERR_UNSUPPORTED_HEADER, names[i], SLICE_NONE);
-	}
-	/* A token's scope says how to write; it reads whatever else it may. */
-	bool reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
-	if (slice_is_set(r->identity.encryption_scope) && !reads)
-		return fault_query(r, ERR_UNSUPPORTED_QUERY_PARAMETER, "ses", r->identity.encryption_scope, NULL);
-	return ERR_OK;
-}
-
 enum err rest_blob_immutability_parse(struct request *r, enum immutability_mode *ret_mode, uint64_t *ret_until_ticks)
 {
 	struct slice until = request_header(r, "x-ms-immutability-policy-until-date");
@@ -301,7 +286,6 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 enum err rest_blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 {
 	TRY(rest_blob_target_write(r, &c->target));
-	TRY(rest_blob_refuse_encryption(r));
 	TRY(metadata_parse(r, &c->metadata));
 	TRY(rest_blob_tags_header_parse(r, &c->tags));
 	TRY(rest_blob_tier_parse(r, &c->tier));
@@ -336,12 +320,6 @@ struct slice rest_blob_time_text(struct arena *arena, uint64_t ticks)
 	char text[DATE_ISO_BYTES];
 	date_format_iso(ticks, text);
 	return arena_dup(arena, slice_make(text, sizeof text));
-}
-
-void rest_blob_put_encrypted(struct request *r)
-{
-	if (r->version >= VERSION(2015, 12, 11))
-		response_header(r, "x-ms-request-server-encrypted", SLICE("true"));
 }
 
 void rest_blob_put_etag(struct request *r, uint64_t etag, uint64_t modified_ticks)
@@ -468,6 +446,7 @@ void rest_blob_put_properties(struct request *r, const struct blob *b, uint64_t 
 		response_header_time(r, "x-ms-creation-time", b->created_ticks);
 	if (r->version >= VERSION(2015, 12, 11))
 		response_header(r, "x-ms-server-encrypted", SLICE("true"));
+	rest_blob_put_encryption(r, &b->encryption);
 	/* Who asks for a version gets no lease, even if it is the current one. */
 	if (!b->history_ticks && !(r->query.count && slice_is_set(request_param(r, "versionid"))))
 		rest_lease_put_headers(r, &b->lease, now);

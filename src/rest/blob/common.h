@@ -60,13 +60,9 @@ const char *rest_blob_rehydrate_priority_word(const struct blob *);
 /* x-ms-immutability-policy-until-date, which must be there, and -mode. */
 enum err rest_blob_immutability_parse(struct request *, enum immutability_mode *ret_mode,
 				      uint64_t *ret_until_ticks) MUST_CHECK;
-/* Rejects headers of what is not built: customer keys, encryption scopes. */
-enum err rest_blob_refuse_encryption(struct request *) MUST_CHECK;
-/* The headers every creating write takes, into a put call. */
+/* The headers every creating write takes, into a put call; but for those of encryption (encryption.h). */
 enum err rest_blob_put_headers_parse(struct request *, struct blob_put_call *) MUST_CHECK;
 
-/* x-ms-request-server-encrypted, for versions that know it. */
-void rest_blob_put_encrypted(struct request *);
 /* ETag and Last-Modified. */
 void rest_blob_put_etag(struct request *, uint64_t etag, uint64_t modified_ticks);
 /* All properties of a blob as headers; whole says that Content-MD5 fits the body sent. */

@@ -2,14 +2,15 @@
  * Containers: create, properties, metadata, ACL, lease, delete. */
 #include "svc/account/container.h"
 
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/acl.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 #include "rest/core/server.h"
 #include "svc/account/names.h"
+#include "svc/blob/scope.h"
 
-#define ACCOUNT_SCOPE "$account-encryption-key"
+#define CONTAINER_POLICY_LETTERS "racwdxyltfmeopi"
 
 static enum err parse_public_access(struct request *r, enum public_access *ret)
 {
@@ -35,16 +36,29 @@ static void put_public_access(struct request *r, enum public_access access)
 
 /* ---- create ---- */
 
-/* The account's own key is the only scope there is. */
-static enum err refuse_scope(struct request *r)
+/* Both headers or none, as the service has it. */
+static enum err parse_scope(struct request *r, struct slice *ret_extra)
 {
-	struct slice scope = request_header(r, "x-ms-default-encryption-scope");
-	struct slice deny = request_header(r, "x-ms-deny-encryption-scope-override");
-	if (slice_is_set(scope) && !slice_eq(scope, SLICE(ACCOUNT_SCOPE)))
-		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-default-encryption-scope", scope);
-	if (slice_is_set(deny) && !slice_eq_nocase(deny, SLICE("false")))
-		return fault_header(r, ERR_UNSUPPORTED_HEADER, "x-ms-deny-encryption-scope-override", deny);
-	return rest_blob_refuse_encryption(r);
+	static const char scope_header[] = "x-ms-default-encryption-scope",
+			  deny_header[] = "x-ms-deny-encryption-scope-override";
+	struct slice name = request_header(r, scope_header), deny = request_header(r, deny_header);
+	struct container_scope s = { .name = SLICE_NONE };
+	struct buf b;
+	TRY(rest_blob_flag_parse(r, deny_header, false, &s.deny_override));
+	if (!slice_is_set(name) && !slice_is_set(deny))
+		return ERR_OK;
+	if (!slice_is_set(name) || !slice_is_set(deny))
+		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, slice_is_set(name) ? deny_header : scope_header,
+				    SLICE_NONE);
+	if (!slice_eq(name, SLICE(REST_BLOB_ACCOUNT_SCOPE)) && !blob_scope_name_is_valid(name))
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, scope_header, name);
+	if (!slice_eq(name, SLICE(REST_BLOB_ACCOUNT_SCOPE)))
+		s.name = name;
+	buf_init(&b, KIB);
+	blob_scope_encode(&b, &s);
+	*ret_extra = buf_ok(&b) ? arena_dup(r->arena, buf_slice(&b)) : SLICE_NONE;
+	buf_fini(&b);
+	return slice_is_set(*ret_extra) ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static enum err parse_create(struct request *r)
@@ -54,7 +68,7 @@ static enum err parse_create(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(name_check_container(r->container, true));
-	TRY(refuse_scope(r));
+	TRY(parse_scope(r, &c->resource.extra));
 	c->exists_error = ERR_CONTAINER_ALREADY_EXISTS;
 	c->resource.kind = RESOURCE_CONTAINER;
 	c->resource.name = r->container;
@@ -122,8 +136,12 @@ static enum err format_get(struct request *r)
 		response_header(r, "x-ms-immutable-storage-with-versioning-enabled",
 				v->immutable_versions ? SLICE("true") : SLICE("false"));
 	if (r->version >= VERSION(2019, 2, 2)) {
-		response_header(r, "x-ms-default-encryption-scope", SLICE(ACCOUNT_SCOPE));
-		response_header(r, "x-ms-deny-encryption-scope-override", SLICE("false"));
+		struct container_scope s;
+		TRY(blob_scope_decode(v->extra, &s));
+		response_header(r, "x-ms-default-encryption-scope",
+				slice_is_set(s.name) ? s.name : SLICE(REST_BLOB_ACCOUNT_SCOPE));
+		response_header(r, "x-ms-deny-encryption-scope-override",
+				s.deny_override ? SLICE("true") : SLICE("false"));
 	}
 	return ERR_OK;
 }
@@ -193,7 +211,7 @@ static enum err parse_set_acl(struct request *r)
 static enum err parse_set_acl_body(struct request *r)
 {
 	struct container_call *c = r->call;
-	return acl_parse(r, ACL_LETTERS_CONTAINER, c->policy, &c->policy_count);
+	return acl_parse(r, CONTAINER_POLICY_LETTERS, c->policy, &c->policy_count);
 }
 
 static enum err parse_lease(struct request *r)

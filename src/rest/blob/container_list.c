@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * List Containers and List Blobs: pages of XML. */
-#include "rest/blob/common.h"
+#include "base/sys/log.h"
+#include "rest/blob/encryption.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 #include "rest/common/paging.h"
+#include "svc/blob/scope.h"
 #include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/etag.h"
@@ -120,8 +122,11 @@ static void put_container(struct request *r, const struct containers_call *c, co
 	if (r->version >= VERSION(2020, 10, 2))
 		xml_put_bool(b, "ImmutableStorageWithVersioningEnabled", v->immutable_versions);
 	if (r->version >= VERSION(2019, 2, 2)) {
-		xml_put(b, "DefaultEncryptionScope", SLICE("$account-encryption-key"));
-		xml_put_bool(b, "DenyEncryptionScopeOverride", false);
+		struct container_scope s = { .name = SLICE_NONE };
+		if (blob_scope_decode(v->extra, &s) != ERR_OK)
+			log_error("a container's record has scopes that cannot be read");
+		xml_put(b, "DefaultEncryptionScope", slice_is_set(s.name) ? s.name : SLICE(REST_BLOB_ACCOUNT_SCOPE));
+		xml_put_bool(b, "DenyEncryptionScopeOverride", s.deny_override);
 	}
 	if (gone) {
 		uint64_t end = gone->deleted_ticks + (uint64_t)gone->retention_days * 86400 * TICKS_PER_SECOND;
@@ -315,6 +320,14 @@ static void pen_tier_and_lease(struct pen *p, const struct blobs_call *c, const 
 		pen_lease(p, &v->lease, c->list.now_ticks, c->version);
 	if (c->version >= VERSION(2015, 12, 11))
 		PEN(p, "<ServerEncrypted>true</ServerEncrypted>");
+	if (v->encryption.has_key) {
+		PEN(p, "<CustomerProvidedKeySha256>");
+		base64_encode_to(p->at, slice_make(v->encryption.key_sha256, sizeof v->encryption.key_sha256));
+		p->at += BASE64_BYTES(sizeof v->encryption.key_sha256);
+		PEN(p, "</CustomerProvidedKeySha256>");
+	}
+	if (slice_is_set(v->encryption.scope) && c->version >= VERSION(2019, 2, 2))
+		PEN_TEXT(p, "EncryptionScope", v->encryption.scope);
 }
 
 static void put_copy_xml(struct buf *b, const struct blob_copy *c)

@@ -6,6 +6,7 @@
 #include "jobs/copy.h"
 #include "jobs/copy_build.h"
 #include "rest/blob/copy_source.h"
+#include "rest/blob/encryption.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
@@ -380,6 +381,12 @@ static enum err shown_source(struct request *r, struct slice url, bool path_only
 	return slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
 }
 
+/* Only a copy that brings all bytes before it answers can encrypt them under a key that is never kept. */
+static enum encryption_use encryption_use(enum copy_form form)
+{
+	return form == FORM_PUT ? ENCRYPTION_CREATE : form == FORM_SYNC ? ENCRYPTION_SCOPE : ENCRYPTION_REFUSED;
+}
+
 static enum err parse_copy(struct request *r, enum copy_form form)
 {
 	struct copy_call *c = ARENA_NEW(r->arena, struct copy_call);
@@ -389,6 +396,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->form = form;
 	TRY(rest_blob_copy_source_parse(r, form == FORM_ASYNC || form == FORM_INCREMENTAL, false, &c->source));
 	TRY(rest_blob_put_headers_parse(r, &c->copy.put));
+	TRY(rest_blob_encryption_parse(r, encryption_use(form), &c->copy.put.target));
 	TRY(rest_blob_http_parse(r, false, &c->copy.put.http));
 	TRY(parse_tag_option(r, c));
 	TRY(parse_seal(r, c));
@@ -396,7 +404,7 @@ static enum err parse_copy(struct request *r, enum copy_form form)
 	c->source_properties = true;
 	if (form == FORM_PUT)
 		TRY(rest_blob_flag_parse(r, "x-ms-copy-source-blob-properties", true, &c->source_properties));
-	TRY(rest_blob_find(r, &c->partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->copy.put.target, &c->partition));
 	c->own_metadata = c->copy.put.metadata.count != 0;
 	c->own_md5 = c->copy.put.http.has_md5;
 	c->copy.infinite_lease_only = form == FORM_ASYNC;
@@ -454,7 +462,7 @@ static enum err format_copy(struct request *r)
 	if (c->form == FORM_PUT || c->form == FORM_SYNC)
 		body_checks_put_headers(r, c->source.has_md5, true);
 	if (c->form == FORM_PUT || (c->form == FORM_SYNC && r->version >= VERSION(2021, 12, 2)))
-		rest_blob_put_encrypted(r);
+		rest_blob_put_encrypted(r, &b->encryption);
 	if (c->form == FORM_PUT || r->version < VERSION(2012, 2, 12))
 		return ERR_OK;
 	uuid_format(&c->copy.copy.id, id);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "rest/blob/encryption.h"
 #include "rest/blob/ops.h"
 #include "rest/blob/tags.h"
 #include "rest/common/conditional.h"
@@ -200,7 +201,8 @@ static enum err source_parse(struct request *part)
 		return ERR_NO_MEMORY;
 	part->call = c;
 	TRY(rest_blob_target_read(part, &c->get.target));
-	TRY(rest_blob_find(part, &c->partition));
+	TRY(rest_blob_encryption_parse_source(part, &c->get.target));
+	TRY(rest_blob_encryption_find(part, ENCRYPTION_READ, &c->get.target, &c->partition));
 	c->get.want_bytes = c->get.for_copy = true;
 	c->get.archived_too = slice_is_set(request_header(part->parent, "x-ms-access-tier"));
 	struct range range = range_parse(request_header(part, "x-ms-range"));
@@ -416,11 +418,16 @@ enum err rest_blob_copy_source_fetch(struct request *r, const struct copy_source
 				     bool only_extents)
 {
 	struct payload_writer *w = NULL;
-	struct blob_piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
+	struct blob_piece_reader reader = { .store = r->server->store,
+					    .cipher = rest_blob_encryption_cipher(s->part, &g->blob),
+					    .piece = g->piece,
+					    .count = g->piece_count };
 	char *buffer = malloc(COPY_BUFFER_BYTES);
 	enum err e = buffer ? payload_writer_new(r->server->store, g->length, &w) : ERR_NO_MEMORY;
 	if (e == ERR_OK && only_extents)
 		payload_writer_only_extents(w);
+	if (e == ERR_OK && r->cipher)
+		payload_writer_encrypt(w, r->cipher);
 	if (e == ERR_OK)
 		e = fetch_into(r, w, &reader, buffer);
 	free(buffer);

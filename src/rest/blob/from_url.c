@@ -2,6 +2,7 @@
  * Writes whose bytes come from another blob: Put Block, Append Block and Put Page From URL. Each runs the source as a
  * part, fetches its bytes on a worker, and then is the plain operation. */
 #include "rest/blob/copy_source.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/conditional.h"
 #include "svc/blob/content/append.h"
 #include "svc/blob/content/block_list.h"
@@ -37,10 +38,10 @@ static enum err fetch(struct request *r, struct from_url *f, uint64_t limit)
 	return rest_blob_copy_source_fetch(r, &f->source, f->found, true);
 }
 
-static void put_hash_headers(struct request *r, const struct from_url *f)
+static void put_hash_headers(struct request *r, const struct from_url *f, const struct blob_encryption *e)
 {
 	body_checks_put_headers(r, f->source.has_md5, !f->source.has_md5);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, e);
 }
 
 /* ---- Put Block From URL ---- */
@@ -78,9 +79,9 @@ static enum err parse_block(struct request *r)
 	TRY(refuse_body(r));
 	TRY(rest_blob_block_id_parse(r, &c->put.block_id));
 	TRY(rest_blob_target_plain(r, &c->put.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->put.target));
 	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->put.target, &partition));
 	c->put.stage_id = rng_u64(r->rng);
 	request_step_call(r, start_block);
 	request_step_work(r, fetch_block);
@@ -90,8 +91,9 @@ static enum err parse_block(struct request *r)
 
 static enum err format_block(struct request *r)
 {
+	const struct block_call *c = r->call;
 	r->response.status = 201;
-	put_hash_headers(r, &((struct block_call *)r->call)->from);
+	put_hash_headers(r, &c->from, &c->put.target.encryption);
 	return ERR_OK;
 }
 
@@ -124,11 +126,11 @@ static enum err parse_append(struct request *r)
 	r->call = c;
 	TRY(refuse_body(r));
 	TRY(rest_blob_target_write(r, &c->append.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->append.target));
 	TRY(rest_blob_append_conditions_parse(r, &c->append));
 	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
 	c->from.source.into_content = true;
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->append.target, &partition));
 	request_step_call(r, start_append);
 	request_step_work(r, fetch_append);
 	request_step_write(r, partition, blob_apply_append);
@@ -142,7 +144,7 @@ static enum err format_append(struct request *r)
 	rest_blob_put_etag(r, c->append.blob.etag, c->append.blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-append-offset", c->append.offset);
 	response_header_u64(r, "x-ms-blob-committed-block-count", c->append.blob.block_count);
-	put_hash_headers(r, &c->from);
+	put_hash_headers(r, &c->from, &c->append.blob.encryption);
 	return ERR_OK;
 }
 
@@ -187,12 +189,12 @@ static enum err parse_page(struct request *r)
 	if (!slice_is_set(request_header(r, "x-ms-source-range")))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-source-range", SLICE_NONE);
 	TRY(rest_blob_target_write(r, &c->put.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->put.target));
 	TRY(rest_blob_sequence_conditions_parse(r, &c->put));
 	TRY(rest_blob_copy_source_parse(r, false, true, &c->from.source));
 	c->from.source.into_content = true;
 	c->put.target.names_target = conditional_match_is_foreign(r, "If-Match");
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->put.target, &partition));
 	request_step_call(r, start_page);
 	request_step_work(r, fetch_page);
 	request_step_write(r, partition, blob_apply_put_page);
@@ -205,7 +207,7 @@ static enum err format_page(struct request *r)
 	r->response.status = 201;
 	rest_blob_put_etag(r, c->put.blob.etag, c->put.blob.modified_ticks);
 	response_header_u64(r, "x-ms-blob-sequence-number", c->put.blob.sequence_number);
-	put_hash_headers(r, &c->from);
+	put_hash_headers(r, &c->from, &c->put.blob.encryption);
 	return ERR_OK;
 }
 

@@ -3,7 +3,7 @@
  *
  * The record comes from the cache of hot records where it can: then record and small content are two reads, and a
  * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/metadata.h"
 #include "rest/core/server.h"
 #include "wire/base64.h"
@@ -81,8 +81,8 @@ static enum err parse_common(struct request *r, struct get_call **ret)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_blob_target_read(r, &c->get.target));
-	TRY(rest_blob_refuse_encryption(r));
-	TRY(rest_blob_find(r, &c->partition));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_READ, &c->get.target));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_READ, &c->get.target, &c->partition));
 	request_step_call(r, read_blob);
 	*ret = c;
 	return ERR_OK;
@@ -127,11 +127,13 @@ enum err rest_blob_put_body(struct request *r, const struct blob_get_call *g)
 	p->runs = ARENA_NEW_ARRAY(r->arena, struct body_run, g->piece_count);
 	if (!p->runs)
 		return ERR_NO_MEMORY;
+	const struct extent_cipher *cipher = rest_blob_encryption_cipher(r, &g->blob);
 	for (size_t i = 0; i < g->piece_count; i++)
 		p->runs[p->run_count++] = (struct body_run){ .bytes = g->piece[i].bytes,
 							     .extent = g->piece[i].extent,
 							     .offset = g->piece[i].offset,
-							     .length = g->piece[i].length_bytes };
+							     .length = g->piece[i].length_bytes,
+							     .cipher = cipher };
 	return ERR_OK;
 }
 
@@ -145,7 +147,10 @@ void rest_blob_put_content_range(struct request *r, const struct blob_get_call *
 static enum err gather(struct request *r, const struct blob_get_call *g, struct slice *ret)
 {
 	char *all = arena_alloc(r->arena, g->length ? g->length : 1);
-	struct blob_piece_reader reader = { .store = r->server->store, .piece = g->piece, .count = g->piece_count };
+	struct blob_piece_reader reader = { .store = r->server->store,
+					    .cipher = rest_blob_encryption_cipher(r, &g->blob),
+					    .piece = g->piece,
+					    .count = g->piece_count };
 	size_t n;
 	if (!all)
 		return ERR_NO_MEMORY;

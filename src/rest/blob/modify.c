@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Set Blob Properties, Set Blob Metadata, Lease Blob, Delete Blob. */
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/blob/rules.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 
-static enum err begin_modify(struct request *r, apply_fn *apply, struct blob_modify_call **ret)
+static enum err begin_change(struct request *r, struct blob_modify_call **ret)
 {
 	struct blob_modify_call *c = ARENA_NEW(r->arena, struct blob_modify_call);
 	if (!c)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_blob_target_write(r, &c->target));
-	rest_blob_step_write(r, apply);
 	*ret = c;
+	return ERR_OK;
+}
+
+/* When all of the head is read: the container says whether what was asked for may be. */
+static enum err end_change(struct request *r, apply_fn *apply, struct blob_modify_call *c)
+{
+	struct slice partition;
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->target, &partition));
+	request_step_write(r, partition, apply);
 	return ERR_OK;
 }
 
@@ -52,8 +60,10 @@ static enum err parse_properties(struct request *r)
 					   "x-ms-blob-content-language", "x-ms-blob-content-disposition",
 					   "x-ms-blob-cache-control",	 "x-ms-blob-content-md5" };
 	struct blob_modify_call *c;
-	TRY(begin_modify(r, blob_apply_set_properties, &c));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(begin_change(r, &c));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->target));
+	/* A key or scope that is given must be the blob's; these properties can be set without. */
+	c->target.asks_encryption = c->target.encryption.has_key || slice_is_set(c->target.encryption.scope);
 	/* One given replaces all six. */
 	for (size_t i = 0; i < sizeof six / sizeof *six; i++)
 		c->set_http = c->set_http || slice_is_set(request_header(r, six[i]));
@@ -70,7 +80,7 @@ static enum err parse_properties(struct request *r)
 	}
 	if (!c->resize && c->sequence_action == SEQUENCE_NONE)
 		c->set_http = true; /* none of them given clears them */
-	return ERR_OK;
+	return end_change(r, blob_apply_set_properties, c);
 }
 
 static enum err format_properties(struct request *r)
@@ -88,9 +98,10 @@ static enum err format_properties(struct request *r)
 static enum err parse_metadata(struct request *r)
 {
 	struct blob_modify_call *c;
-	TRY(begin_modify(r, blob_apply_set_metadata, &c));
-	TRY(rest_blob_refuse_encryption(r));
-	return metadata_parse(r, &c->metadata);
+	TRY(begin_change(r, &c));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->target));
+	TRY(metadata_parse(r, &c->metadata));
+	return end_change(r, blob_apply_set_metadata, c);
 }
 
 static enum err format_metadata(struct request *r)
@@ -99,7 +110,7 @@ static enum err format_metadata(struct request *r)
 	r->response.status = 200;
 	rest_blob_put_etag(r, c->blob.etag, c->blob.modified_ticks);
 	rest_blob_put_version(r, &c->blob);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->blob.encryption);
 	return ERR_OK;
 }
 
@@ -108,7 +119,8 @@ static enum err format_metadata(struct request *r)
 static enum err parse_lease(struct request *r)
 {
 	struct blob_modify_call *c;
-	TRY(begin_modify(r, blob_apply_lease, &c));
+	TRY(begin_change(r, &c));
+	rest_blob_step_write(r, blob_apply_lease);
 	TRY(rest_lease_request_parse(r, &c->lease));
 	/* Acquiring and the like needs w; breaking also goes with d. */
 	if (c->lease.action != LEASE_ACTION_BREAK && !auth_allows(&r->identity, 'w'))

@@ -2,7 +2,7 @@
  * Put Page (update and clear), Get Page Ranges and its difference form. */
 #include "svc/blob/content/page.h"
 
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/conditional.h"
 #include "rest/common/paging.h"
 #include "wire/http/range.h"
@@ -84,10 +84,10 @@ static enum err parse_page(struct request *r)
 	TRY(parse_write_kind(r, &c->put));
 	TRY(rest_blob_page_range_parse(r, &c->put));
 	TRY(rest_blob_target_write(r, &c->put.target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->put.target));
 	TRY(rest_blob_sequence_conditions_parse(r, &c->put));
 	TRY(body_checks_parse(r, &c->checks));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->put.target, &partition));
 	bool has_body = r->head->chunked || (r->head->has_content_length && r->head->content_length);
 	if (c->put.clear && has_body)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "Content-Length", request_header(r, "Content-Length"));
@@ -121,7 +121,7 @@ static enum err format_page(struct request *r)
 	if (!c->put.clear) {
 		bool md5 = blob_answers_md5(r, &c->checks);
 		body_checks_put_headers(r, md5, !md5);
-		rest_blob_put_encrypted(r);
+		rest_blob_put_encrypted(r, &c->put.blob.encryption);
 	}
 	return ERR_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Put Blob, of all three types. */
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "svc/blob/state.h"
 
 struct put_call {
@@ -83,8 +83,9 @@ static enum err parse(struct request *r)
 		memcpy(c->checks.md5, c->put.http.md5, sizeof c->checks.md5);
 	}
 	TRY(rest_blob_put_headers_parse(r, &c->put));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CREATE, &c->put.target));
 	TRY(blob_check_tier(c->put.type, c->put.tier));
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CREATE, &c->put.target, &partition));
 	r->body_limit_bytes = put_limit(r->version);
 	r->want_md5 = r->want_crc64 = c->put.type == BLOB_BLOCK;
 	r->precheck = true;
@@ -100,7 +101,7 @@ static enum err format(struct request *r)
 	rest_blob_put_version(r, &c->put.blob);
 	if (c->put.type == BLOB_BLOCK)
 		body_checks_put_headers(r, true, true);
-	rest_blob_put_encrypted(r);
+	rest_blob_put_encrypted(r, &c->put.blob.encryption);
 	return ERR_OK;
 }
 

@@ -2,7 +2,7 @@
  * Snapshot Blob, Undelete Blob, Set Blob Tier, immutability policies, legal holds, Set Blob Expiry. */
 #include "svc/blob/state.h"
 
-#include "rest/blob/common.h"
+#include "rest/blob/encryption.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
 
@@ -16,10 +16,10 @@ static enum err parse_snapshot(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_blob_target_write(r, &c->target));
-	TRY(rest_blob_refuse_encryption(r));
+	TRY(rest_blob_encryption_parse(r, ENCRYPTION_CHANGE, &c->target));
 	TRY(metadata_parse(r, &c->metadata));
 	c->has_metadata = c->metadata.count != 0;
-	TRY(rest_blob_find(r, &partition));
+	TRY(rest_blob_encryption_find(r, ENCRYPTION_CHANGE, &c->target, &partition));
 	request_step_write(r, partition, blob_apply_snapshot);
 	return ERR_OK;
 }

@@ -156,6 +156,9 @@ static enum err read_run(const struct request *child, const struct body_run *run
 {
 	if (slice_is_set(run->bytes))
 		memcpy(dst, run->bytes.ptr + at, n);
+	else if (run->cipher && run->extent.length_bytes)
+		return extent_read_encrypted(child->server->store, run->cipher, &run->extent,
+					     run->offset + (uint32_t)at, (uint32_t)n, dst);
 	else if (run->extent.length_bytes)
 		return extent_read(child->server->store, &run->extent, run->offset + (uint32_t)at, (uint32_t)n, dst);
 	else

@@ -78,9 +78,10 @@ static void paths_of(const struct config *c, const char *data_path, struct paths
 {
 	for (size_t i = 0; i < sizeof of_the_system / sizeof *of_the_system; i++)
 		path_add(ret, of_the_system[i].path, of_the_system[i].use);
-	path_add(ret, data_path, SANDBOX_OWN);
-	if (c->inMemoryPersistence) /* it goes at the end, out of the directory it is in */
-		file_add(ret, data_path, SANDBOX_EMPTY);
+	if (data_path)
+		path_add(ret, data_path, SANDBOX_OWN);
+	if (strcmp(c->adminSocket, "off") != 0)
+		file_add(ret, c->adminSocket, SANDBOX_OWN);
 	const char *read[] = { c->config,    c->cert,	    c->key,	      c->accountLimits,
 			       c->oauthKeys, c->oauthRoles, c->clockShiftFile };
 	const char *written[] = { c->accessLog, c->debug, c->readyFile };

@@ -8,7 +8,7 @@
 
 /* Memory is hidden from debuggers in production mode, whatever the switch says of the rest. */
 void confine_memory(const struct config *);
-/* The data directory is there; no thread is. */
+/* The data directory is there (NULL: everything is in memory); no thread is. */
 void confine_files(const struct config *, const char *data_path);
 /* Every port accepts. */
 void confine_calls(const struct config *);

@@ -9,7 +9,8 @@
 #include "svc/blob/record.h"
 #include "svc/common/conditions.h"
 
-struct tag_filter; /* tags.h */
+struct tag_filter;    /* tags.h */
+struct extent_cipher; /* store/encrypted.h */
 
 /* Account settings that decide what becomes of a state that is replaced or deleted. */
 struct blob_rules {
@@ -31,6 +32,9 @@ struct blob_target {
 	bool names_target; /* a change that does not meet them is ERR_TARGET_CONDITION_NOT_MET, as for a copy */
 	const struct tag_filter *if_tags; /* NULL = no x-ms-if-tags */
 	struct blob_rules rules;
+	/* Of a write that makes a blob: what it gets. Of the others, if asks_encryption: what the blob must have. */
+	struct blob_encryption encryption;
+	bool asks_encryption;
 };
 
 static inline const struct uuid *blob_target_lease_id(const struct blob_target *t)
@@ -52,6 +56,9 @@ enum err blob_check_write(struct txn *, const struct blob_target *, const struct
 /* Its two halves, for writes with conditions of their own: these come between them, before holds and the type. */
 enum err blob_check_conditions(struct txn *, const struct blob_target *, const struct blob *b) MUST_CHECK;
 enum err blob_check_changeable(const struct blob *b, uint64_t now_ticks) MUST_CHECK;
+/* A blob under a customer's key is read and written with that key, and others without one; a scope that is named must
+ * be the blob's. */
+enum err blob_check_encryption(const struct blob_target *, const struct blob_encryption *of_blob) MUST_CHECK;
 /* x-ms-if-tags; a blob that is not there (NULL) has no tags. */
 enum err blob_check_tags(const struct blob_target *, const struct blob *) MUST_CHECK;
 /* What a copy keeps to itself: its destination while it is pending, and that of an incremental one for good, which
@@ -114,13 +121,14 @@ enum err blob_apply_put(struct txn *, void *call);
 struct blob_piece {
 	struct slice bytes;
 	struct extent_ref extent; /* length_bytes 0 = none */
-	uint32_t offset;	  /* in the extent */
+	uint32_t offset;	  /* in the extent: of its data, if it is encrypted */
 	uint64_t length_bytes;
 };
 
 /* Reads pieces one after the other: a position that moves on. `at` is in the piece `index`. */
 struct blob_piece_reader {
 	struct store *store;
+	const struct extent_cipher *cipher; /* of pieces in encrypted extents; else NULL */
 	const struct blob_piece *piece;
 	size_t count, index;
 	uint64_t at;

@@ -50,7 +50,24 @@ enum err blob_check_read(struct txn *txn, const struct blob_target *t, const str
 	struct condition_target c = condition_target_of(b);
 	TRY(lease_check_read(&b->lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(t)));
 	TRY(conditions_check_read(&t->conditions, &c));
-	return blob_check_tags(t, b);
+	TRY(blob_check_tags(t, b));
+	return t->asks_encryption ? blob_check_encryption(t, &b->encryption) : ERR_OK;
+}
+
+enum err blob_check_encryption(const struct blob_target *t, const struct blob_encryption *b)
+{
+	const struct blob_encryption *given = &t->encryption;
+	if (b->has_key && !given->has_key)
+		return ERR_BLOB_USES_CUSTOMER_SPECIFIED_ENCRYPTION;
+	if (given->has_key && !b->has_key)
+		return ERR_BLOB_DOES_NOT_USE_CUSTOMER_SPECIFIED_ENCRYPTION;
+	if (b->has_key && memcmp(b->key_sha256, given->key_sha256, sizeof b->key_sha256) != 0)
+		return ERR_BLOB_CUSTOMER_SPECIFIED_ENCRYPTION_MISMATCH;
+	if (!slice_is_set(given->scope))
+		return ERR_OK;
+	if (!slice_is_set(b->scope))
+		return ERR_BLOB_DOES_NOT_USE_CUSTOMER_SPECIFIED_ENCRYPTION;
+	return slice_eq(b->scope, given->scope) ? ERR_OK : ERR_BLOB_CUSTOMER_SPECIFIED_ENCRYPTION_MISMATCH;
 }
 
 enum err blob_check_not_pending(const struct blob *b)
@@ -86,7 +103,8 @@ enum err blob_check_conditions(struct txn *txn, const struct blob_target *t, con
 	enum err unmet = t->names_target ? ERR_TARGET_CONDITION_NOT_MET : ERR_CONDITION_NOT_MET;
 	TRY(lease_check_write(&b->lease, &lease_errors_blob, txn_now(txn), blob_target_lease_id(t)));
 	TRY(conditions_check_write(&t->conditions, &c, unmet, unmet));
-	return blob_check_tags(t, b);
+	TRY(blob_check_tags(t, b));
+	return t->asks_encryption ? blob_check_encryption(t, &b->encryption) : ERR_OK;
 }
 
 enum err blob_check_delete(struct txn *txn, const struct blob_target *t, const struct blob *b)

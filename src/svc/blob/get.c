@@ -4,6 +4,7 @@
  * which is the state just before the delete. */
 #include <assert.h>
 
+#include "store/encrypted.h"
 #include "svc/blob/blob.h"
 #include "svc/blob/content/manifest.h"
 #include "svc/blob/state.h"
@@ -18,6 +19,9 @@ enum err blob_piece_read(struct blob_piece_reader *p, char *dst, size_t room, si
 		size_t n = left < room - filled ? (size_t)left : room - filled;
 		if (slice_is_set(piece->bytes))
 			memcpy(dst + filled, piece->bytes.ptr + p->at, n);
+		else if (piece->extent.length_bytes && p->cipher)
+			TRY(extent_read_encrypted(p->store, p->cipher, &piece->extent, piece->offset + (uint32_t)p->at,
+						  (uint32_t)n, dst + filled));
 		else if (piece->extent.length_bytes)
 			TRY(extent_read(p->store, &piece->extent, piece->offset + (uint32_t)p->at, (uint32_t)n,
 					dst + filled));
@@ -61,7 +65,7 @@ struct walk {
 
 static void walk_extent(struct walk *w, struct blob_get_call *c, const struct extent_ref *e)
 {
-	uint64_t begin = w->at, end = w->at + e->length_bytes;
+	uint64_t begin = w->at, end = w->at + extent_ref_data_bytes(e, c->blob.encryption.has_key);
 	w->at = end;
 	if (end <= w->from || begin >= w->to)
 		return;
@@ -145,6 +149,8 @@ enum err blob_apply_get(struct txn *txn, void *call)
 	TRY(e);
 	c->tags_unmet = blob_check_tags(&c->target, &c->blob) != ERR_OK;
 	TRY(blob_check_read(txn, &c->target, &c->blob));
+	if (c->want_bytes) /* whoever reads them: without the key there is nothing to read */
+		TRY(blob_check_encryption(&c->target, &c->blob.encryption));
 	c->offset = 0;
 	c->length = c->blob.length_bytes;
 	if (c->has_range) {

@@ -32,6 +32,8 @@ enum {
 	HAS_ODD_MD5 = 1 << 20,
 	HAS_CLEARS = 1 << 21,
 	IS_REHYDRATE_HIGH = 1 << 22,
+	HAS_KEY = 1 << 23,
+	HAS_SCOPE = 1 << 24,
 };
 
 static uint32_t flags_of(const struct blob *b)
@@ -60,6 +62,8 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
 	f |= b->content.clears ? HAS_CLEARS : 0;
 	f |= b->rehydrate_high ? IS_REHYDRATE_HIGH : 0;
+	f |= b->encryption.has_key ? HAS_KEY : 0;
+	f |= slice_is_set(b->encryption.scope) ? HAS_SCOPE : 0;
 	return f;
 }
 
@@ -92,6 +96,27 @@ static struct blob_copy copy_decode(struct cursor *c)
 	copy.incremental = cursor_u8(c) != 0;
 	copy.incremental_snapshot = cursor_u64(c);
 	return copy;
+}
+
+static void encryption_encode(struct buf *b, uint32_t f, const struct blob_encryption *e)
+{
+	if (f & HAS_KEY)
+		buf_put(b, slice_make(e->key_sha256, sizeof e->key_sha256));
+	if (f & HAS_SCOPE)
+		bytes_put_str(b, e->scope);
+}
+
+static struct blob_encryption encryption_decode(struct cursor *c, uint32_t f)
+{
+	struct blob_encryption e = { .has_key = (f & HAS_KEY) != 0 };
+	if (e.has_key) {
+		struct slice sha256 = cursor_raw(c, sizeof e.key_sha256);
+		if (!c->failed)
+			memcpy(e.key_sha256, sha256.ptr, sha256.len);
+	}
+	if (f & HAS_SCOPE)
+		e.scope = cursor_str(c);
+	return e;
 }
 
 static void content_encode(struct buf *b, const struct content *c)
@@ -215,6 +240,7 @@ void blob_encode(struct buf *b, const struct blob *v)
 	}
 	if (f & HAS_EXPIRY)
 		bytes_put_u64(b, v->expires_ticks);
+	encryption_encode(b, f, &v->encryption);
 	content_encode(b, &v->content);
 }
 
@@ -289,6 +315,7 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.is_snapshot = (f & IS_SNAPSHOT) != 0;
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
 	v.rehydrate_high = (f & IS_REHYDRATE_HIGH) != 0;
+	v.encryption = encryption_decode(&c, f);
 	v.content = content_decode(&c, arena);
 	v.content.clears = (f & HAS_CLEARS) != 0;
 	if (!cursor_done(&c))

@@ -85,6 +85,15 @@ struct blob_copy {
 	uint64_t incremental_snapshot; /* ticks of the destination snapshot */
 };
 
+/* What a client says of the encryption of a blob's bytes. With a key of its own the extents are encrypted under it
+ * (store/encrypted.h), and only the key's hash is kept. A scope is a name and nothing else here. Never both. */
+enum { BLOB_KEY_SHA256_BYTES = 32, BLOB_SCOPE_MAX_BYTES = 63 };
+struct blob_encryption {
+	bool has_key;
+	unsigned char key_sha256[BLOB_KEY_SHA256_BYTES];
+	struct slice scope; /* absent: the account's */
+};
+
 struct blob {
 	/* identity: from the key for history rows */
 	struct slice name;
@@ -113,6 +122,7 @@ struct blob {
 	uint64_t immutable_until_ticks;
 	bool legal_hold;
 	uint64_t expires_ticks; /* 0 = never */
+	struct blob_encryption encryption;
 };
 
 void blob_encode(struct buf *, const struct blob *);

@@ -84,7 +84,8 @@ static void begin_fresh(struct blob_replace *r)
 				 .rehydrate_high = c->rehydrate_high,
 				 .immutability = c->immutability,
 				 .immutable_until_ticks = c->immutable_until_ticks,
-				 .legal_hold = c->legal_hold };
+				 .legal_hold = c->legal_hold,
+				 .encryption = c->target.encryption };
 	r->fresh = &c->blob;
 }
 

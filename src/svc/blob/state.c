@@ -38,6 +38,8 @@ enum err blob_apply_snapshot(struct txn *txn, void *call)
 	struct condition_target t = { .exists = true, .etag = base.etag, .modified_ticks = base.modified_ticks };
 	TRY(conditions_check_write(&c->target.conditions, &t, ERR_CONDITION_NOT_MET, ERR_CONDITION_NOT_MET));
 	TRY(blob_check_tags(&c->target, &base));
+	if (c->target.asks_encryption)
+		TRY(blob_check_encryption(&c->target, &base.encryption));
 	TRY(blob_check_copy(&base));
 	TRY(blob_check_online(&base));
 

@@ -43,6 +43,7 @@ void segments_restored(struct segments *);
 void segments_give_back(struct segments *);
 
 enum err segment_writer_new(struct segments *, uint32_t length_hint, struct extent_writer **ret);
+uint64_t segment_writer_id(const struct extent_writer *);
 enum err segment_writer_append(struct extent_writer *, struct slice bytes);
 enum err segment_writer_seal(struct extent_writer *, struct extent_ref *ret);
 void segment_writer_free(struct extent_writer *);

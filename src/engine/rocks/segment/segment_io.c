@@ -81,6 +81,11 @@ enum err segment_writer_new(struct segments *s, uint32_t length_hint, struct ext
 	return ERR_OK;
 }
 
+uint64_t segment_writer_id(const struct extent_writer *w)
+{
+	return w->id;
+}
+
 void segment_writer_free(struct extent_writer *w)
 {
 	if (!w)

@@ -106,6 +106,19 @@ void request_own_payload(struct request *r)
 	ex->write_done = ex->write_uncertain = false;
 }
 
+/* Keys that came with the request, wherever they went: the lines of the head, and what was made of them. */
+static void wipe_secrets(struct exchange *ex)
+{
+	const struct http_head *head = ex->req.head;
+	for (size_t i = 0; head && i < head->header_count; i++) {
+		const struct http_header *h = &head->headers[i];
+		if (slice_eq_nocase(h->name, SLICE("x-ms-encryption-key")) ||
+		    slice_eq_nocase(h->name, SLICE("x-ms-source-encryption-key")))
+			explicit_bzero((char *)(uintptr_t)h->value.ptr, h->value.len);
+	}
+	arena_wipe(&ex->arena);
+}
+
 static void exchange_end(struct exchange *ex)
 {
 	struct request *r = &ex->req;
@@ -128,6 +141,9 @@ static void exchange_end(struct exchange *ex)
 	ex->piece = NULL;
 	ex->encoder = NULL;
 	r->response.pin = 0;
+	if (r->has_secret)
+		wipe_secrets(ex);
+	r->has_secret = false;
 	response_reset(&r->response);
 	buf_recycle(&r->response.headers);
 	buf_recycle(&r->response.body);
@@ -146,6 +162,8 @@ void exchange_reset(struct exchange *ex)
 	ex->formatted = ex->long_work = ex->peer_ended = false;
 	atomic_store_explicit(&ex->abandoned, false, memory_order_relaxed);
 	ex->close_after = ex->skip_body = ex->continued = ex->broken_framing = false;
+	ex->inject_delay_ms = 0;
+	ex->inject_reset = ex->inject_truncate = false;
 	ex->scanned_bytes = 0;
 	ex->bytes_in = ex->bytes_out = 0;
 }

@@ -2,7 +2,10 @@
  * Append blobs: Append Block, Append Blob Seal, and where the bytes of a range lie. */
 #include "svc/blob/content/append.h"
 
+#include "store/encrypted.h"
 #include "svc/common/generation.h"
+
+#include <assert.h>
 
 enum { APPEND_BLOCKS_MAX = 50000 };
 
@@ -59,6 +62,7 @@ enum err blob_append_put_row(struct txn *txn, uint64_t content_id, uint64_t offs
 static enum err put_block(struct txn *txn, const struct blob_append_call *c)
 {
 	const struct payload *p = c->payload;
+	assert(p->extent_count > 0); /* a block in the record itself would be lost: append blobs take extents alone */
 	for (size_t i = 0; i < p->extent_count; i++)
 		TRY(txn_publish(txn, &p->extents[i]));
 	return blob_append_put_row(txn, c->blob.content.id, c->offset, p->extents, p->extent_count, p->length_bytes);
@@ -77,6 +81,7 @@ enum err blob_apply_append(struct txn *txn, void *call)
 		return ERR_OK;
 	c->offset = b->length_bytes;
 	TRY(put_block(txn, c));
+	assert(b->content.kind == CONTENT_ROWS && c->offset == b->length_bytes);
 	b->length_bytes += added_bytes(c);
 	b->block_count++;
 	b->http.has_md5 = false; /* it was of other bytes */
@@ -167,7 +172,8 @@ enum err blob_append_pieces(struct txn *txn, struct blob_get_call *c)
 		uint64_t at = found[count].offset;
 		for (uint16_t i = 0; i < found[count].extent_count && from < to; i++) {
 			const struct extent_ref *e = &found[count].extents[i];
-			uint64_t end = at + e->length_bytes, last = end < to ? end : to;
+			uint64_t end = at + extent_ref_data_bytes(e, c->blob.encryption.has_key);
+			uint64_t last = end < to ? end : to;
 			if (last > from) {
 				if (from < at)
 					return ERR_CORRUPT;

@@ -14,8 +14,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-/* Version 2 is 1 and a lease behind it; without a lease it is 1. */
-enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2 };
+/* Version 2 is 1 and a lease behind it; without a lease it is 1. Version 3 is 2 and the hash of a customer's key. */
+enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2, STAGE_RECORD_KEYED = 3 };
 
 static void stage_key(struct key *k, struct slice name)
 {
@@ -36,34 +36,47 @@ enum err blob_stage_decode(struct slice record, struct stage *ret)
 {
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
-	if (version != STAGE_RECORD_VERSION && version != STAGE_RECORD_LEASED)
+	if (version < STAGE_RECORD_VERSION || version > STAGE_RECORD_KEYED)
 		return ERR_CORRUPT;
 	struct stage s = { .id = cursor_u64(&c) };
 	s.block_id_bytes = cursor_u32(&c);
 	s.block_count = cursor_u32(&c);
 	s.last_ticks = cursor_u64(&c);
 	s.created_ticks = cursor_u64(&c);
-	if (version == STAGE_RECORD_LEASED)
+	if (version >= STAGE_RECORD_LEASED)
 		s.lease = lease_decode(&c);
+	s.encryption.has_key = version == STAGE_RECORD_KEYED;
+	struct slice sha256 = s.encryption.has_key ? cursor_raw(&c, sizeof s.encryption.key_sha256) : SLICE("");
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
+	memcpy(s.encryption.key_sha256, sha256.ptr, sha256.len);
 	*ret = s;
 	return ERR_OK;
+}
+
+void blob_stage_encode(struct buf *b, const struct stage *s)
+{
+	uint8_t version = s->encryption.has_key ? STAGE_RECORD_KEYED
+			  : s->lease.held	? STAGE_RECORD_LEASED
+						: STAGE_RECORD_VERSION;
+	bytes_put_u8(b, version);
+	bytes_put_u64(b, s->id);
+	bytes_put_u32(b, s->block_id_bytes);
+	bytes_put_u32(b, s->block_count);
+	bytes_put_u64(b, s->last_ticks);
+	bytes_put_u64(b, s->created_ticks);
+	if (version >= STAGE_RECORD_LEASED)
+		lease_encode(b, &s->lease);
+	if (version == STAGE_RECORD_KEYED)
+		buf_put(b, slice_make(s->encryption.key_sha256, sizeof s->encryption.key_sha256));
 }
 
 enum err blob_stage_put(struct txn *txn, struct slice name, const struct stage *s)
 {
 	struct key k;
-	char bytes[128];
+	char bytes[256];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	bytes_put_u8(&b, s->lease.held ? STAGE_RECORD_LEASED : STAGE_RECORD_VERSION);
-	bytes_put_u64(&b, s->id);
-	bytes_put_u32(&b, s->block_id_bytes);
-	bytes_put_u32(&b, s->block_count);
-	bytes_put_u64(&b, s->last_ticks);
-	bytes_put_u64(&b, s->created_ticks);
-	if (s->lease.held)
-		lease_encode(&b, &s->lease);
+	blob_stage_encode(&b, s);
 	assert(buf_ok(&b));
 	stage_key(&k, name);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
@@ -130,6 +143,14 @@ static enum err check_put_block(struct txn *txn, struct blob_put_block_call *c, 
 	return held != old.lease.held ? blob_put(txn, &old) : ERR_OK;
 }
 
+/* All blocks of a blob are under one key, or none. */
+static enum err check_block_key(const struct blob_target *t, const struct blob_encryption *of_blocks)
+{
+	struct blob_target key_only = { .encryption = t->encryption };
+	key_only.encryption.scope = SLICE_NONE;
+	return blob_check_encryption(&key_only, of_blocks);
+}
+
 static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
 {
 	struct slice value;
@@ -179,7 +200,11 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 		TRY(blob_stage_discard(txn, c->target.name)); /* one whose week is over */
 		s = (struct stage){ .id = c->stage_id,
 				    .block_id_bytes = (uint32_t)c->block_id.len,
-				    .created_ticks = txn_now(txn) };
+				    .created_ticks = txn_now(txn),
+				    .encryption = c->target.encryption };
+		s.encryption.scope = SLICE_NONE;
+	} else {
+		TRY(check_block_key(&c->target, &s.encryption));
 	}
 	lease_note_write(&s.lease, txn_now(txn));
 	if (s.block_id_bytes != c->block_id.len)
@@ -316,7 +341,7 @@ struct commit {
 	struct manifest result;
 	bool *from_old; /* for each of result: taken from the old content */
 	uint64_t length_bytes;
-	bool took_committed;
+	bool took_committed, took_staged;
 };
 
 /* By id; of several places of one block the one that owns its extents comes first. */
@@ -394,6 +419,7 @@ static enum err choose_blocks(struct arena *arena, const struct blob_put_block_l
 		if (!found)
 			return ERR_INVALID_BLOCK_LIST;
 		m->took_committed |= old != NULL;
+		m->took_staged |= staged != NULL;
 		if (__builtin_add_overflow(m->length_bytes, found->length_bytes, &m->length_bytes))
 			return ERR_INVALID_BLOCK_LIST;
 		m->from_old[r.count] = old != NULL;
@@ -444,6 +470,10 @@ static enum err plan_list(struct txn *txn, struct blob_put_block_list_call *c, c
 	const struct blob *old = r->exists ? &r->old : NULL;
 	TRY(read_chosen(txn, c, old, r->is_staged ? &r->stage : NULL, &m));
 	TRY(choose_blocks(txn_arena(txn), c, &m));
+	if (m.took_staged)
+		TRY(check_block_key(&c->put.target, &r->stage.encryption));
+	if (m.took_committed)
+		TRY(check_block_key(&c->put.target, &old->encryption));
 	if (blob_manifest_bytes(&m.result) > MANIFEST_MAX_BYTES)
 		return ERR_BLOCK_LIST_TOO_LONG;
 	*p = (struct block_list_plan){ .is_staged = r->is_staged,

@@ -17,9 +17,11 @@ struct stage {
 	uint32_t block_count;
 	uint64_t last_ticks;
 	uint64_t created_ticks;
-	struct lease lease; /* while there is no blob of the name */
+	struct lease lease;		   /* while there is no blob of the name */
+	struct blob_encryption encryption; /* of all its blocks: the key, not the scope */
 };
 
+void blob_stage_encode(struct buf *, const struct stage *);
 enum err blob_stage_decode(struct slice record, struct stage *ret) MUST_CHECK;
 /* The open one; ERR_NOT_FOUND is a value, and what one has whose week is over. */
 enum err blob_stage_get(struct txn *, struct slice name, struct stage *ret) MUST_CHECK;

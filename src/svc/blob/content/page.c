@@ -2,9 +2,12 @@
  * Writing and reading chunks of pages. */
 #include "svc/blob/content/page.h"
 
+#include "store/encrypted.h"
 #include "svc/blob/content/page_int.h"
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
+
+#include <assert.h>
 
 /* ---- chunk rows ---- */
 
@@ -123,6 +126,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	struct key k;
 	struct buf b;
 	bool same_epoch = old->epoch == content->epoch;
+	assert(old->epoch <= content->epoch && fresh->count <= PAGE_CHUNK_PAGES);
 	TRY(chunk_extents(arena, old, &before));
 	TRY(chunk_extents(arena, fresh, &after));
 	for (uint16_t i = 0; i < after.count && !same_epoch; i++)
@@ -181,6 +185,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	struct chunk c = { .segment = ARENA_NEW_ARRAY(arena, struct segment, old->count + 2), .epoch = old->epoch };
 	uint32_t end = first + count;
 	bool placed = extent == NULL;
+	assert(count > 0 && end <= PAGE_CHUNK_PAGES);
 	if (!c.segment)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < old->count && !old->hidden; i++) {
@@ -203,6 +208,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	}
 	if (!placed)
 		add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+	assert(c.count <= old->count + 2);
 	*ret = c;
 	return ERR_OK;
 }
@@ -210,17 +216,17 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 /* ---- Put Page ---- */
 
 static enum err write_extent(struct txn *txn, const struct content *content, const struct clears *clears,
-			     uint64_t offset, const struct extent_ref *extent)
+			     uint64_t offset, const struct extent_ref *extent, uint32_t data_bytes)
 {
-	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES,
-		 last_chunk = (offset + extent->length_bytes - 1) / PAGE_CHUNK_BYTES;
+	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + data_bytes - 1) / PAGE_CHUNK_BYTES;
+	assert(data_bytes > 0 && offset % PAGE_BYTES == 0 && data_bytes % PAGE_BYTES == 0);
 	TRY(txn_publish(txn, extent));
 	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
 		struct chunk old, fresh;
 		uint64_t chunk_at = i * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_at ? offset - chunk_at : 0;
-		uint64_t to = offset + extent->length_bytes - chunk_at;
+		uint64_t to = offset + data_bytes - chunk_at;
 		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
 		TRY(chunk_get(txn, content, clears, i, &old));
 		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES),
@@ -236,8 +242,9 @@ enum err blob_page_write_payload(struct txn *txn, struct content *content, uint6
 	TRY(blob_page_clears_load(txn, content, &clears));
 	content->clears = clears.count != 0; /* swept: later ones need not look */
 	for (size_t i = 0; i < p->extent_count; i++) {
-		TRY(write_extent(txn, content, &clears, offset, &p->extents[i]));
-		offset += p->extents[i].length_bytes;
+		uint32_t data_bytes = extent_ref_data_bytes(&p->extents[i], p->encrypted);
+		TRY(write_extent(txn, content, &clears, offset, &p->extents[i], data_bytes));
+		offset += data_bytes;
 	}
 	return ERR_OK;
 }
