@@ -105,18 +105,15 @@ static enum err open_dir(struct opening *o)
 	return ERR_OK;
 }
 
-/* A process by its number and the time it began, which no other has. False: there is none. */
-static bool process_name(long pid, char *ret, size_t room)
+/* This process by its number and the time it began, which no other has. */
+static bool process_name(char *ret, size_t room)
 {
-	char path[32], text[1024];
-	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
 	if (fd >= 0)
 		close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
+	text[n > 0 ? n : 0] = 0;
 	/* Behind the program's name, which may hold anything, the time is the 20th word. */
 	char *at = strrchr(text, ')');
 	for (int i = 0; at && i < 20; i++)
@@ -124,25 +121,8 @@ static bool process_name(long pid, char *ret, size_t room)
 	if (!at)
 		return false;
 	at[1 + strcspn(at + 1, " ")] = 0;
-	snprintf(ret, room, "%ld %s", pid, at + 1);
+	snprintf(ret, room, "%d %s", (int)getpid(), at + 1);
 	return true;
-}
-
-/* Whoever is named in a lock that we got ended, or has the lock of another directory: then this one is a copy that was
- * made while it ran. */
-static enum err check_copied(struct opening *o, char *owner)
-{
-	char now[64];
-	char *end;
-	long pid = strtol(owner, &end, 10);
-	if (end == owner || *end != ' ' || pid == (long)getpid() || !process_name(pid, now, sizeof now) ||
-	    strcmp(now, owner) != 0)
-		return ERR_OK;
-	buf_printf(o->message,
-		   "'%s' is a copy of a data directory that a server (process %ld) is using, and may hold half of what "
-		   "it wrote: make a copy with zaffre checkpoint, or remove the file LOCK there if you know better",
-		   o->name, pid);
-	return ERR_BUSY;
 }
 
 static enum err take_lock(struct opening *o)
@@ -162,10 +142,7 @@ static enum err take_lock(struct opening *o)
 			   o->name, owner[0] ? ", process " : "", owner);
 		return ERR_BUSY;
 	}
-	ssize_t was = pread(r->lock_fd, owner, sizeof owner - 1, 0);
-	owner[was > 0 ? was : 0] = 0;
-	TRY(check_copied(o, owner));
-	if (!process_name((long)getpid(), owner, sizeof owner))
+	if (!process_name(owner, sizeof owner))
 		snprintf(owner, sizeof owner, "%d", (int)getpid());
 	int len = (int)strlen(owner);
 	/* Only for the messages above: a failure here harms nobody. */

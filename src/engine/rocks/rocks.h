@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
  *   FORMAT     "zaffre 4"; 3 is brought to 4, another number is refused
- *   LOCK       held while a server runs on the directory
+ *   LOCK       held while a server runs on the directory; its process and when that began
  *   TAIL       the number of the last durable commit, so that a journal that lost its end is noticed
  *   journal/   commits that are not in tables yet (journal.h)
  *   db/        RocksDB

@@ -3,7 +3,7 @@
  * `zaffre restore DIR` makes a data directory of it again.
  *
  * The server makes the moment (a folder of second names in its data directory) and holds it as long as the copying
- * program has the pipe in that folder open; the program copies. So a checkpoint may lie wherever its user may write,
+ * program has a file in that folder locked; the program copies. So a checkpoint may lie wherever its user may write,
  * and one whose program dies is given up at once.
  *
  *   CHECKPOINT   written last: what is in it, and the segment files' times for the next one
@@ -25,10 +25,11 @@ struct moment_holder;
 #define CHECKPOINT_FILE	   "CHECKPOINT"
 #define CHECKPOINT_HEAD	   "zaffre checkpoint 1"
 #define CHECKPOINT_STAGING "checkpoint.new" /* in the data directory, while one is made */
-#define CHECKPOINT_PIPE	   "HOLD"
+#define CHECKPOINT_HOLD	   "HOLD"
 
-/* The server's side: a command of the admin socket, and what a start and an end do about moments. */
+/* The server's side: commands of the admin socket, and what a start and an end do about moments. */
 int checkpoint_begin(struct house *, const struct query *, struct buf *out);
+int checkpoint_finish(struct house *, const struct query *, struct buf *out);
 void checkpoint_clean(const char *data_dir); /* what a killed server left */
 void checkpoint_end(struct house *);	     /* none is held when this returns */
 

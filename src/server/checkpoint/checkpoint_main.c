@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -175,21 +176,21 @@ static bool copy_all(struct copying *c, uint64_t commit)
 	return true;
 }
 
-/* Opens the pipe that holds the moment; its time is the moment's, by the clock of the file system. */
+/* Locks the file that holds the moment; its time is the moment's, by the clock of the file system. */
 static int hold(struct copying *c, const char *data_dir)
 {
 	struct stat st;
 	c->data = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int staging = c->data >= 0 ? base_file_open_dir_at(c->data, CHECKPOINT_STAGING) : -1;
-	int fd = staging >= 0 ? openat(staging, CHECKPOINT_PIPE, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
+	int fd = staging >= 0 ? base_file_open_at(staging, CHECKPOINT_HOLD, O_RDONLY, 0) : -1;
 	if (staging >= 0)
 		close(staging);
-	if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode) || write(fd, "c", 1) != 1)) {
+	if (fd >= 0 && (fstat(fd, &st) != 0 || flock(fd, LOCK_SH) != 0)) {
 		close(fd);
 		fd = -1;
 	}
 	if (fd >= 0)
-		c->moment = st.st_ctim.tv_sec;
+		c->moment = st.st_mtim.tv_sec;
 	return fd;
 }
 
@@ -243,6 +244,7 @@ static int run(const struct config *config, const char *dir, const char *before)
 	if (held >= 0) {
 		ok = take(&c, dir, commit);
 		close(held);
+		(void)admin_ask(config, "POST", SLICE("/checkpoint/end"), &answer);
 	} else {
 		fail("read", "the data directory");
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The server's side of a checkpoint: makes the moment, and a thread that holds it until the program that copies closes
- * its end of the pipe, ends, or never comes. */
+ * The server's side of a checkpoint: makes the moment, and a thread that holds it until the program that copies gives
+ * up its lock, ends, or never comes. */
 #include "server/checkpoint/checkpoint.h"
 
 #include "base/limits.h"
@@ -15,16 +15,17 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_WORD_MS = 5000 }; /* between the answer and the first byte in the pipe */
+enum { LOOK_EVERY_MS = 50, FIRST_LOOKS = 100 }; /* before the copying program has its lock */
 
 struct moment_holder {
 	struct rocks_moment moment;
 	struct engine *engine;
 	pthread_t thread;
-	int pipe_fd;	/* read end: hangs up when the copying program is gone */
+	int hold_fd;	/* the file that the copying program has locked */
 	int stop_fd[2]; /* closing [1] ends the hold */
 	bool over;	/* under house.checkpoint_lock: the thread is about to end */
 	pthread_mutex_t *lock;
@@ -53,27 +54,27 @@ void checkpoint_clean(const char *data_dir)
 		folder_remove(path);
 }
 
-/* False: the other end hung up, or never came. */
-static bool held_on(struct moment_holder *h, bool *seen)
+/* False: the copying program is gone, or never came. Whoever gets the lock for itself is alone. */
+static bool held_on(struct moment_holder *h, bool *seen, unsigned *looks)
 {
-	struct pollfd p[2] = { { .fd = h->pipe_fd, .events = POLLIN }, { .fd = h->stop_fd[0], .events = POLLIN } };
-	char bytes[64];
-	int n = poll(p, 2, *seen ? -1 : FIRST_WORD_MS);
-	if (n < 0)
-		return errno == EINTR;
-	if (n == 0 || p[1].revents)
+	struct pollfd p = { .fd = h->stop_fd[0], .events = POLLIN };
+	if (poll(&p, 1, LOOK_EVERY_MS) > 0)
 		return false;
-	ssize_t got = read(h->pipe_fd, bytes, sizeof bytes);
-	*seen = *seen || got > 0;
-	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+	if (flock(h->hold_fd, LOCK_EX | LOCK_NB) != 0) {
+		*seen = true;
+		return true;
+	}
+	flock(h->hold_fd, LOCK_UN);
+	return !*seen && ++*looks < FIRST_LOOKS;
 }
 
 static void *hold_main(void *arg)
 {
 	struct moment_holder *h = arg;
 	bool seen = false;
+	unsigned looks = 0;
 	pthread_setname_np(pthread_self(), "checkpoint");
-	while (held_on(h, &seen))
+	while (held_on(h, &seen, &looks))
 		;
 	engine_rocks_moment_end(h->engine, &h->moment);
 	folder_remove(h->path);
@@ -87,8 +88,8 @@ static void *hold_main(void *arg)
 
 static void holder_free(struct moment_holder *h)
 {
-	if (h->pipe_fd >= 0)
-		close(h->pipe_fd);
+	if (h->hold_fd >= 0)
+		close(h->hold_fd);
 	for (int i = 0; i < 2; i++)
 		if (h->stop_fd[i] >= 0)
 			close(h->stop_fd[i]);
@@ -112,10 +113,10 @@ static bool holder_settle(struct house *house)
 static bool holder_open(struct moment_holder *h, struct buf *out)
 {
 	char name[PATH_MAX + 16];
-	snprintf(name, sizeof name, "%s/" CHECKPOINT_PIPE, h->path);
+	snprintf(name, sizeof name, "%s/" CHECKPOINT_HOLD, h->path);
 	folder_remove(h->path);
-	if (mkdir(h->path, 0700) != 0 || mkfifo(name, 0600) != 0 ||
-	    (h->pipe_fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0 || pipe2(h->stop_fd, O_CLOEXEC) != 0) {
+	if (mkdir(h->path, 0700) != 0 || (h->hold_fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ||
+	    pipe2(h->stop_fd, O_CLOEXEC) != 0) {
 		buf_printf(out, "cannot make %s: %s\n", h->path, strerror(errno));
 		return false;
 	}
@@ -139,12 +140,16 @@ static int begin_locked(struct house *house, struct buf *out)
 			"another checkpoint is being made, or the server is ending: try again when that is over\n");
 		return 409;
 	}
+	if (house->config->inMemoryPersistence) {
+		BUF_PUT(out, "this server keeps its data in memory: there is nothing to copy\n");
+		return 409;
+	}
 	struct moment_holder *h = calloc(1, sizeof *h);
 	if (!h) {
 		BUF_PUT(out, "no memory\n");
 		return 500;
 	}
-	h->pipe_fd = h->stop_fd[0] = h->stop_fd[1] = -1;
+	h->hold_fd = h->stop_fd[0] = h->stop_fd[1] = -1;
 	h->engine = store_engine(house->store);
 	h->lock = &house->checkpoint_lock;
 	if (!folder_path(house->data.path, h->path) || !holder_open(h, out)) {
@@ -166,6 +171,28 @@ int checkpoint_begin(struct house *house, const struct query *q, struct buf *out
 	return status;
 }
 
+static void holder_stop(struct moment_holder *h)
+{
+	close(h->stop_fd[1]);
+	h->stop_fd[1] = -1;
+	pthread_join(h->thread, NULL);
+	holder_free(h);
+}
+
+/* The program that copied is done, and what it held goes at once. One that another still copies stays. */
+int checkpoint_finish(struct house *house, const struct query *q, struct buf *out)
+{
+	pthread_mutex_lock(&house->checkpoint_lock);
+	struct moment_holder *h = house->moment;
+	bool free_now = h && (h->over || flock(h->hold_fd, LOCK_EX | LOCK_NB) == 0);
+	if (free_now)
+		house->moment = NULL;
+	pthread_mutex_unlock(&house->checkpoint_lock);
+	if (free_now)
+		holder_stop(h);
+	return 200;
+}
+
 void checkpoint_end(struct house *house)
 {
 	pthread_mutex_lock(&house->checkpoint_lock);
@@ -173,10 +200,6 @@ void checkpoint_end(struct house *house)
 	house->no_moments = true;
 	house->moment = NULL;
 	pthread_mutex_unlock(&house->checkpoint_lock);
-	if (!h)
-		return;
-	close(h->stop_fd[1]);
-	h->stop_fd[1] = -1;
-	pthread_join(h->thread, NULL);
-	holder_free(h);
+	if (h)
+		holder_stop(h);
 }
