@@ -67,8 +67,6 @@ static const char *const limits[] = {
 	"If-None-Match, as the document on managing concurrency says; the service itself refuses them.",
 	"Lists and properties leave out what is younger than the version asked for. A copy made with a "
 	"version before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.",
-	"A difference of page ranges compares two states: pages that were written and cleared again between "
-	"them, and were empty before, are not shown as cleared.",
 	"Customer-provided keys are taken over HTTPS, and over plain HTTP from the server's own machine (loopback: a "
 	"proxy that ends TLS, a test); from elsewhere a request with one is refused (InvalidHeaderValue).",
 	"All uncommitted blocks of a blob are under one customer-provided key, or none: another one is refused by Put "

@@ -251,6 +251,46 @@ describe('another answer', () => {
 		assert.ok(element(first, 'NextMarker'));
 		assert.match(await page(element(first, 'NextMarker')), /<NextMarker \/>/);
 	});
+	test('page range diff: pages that were written and then cleared are ClearRange', async () => {
+		const path = fresh(), PAGES = 40, FIRST = 2048 - 20; // over the border of two chunks
+		expectStatus(await b.pageBlob(path, 4 * 1024 * 1024), 201);
+		// Of each page: what is in it, 0 = nothing; and in which epoch it was cleared last.
+		const now = Array.from({ length: PAGES }, () => ({ value: 0, cleared: -1 }));
+		const snapshots = [], expected = (before, after, epoch) => {
+			const list = [];
+			for (let i = 0; i < PAGES; i++) {
+				const differs = before[i].value !== after[i].value || (!after[i].value && after[i].cleared >= epoch);
+				if (!differs) continue;
+				const kind = after[i].value ? 'PageRange' : 'ClearRange', last = list.at(-1);
+				if (last?.kind === kind && last.end === i) last.end++;
+				else list.push({ kind, first: i, end: i + 1 });
+			}
+			return list;
+		};
+		const told = async (query) => {
+			const xml = (await b.get(path, {}, { comp: 'pagelist', ...query })).text;
+			return [...xml.matchAll(/<(PageRange|ClearRange)><Start>(\d+)<\/Start><End>(\d+)<\/End>/g)].map((m) => ({ kind: m[1], first: Number(m[2]) / 512 - FIRST, end: (Number(m[3]) + 1) / 512 - FIRST }));
+		};
+		const pick = (n) => Math.floor(Math.random() * n);
+		let value = 0;
+		for (let epoch = 0; epoch < 4; epoch++) {
+			for (let step = 0; step < 14; step++) {
+				const first = pick(PAGES), count = 1 + pick(Math.min(9, PAGES - first)), at = (FIRST + first) * 512;
+				const write = Math.random() < 0.55;
+				expectStatus(write ? await b.pages(path, at, Buffer.alloc(count * 512, ++value)) : await b.clear(path, at, count * 512), 201);
+				for (let i = first; i < first + count; i++) {
+					if (!write && now[i].value) now[i].cleared = epoch;
+					now[i].value = write ? value : 0;
+				}
+			}
+			snapshots.push({ id: await b.snapshot(path), pages: now.map((x) => ({ ...x })), epoch: epoch + 1 });
+		}
+		// Since a snapshot: in the epochs behind it.
+		for (const [i, before] of snapshots.entries()) {
+			assert.deepEqual(await told({ prevsnapshot: before.id }), expected(before.pages, now, before.epoch), `since ${i}`);
+			for (const after of snapshots.slice(i + 1)) assert.deepEqual(await told({ prevsnapshot: before.id, snapshot: after.id }), expected(before.pages, after.pages, before.epoch), `from ${i}`);
+		}
+	});
 	test('incremental copy destination: may be tagged and leased, no version headers', async () => {
 		const path = fresh(), to = fresh(away);
 		for (const x of [b, v]) {
