@@ -92,8 +92,6 @@ static const char *const limits[] = {
 	"line feed before a ':', where they are signed (AuthenticationFailed).",
 	"Atom cannot hold every name that JSON can: a property whose name is no XML name makes an answer in Atom that "
 	"readers refuse.",
-	"Structured bodies (x-ms-structured-body) are read and written by Blob, and read by File; a Get File that asks "
-	"for one is refused.",
 	"File over SMB is described in docs/smb.md, with what is missing there.",
 	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
 };
