@@ -90,8 +90,8 @@ static const char *const limits[] = {
 	"Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
 	"one is; so are query parameters whose name has a ':' or a control character, or whose value has a "
 	"line feed before a ':', where they are signed (AuthenticationFailed).",
-	"Atom cannot hold every name that JSON can: a property whose name is no XML name makes an answer in Atom that "
-	"readers refuse.",
+	"Names of properties are XML names of letters, digits and underscores (PropertyNameInvalid): Atom writes them as "
+	"elements.",
 	"File over SMB is described in docs/smb.md, with what is missing there.",
 	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
 };

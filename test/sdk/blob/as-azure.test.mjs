@@ -461,6 +461,38 @@ describe('details', () => {
 		expectError(await b.list(home, { marker: 'garbage' }), 400, 'OutOfRangeInput');
 		expectError(await client.get('/', { query: { comp: 'list', marker: 'garbage' } }), 400, 'OutOfRangeInput');
 	});
+	test('versionid together with x-ms-delete-snapshots: the version goes, and nothing else', async () => {
+		for (const option of ['include', 'only']) {
+			const path = await made(v, 'one'), first = (await v.head(path)).headers['x-ms-version-id'];
+			expectStatus(await v.put(path, 'two'), 201);
+			const snapshot = await v.snapshot(path);
+			expectStatus(await v.delete(path, { 'x-ms-delete-snapshots': option }, { versionid: first }), 202);
+			expectError(await v.get(path, {}, { versionid: first }), 404, 'BlobNotFound');
+			assert.equal((await v.get(path, {}, { snapshot })).text, 'two');
+			assert.equal((await v.get(path)).text, 'two');
+			expectError(await v.delete(path, { 'x-ms-delete-snapshots': 'some' }, { versionid: first }), 400, 'InvalidHeaderValue');
+			expectError(await v.delete(path, { 'x-ms-delete-snapshots': option }, { snapshot }), 400, 'InvalidHeaderValue');
+		}
+	});
+	test('x-ms-legal-hold: false is told once somebody said so', async () => {
+		const path = await made(), told = async () => [(await b.head(path)).headers['x-ms-legal-hold'], (await b.get(path)).headers['x-ms-legal-hold']];
+		assert.deepEqual(await told(), [undefined, undefined]);
+		expectStatus(await b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'true' }), 200);
+		assert.deepEqual(await told(), ['true', 'true']);
+		const off = expectStatus(await b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'false' }), 200);
+		assert.equal(off.headers['x-ms-legal-hold'], 'false');
+		assert.deepEqual(await told(), ['false', 'false']);
+		const born = await made(b, 'x', home, { 'x-ms-legal-hold': 'false' });
+		assert.equal((await b.head(born)).headers['x-ms-legal-hold'], 'false');
+	});
+	test('Transfer-Encoding is in Access-Control-Expose-Headers', async (t) => {
+		const rule = '<CorsRule><AllowedOrigins>http://a.example</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>*</AllowedHeaders><ExposedHeaders>*</ExposedHeaders><MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule>';
+		expectStatus(await properties(client, `<Cors>${rule}</Cors>`), 202);
+		t.after(() => properties(client, '<Cors />'));
+		const path = await made(), origin = { origin: 'http://a.example' };
+		for (const r of [await b.get(path, origin), await b.put(path, 'x', origin), await b.get(fresh(), origin)])
+			assert.match(r.headers['access-control-expose-headers'], /Content-Length,Date,Transfer-Encoding$/, String(r.status));
+	});
 	test('a restored container has a new ETag', async (t) => {
 		const name = uniqueName('back'), s = await startServer({ flags: ['--containerRetentionDays', '7'] });
 		t.after(() => s.remove());
