@@ -20,11 +20,14 @@ help: ## this list
 	@echo
 	@echo '  make run ARGS="--blobPort 11000"    make fuzz SECONDS=600    make soak MINUTES=60    make crash ROUNDS=1000'
 
+# What the explorer's page needs is installed where it can be; the program is built without the page where it cannot.
 deps:
 	@tools/install-packages build
+	@tools/install-packages web || true
+	@if command -v npm >/dev/null; then grep -ls 'The page is absent' build/*/explorer_assets.c | xargs -r rm -f; fi
 
 deps-test:
-	@tools/install-packages build test static
+	@tools/install-packages build web test static
 
 npm: deps-test
 	@tools/npm-ci test
@@ -68,7 +71,7 @@ crash: npm release ## ROUNDS of kill -9 and power cuts
 docs: release ## docs/compat.md from the table of operations
 	@$(BIN) compat > docs/compat.md
 
-static: ## build/static/zaffre: one file that runs in an empty root
+static: deps ## build/static/zaffre: one file that runs in an empty root
 	@tools/install-packages build static
 	@mkdir -p build
 	@cmake -S . -B build/static -G Ninja -DCMAKE_BUILD_TYPE=Release -DZAFFRE_STATIC=ON -DZAFFRE_TESTS=OFF -DZAFFRE_MUTANTS=OFF >build/static.log 2>&1 || { cat build/static.log; exit 1; }

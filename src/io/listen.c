@@ -6,11 +6,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { LISTEN_BACKLOG = 4096, FILES_LEAST = 128, FILES_PART = 8, CONNECTIONS_PART = 4 };
@@ -76,9 +79,70 @@ enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_p
 	return ERR_OK;
 }
 
+/* Paths can be longer than an address may be: then the directory is opened and named by its descriptor. */
+static int path_address(const char *path, struct sockaddr_un *ret)
+{
+	const char *name = strrchr(path, '/');
+	int dir = -1, n;
+	char above[PATH_MAX] = ".";
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = snprintf(ret->sun_path, sizeof ret->sun_path, "%s", path);
+	if (n < (int)sizeof ret->sun_path)
+		return AT_FDCWD;
+	if (name && (size_t)(name - path) < sizeof above)
+		memcpy(above, path, (size_t)(name - path) + 1);
+	dir = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	n = snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/%s", dir, name ? name + 1 : path);
+	if (dir >= 0 && n >= (int)sizeof ret->sun_path) {
+		close(dir);
+		dir = -1;
+		errno = ENAMETOOLONG;
+	}
+	return dir;
+}
+
+enum err io_listen_path(const char *path, int *ret_fd, struct buf *ret_message)
+{
+	struct sockaddr_un address;
+	struct stat st;
+	int dir = path_address(path, &address);
+	int fd = dir == -1 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+		  listen(fd, LISTEN_BACKLOG) == 0;
+	if (!ok)
+		buf_printf(ret_message, "cannot listen at %s: %s", path, strerror(errno));
+	if (dir >= 0)
+		close(dir);
+	if (!ok && fd >= 0)
+		close(fd);
+	if (ok)
+		*ret_fd = fd;
+	return ok ? ERR_OK : ERR_IO;
+}
+
+int io_connect_path(const char *path)
+{
+	struct sockaddr_un address;
+	int dir = path_address(path, &address);
+	int fd = dir == -1 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+		int error = errno;
+		close(fd);
+		errno = error;
+		fd = -1;
+	}
+	if (dir >= 0)
+		close(dir);
+	return fd;
+}
+
 static void address_text(const struct sockaddr_storage *a, char text[IO_ADDRESS_TEXT_BYTES])
 {
-	if (a->ss_family == AF_INET6) {
+	if (a->ss_family == AF_UNIX) {
+		memcpy(text, IO_ADDRESS_LOCAL, sizeof IO_ADDRESS_LOCAL);
+	} else if (a->ss_family == AF_INET6) {
 		const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
 		if (IN6_IS_ADDR_V4MAPPED(v6))
 			inet_ntop(AF_INET, &v6->s6_addr[12], text, IO_ADDRESS_TEXT_BYTES);

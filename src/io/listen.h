@@ -13,6 +13,13 @@ enum { IO_ADDRESS_TEXT_BYTES = 46 }; /* longest IPv6 text and NUL */
 enum err io_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
 		   struct buf *ret_message) MUST_CHECK;
 
+/* The same at a path of the file system, in place of what an ended server left there. What connects to it has the
+ * address IO_ADDRESS_LOCAL; who may is for the path's permissions (umask). */
+#define IO_ADDRESS_LOCAL "local"
+enum err io_listen_path(const char *path, int *ret_fd, struct buf *ret_message) MUST_CHECK;
+/* Connects to such a path and waits for it; -1 and errno. */
+int io_connect_path(const char *path);
+
 enum io_accept { IO_ACCEPTED, IO_ACCEPT_NONE, IO_ACCEPT_EXHAUSTED };
 /* Takes one connection more than `connections`: non-blocking, TCP_NODELAY; `ret_address` gets the peer's numeric text.
  * EXHAUSTED: no descriptors or memory, or only those that are kept for files; one connection was taken and closed if

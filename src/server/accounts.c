@@ -14,13 +14,18 @@
 #include <unistd.h>
 
 enum {
-	KEY_BYTES = 64,
+	KEY_BYTES = ACCOUNT_KEY_BYTES,
 	KEY_BYTES_MAX = 1024,
 	KEY_BYTES_MIN_PRODUCTION = 32,
+	FILE_BYTES_MAX = 256 * 1024,
 	KEY_TEXT_BYTES = BASE64_BYTES(KEY_BYTES) + 1
 };
 
-static bool name_valid(struct slice name)
+#define FILE_HEAD                                                                                                      \
+	"# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at start and at "   \
+	"SIGHUP.\n"
+
+bool accounts_name_valid(struct slice name)
 {
 	if (name.len < 3 || name.len > 24)
 		return false;
@@ -76,7 +81,7 @@ static bool account_add(struct accounts *a, struct slice row, const char *source
 	struct slice rest = row;
 	struct slice name = slice_trim(slice_cut(&rest, ':'));
 	/* No message repeats what may be a key. */
-	if (!name_valid(name)) {
+	if (!accounts_name_valid(name)) {
 		buf_printf(error,
 			   "%s: an account name has 3 to 24 lower-case letters and digits; the form is "
 			   "account1:key1[:key2];account2:key1",
@@ -147,16 +152,21 @@ static bool file_write_all(int fd, struct slice s)
 	return true;
 }
 
+void accounts_make_key(unsigned char ret[ACCOUNT_KEY_BYTES])
+{
+	struct rng rng;
+	rng_init_system(&rng);
+	rng_bytes(&rng, ret, ACCOUNT_KEY_BYTES);
+	explicit_bzero(&rng, sizeof rng);
+}
+
 static void key_make(char *text)
 {
 	unsigned char raw[KEY_BYTES];
-	struct rng rng;
-	rng_init_system(&rng);
-	rng_bytes(&rng, raw, sizeof raw);
+	accounts_make_key(raw);
 	base64_encode_to(text, slice_make(raw, sizeof raw));
 	text[KEY_TEXT_BYTES - 1] = 0;
 	explicit_bzero(raw, sizeof raw);
-	explicit_bzero(&rng, sizeof rng);
 }
 
 static bool directory_sync(const char *path)
@@ -168,26 +178,25 @@ static bool directory_sync(const char *path)
 	return ok;
 }
 
+static bool file_path(const char *data_dir, const char *ending, char ret[PATH_MAX], struct buf *error)
+{
+	int n = snprintf(ret, PATH_MAX, "%s/accounts%s", data_dir, ending);
+	if (n > 0 && n < PATH_MAX)
+		return true;
+	buf_printf(error, "the name of %s is too long", data_dir);
+	return false;
+}
+
 /* The file appears whole or not at all, and then it stays: half-written keys after a crash, or others than those that
  * were given to clients, would lock everybody out. */
-static bool file_create(const char *path, const char *data_dir, const char *name, struct buf *error)
+bool accounts_file_replace(const char *data_dir, struct slice text, struct buf *error)
 {
-	if (!name_valid(slice_str(name))) {
-		buf_printf(error, "--accountName has 3 to 24 lower-case letters and digits, not \"%s\"", name);
+	char temporary[PATH_MAX], path[PATH_MAX];
+	if (!file_path(data_dir, ".new", temporary, error) || !file_path(data_dir, "", path, error))
 		return false;
-	}
-	char temporary[PATH_MAX], key[2][KEY_TEXT_BYTES], text[512];
-	snprintf(temporary, sizeof temporary, "%s.new", path);
-	key_make(key[0]);
-	key_make(key[1]);
-	int n = snprintf(text, sizeof text,
-			 "# account:key1:key2, one a line. Replace key2, move clients over, then replace key1. Read at "
-			 "start and "
-			 "at SIGHUP.\n%s:%s:%s\n",
-			 name, key[0], key[1]);
 	unlink(temporary);
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	bool ok = fd >= 0 && file_write_all(fd, slice_make(text, (size_t)n)) && fsync(fd) == 0;
+	bool ok = fd >= 0 && file_write_all(fd, text) && fsync(fd) == 0;
 	if (!ok)
 		buf_printf(error, "cannot write %s: %s", temporary, strerror(errno));
 	if (fd >= 0)
@@ -196,34 +205,60 @@ static bool file_create(const char *path, const char *data_dir, const char *name
 		buf_printf(error, "cannot make %s: %s", path, strerror(errno));
 		ok = false;
 	}
+	return ok;
+}
+
+static bool file_create(const char *data_dir, const char *name, struct buf *error)
+{
+	char key[2][KEY_TEXT_BYTES], text[512];
+	if (!accounts_name_valid(slice_str(name))) {
+		buf_printf(error, "--accountName has 3 to 24 lower-case letters and digits, not \"%s\"", name);
+		return false;
+	}
+	key_make(key[0]);
+	key_make(key[1]);
+	int n = snprintf(text, sizeof text, "%s%s:%s:%s\n", FILE_HEAD, name, key[0], key[1]);
+	bool ok = accounts_file_replace(data_dir, slice_make(text, (size_t)n), error);
 	explicit_bzero(key, sizeof key);
 	explicit_bzero(text, sizeof text);
 	return ok;
 }
 
-static bool file_load(struct accounts *a, const char *path, struct buf *error)
+bool accounts_file_read(const char *data_dir, struct buf *out, struct buf *error)
 {
-	char text[64 * 1024];
+	char path[PATH_MAX];
 	struct stat st;
+	if (!file_path(data_dir, "", path, error))
+		return false;
 	int fd = base_file_open_at(AT_FDCWD, path, O_RDONLY, 0);
-	if (fd < 0 || fstat(fd, &st) != 0) {
+	if (fd < 0 && errno == ENOENT) {
+		buf_put(out, slice_str(FILE_HEAD));
+		return buf_ok(out);
+	}
+	bool ok = fd >= 0 && fstat(fd, &st) == 0;
+	char *room = ok ? buf_reserve(out, FILE_BYTES_MAX) : NULL;
+	ssize_t n = room ? read(fd, room, FILE_BYTES_MAX) : -1;
+	if (!ok || n < 0)
 		buf_printf(error, "cannot read %s: %s", path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	ssize_t n = read(fd, text, sizeof text);
-	close(fd);
-	if (st.st_mode & 077) {
+	else if (st.st_mode & 077)
 		buf_printf(error, "%s holds keys and others can read it: chmod 600 %s", path, path);
-		return false;
-	}
-	if (n < 0 || (size_t)n == sizeof text) {
-		buf_printf(error, "cannot read %s: %s", path, n < 0 ? strerror(errno) : "it is too long");
-		return false;
-	}
-	bool ok = accounts_parse(a, slice_make(text, (size_t)n), path, error);
-	explicit_bzero(text, sizeof text);
+	else if ((size_t)n == FILE_BYTES_MAX)
+		buf_printf(error, "cannot read %s: it is too long", path);
+	if (fd >= 0)
+		close(fd);
+	if (n > 0)
+		out->len += (size_t)n;
+	return n >= 0 && (size_t)n < FILE_BYTES_MAX && !(st.st_mode & 077);
+}
+
+static bool file_load(struct accounts *a, const char *data_dir, struct buf *error)
+{
+	struct buf text;
+	buf_init(&text, MIB);
+	bool ok = accounts_file_read(data_dir, &text, error) && accounts_parse(a, buf_slice(&text), a->file, error);
+	if (text.ptr)
+		explicit_bzero(text.ptr, text.cap);
+	buf_fini(&text);
 	return ok;
 }
 
@@ -266,17 +301,19 @@ bool accounts_load(struct accounts *a, const struct config *c, const char *data_
 	a->lenient = !c->production && strcmp(c->accounts_source ? c->accounts_source : "", "AZURITE_ACCOUNTS") == 0;
 	if (c->accounts[0]) {
 		ok = accounts_parse(a, slice_str(c->accounts), c->accounts_source, error);
-	} else if (!c->production) {
-		ok = accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY), "well-known account",
-				    error);
 	} else {
 		struct slice path = arena_printf(&a->arena, "%s/accounts", data_dir);
 		if (!slice_is_set(path))
 			return false;
-		a->file = path.ptr;
-		if (access(path.ptr, F_OK) != 0 && !file_create(path.ptr, data_dir, c->accountName, error))
-			return false;
-		ok = file_load(a, path.ptr, error);
+		ok = c->production || accounts_parse(a, SLICE(ACCOUNT_WELL_KNOWN ":" ACCOUNT_WELL_KNOWN_KEY),
+						     "well-known account", error);
+		bool there = access(path.ptr, F_OK) == 0;
+		if (ok && c->production && !there)
+			ok = there = file_create(data_dir, c->accountName, error);
+		if (ok && there) {
+			a->file = path.ptr;
+			ok = file_load(a, data_dir, error);
+		}
 	}
 	if (!ok)
 		return false;

@@ -52,6 +52,12 @@ static bool setting_takes_value(const struct setting *s)
 	return s->kind != BOOL && s->kind != IGNORED && s->kind != OPTIONAL;
 }
 
+/* The accounts are also taken from Azurite's variable, and complaints about them say where they stood. */
+static bool setting_is_accounts(const struct setting *s)
+{
+	return s->kind == SECRET && strcmp(s->flag, "accounts") == 0;
+}
+
 static const struct setting *setting_find(struct slice name)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++)
@@ -123,7 +129,7 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 		/* fall through */
 	default: {
 		const char *text = text_keep(c, value);
-		if (s->kind == SECRET) /* for who finds fault with it later, and may not repeat it */
+		if (setting_is_accounts(s)) /* for who finds fault with it later, and may not repeat it */
 			c->accounts_source = text_keep(c, slice_str(source));
 		memcpy(place, &text, sizeof text);
 		return true;
@@ -205,7 +211,7 @@ static bool environment_parse(struct config *c, bool *seen, char **environment, 
 		if (seen[i] || !name[0])
 			continue;
 		struct slice value = environment_find(environment, name);
-		if (!slice_is_set(value) && s->kind == SECRET) {
+		if (!slice_is_set(value) && setting_is_accounts(s)) {
 			name = "AZURITE_ACCOUNTS";
 			value = environment_find(environment, name);
 		}
@@ -340,7 +346,8 @@ int64_t config_port(const struct config *c, int i)
 static bool optional_port(const char *flag, const char *text, int64_t *ret, struct buf *error)
 {
 	*ret = 0;
-	if (!text[0] || (slice_to_i64(slice_str(text), ret) && *ret >= 0 && *ret <= UINT16_MAX))
+	if (!text[0] || strcmp(text, "off") == 0 ||
+	    (slice_to_i64(slice_str(text), ret) && *ret >= 0 && *ret <= UINT16_MAX))
 		return true;
 	buf_printf(error, "%s takes a port number, not %s", flag, text);
 	return false;

@@ -28,7 +28,8 @@ struct config {
 	const char *oauthKeys, *oauthIssuer, *oauthAudience, *oauthRoles;
 	bool oauthEveryTokenOwns;
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
-	const char *webPort, *adminHost, *adminPort, *readyFile;
+	const char *webPort, *adminHost, *adminPort, *adminSocket, *adminToken, *readyFile;
+	bool adminReadOnly;
 	const char *rowIndex;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/securebits.h>
@@ -68,8 +67,10 @@ static bool directory_make(const char *path, struct buf *error)
  * Where there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
-	static const char *const known[] = { ".",  "..",       "LOCK",	  "FORMAT",   "FORMAT.new",   "TAIL",
-					     "db", "segments", "journal", "accounts", "accounts.new", "lost+found" };
+	static const char *const known[] = { ".",	   "..",       "LOCK",	       "FORMAT",
+					     "FORMAT.new", "TAIL",     "db",	       "segments",
+					     "journal",	   "accounts", "accounts.new", "admin.sock",
+					     "lost+found" };
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	if (!dir)
@@ -163,30 +164,8 @@ bool datadir_become_owner(const struct datadir *d, struct buf *error)
 	return there && !error->len;
 }
 
-bool datadir_open_temporary(struct datadir *d, struct buf *error)
-{
-	char path[PATH_MAX];
-	const char *base = getenv("TMPDIR");
-	*d = (struct datadir){ 0 };
-	snprintf(path, sizeof path, "%s/zaffre-XXXXXX", base && base[0] ? base : "/tmp");
-	if (!mkdtemp(path)) {
-		buf_printf(error, "cannot make a directory like %s: %s", path, strerror(errno));
-		return false;
-	}
-	bool ok = datadir_open(d, path, false, error);
-	d->temporary = true;
-	return ok;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 void datadir_close(struct datadir *d)
 {
-	if (d->temporary && d->path)
-		nftw(d->path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(d->path);
 	d->path = NULL;
 }

@@ -4,6 +4,8 @@
 #ifndef SERVER_HOUSE_H
 #define SERVER_HOUSE_H
 
+#include <limits.h>
+
 #include "base/sys/clock.h"
 #include "rest/core/server.h"
 #include "server/access/admission.h"
@@ -12,6 +14,7 @@
 
 struct background;
 struct holder_list;
+struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
@@ -20,14 +23,17 @@ struct house {
 	const struct config *config;
 	struct datadir data;
 	struct account_slots slots;
-	struct admission *admission; /* of the start; later ones belong to the REST front end */
-	pthread_mutex_t reload_lock; /* one reload at a time */
-	bool ending;		     /* under it: none any more */
+	struct admission *admission;  /* of the start; later ones belong to the REST front end */
+	pthread_mutex_t account_lock; /* one change of the accounts file at a time; taken before reload_lock */
+	pthread_mutex_t reload_lock;  /* one reload at a time */
+	bool ending;		      /* under it: none any more */
 	struct clock clock;
 	struct io_tls *tls;
 	struct store *store;
 	struct background *background;
-	struct rest_listener listeners[CONFIG_SERVICES + 2]; /* and the website, and the admin listener */
+	struct states *states;				     /* NULL in production mode */
+	struct rest_listener listeners[CONFIG_SERVICES + 3]; /* website, admin listener, admin socket */
+	char admin_socket[PATH_MAX];			     /* empty: none */
 	size_t listener_count;
 	struct wait_list *waits; /* requests of both doors of File that wait for SMB clients */
 	struct holder_list *holders;
@@ -41,6 +47,8 @@ void house_print_ready(const struct house *);
 /* The same as JSON in --readyFile, if there is one. */
 bool house_write_ready_file(const struct house *, struct buf *error);
 
+/* The address of listener i, as a client on this machine writes it. */
+void house_put_endpoint(struct buf *, const struct house *, size_t i);
 /* --debug FILE: messages go there from now on; again after it was moved away. */
 void house_open_debug_log(const char *path);
 

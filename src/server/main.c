@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
+#include "server/admin/admin.h"
 #include "server/compat.h"
 #include "server/health.h"
 #include "server/serve.h"
@@ -38,6 +39,7 @@ static int help_main(void)
 		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
 		      "name what is damaged\n"
 		      "  zaffre health [OPTIONS]          exit status 0 if a server with these options takes requests\n"
+		      "  zaffre account add|rotate|show|list|remove [NAME]   accounts of a running server\n"
 		      "  zaffre compat                    the table of operations (docs/compat.md)\n"
 		      "  zaffre --help | --version\n");
 	config_help(&out);
@@ -105,10 +107,13 @@ int main(int argc, char **argv)
 		return store_command(scrub_main, argc - skip, argv + skip);
 	if (strcmp(command, "health") == 0)
 		return store_command(health_main, argc - skip, argv + skip);
+	if (strcmp(command, "account") == 0)
+		return admin_account_main(argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
 	if (strcmp(command, "help") == 0)
 		return help_main();
-	fprintf(stderr, "zaffre: unknown command %s (serve, scrub, health or compat; zaffre --help)\n", command);
+	fprintf(stderr, "zaffre: unknown command %s (serve, scrub, health, account or compat; zaffre --help)\n",
+		command);
 	return EXIT_USAGE;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* The address a client on this machine uses. */
-static void endpoint_put(struct buf *out, const struct house *h, size_t i)
+void house_put_endpoint(struct buf *out, const struct house *h, size_t i)
 {
 	const char *host = h->listeners[i].host;
 	if (strcmp(host, "0.0.0.0") == 0)
@@ -35,7 +35,7 @@ static void connection_string_put(struct buf *out, const struct house *h)
 		   h->config->production ? "<your key>" : h->admission->accounts.key_text[0]);
 	for (size_t i = 0; i < CONFIG_SERVICES; i++) {
 		buf_printf(out, "%sEndpoint=", service_facts(h->listeners[i].service)->title);
-		endpoint_put(out, h, i);
+		house_put_endpoint(out, h, i);
 		buf_printf(out, "/%.*s;", SLICE_FMT(account));
 	}
 }
@@ -54,10 +54,12 @@ bool house_write_ready_file(const struct house *h, struct buf *error)
 	BUF_PUT(&out, "\",\"connectionString\":\"");
 	connection_string_put(&out, h);
 	BUF_PUT(&out, "\",\"endpoints\":{");
-	for (size_t i = 0; i < h->listener_count; i++) {
+	for (size_t i = 0; i < h->listener_count && !h->listeners[i].path; i++) { /* the socket is the last */
+		if (rest_server_port(h->server, i) == 0)
+			continue;
 		struct slice name = slice_from(service_facts(h->listeners[i].service)->sas_prefix, 1);
 		buf_printf(&out, "%s\"%.*s\":\"", i ? "," : "", SLICE_FMT(name));
-		endpoint_put(&out, h, i);
+		house_put_endpoint(&out, h, i);
 		BUF_PUT(&out, "\"");
 	}
 	BUF_PUT(&out, "}}\n");
@@ -79,22 +81,30 @@ void house_print_ready(const struct house *h)
 	static char bytes[32 * KIB];
 	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
 	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
-	for (size_t i = 0; i < h->listener_count; i++) {
+	for (size_t i = 0; i < h->listener_count && !h->listeners[i].path; i++) {
 		enum service service = h->listeners[i].service;
+		if (rest_server_port(h->server, i) == 0) {
+			buf_printf(&out, "No explorer: port %u is taken (--adminPort chooses another)\n",
+				   h->listeners[i].port);
+			continue;
+		}
 		if (service == SERVICE_WEB)
 			BUF_PUT(&out, "Static website at ");
 		else if (service == SERVICE_ADMIN)
-			BUF_PUT(&out, "Metrics and health at ");
+			BUF_PUT(&out, "Explorer, metrics and health at ");
 		else
 			buf_printf(&out, "Zaffre %s service is successfully listening at ",
 				   service_facts(service)->title);
-		endpoint_put(&out, h, i);
+		house_put_endpoint(&out, h, i);
 		BUF_PUT(&out, "\n");
 	}
 	if (h->smb)
 		buf_printf(&out, "Zaffre File service over SMB is successfully listening at %s port %u\n",
 			   h->config->smbHost, smb_server_port(h->smb));
-	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
+	if (h->config->inMemoryPersistence)
+		BUF_PUT(&out, "Data: in memory, gone when this process ends\n");
+	else
+		buf_printf(&out, "Data directory: %s\n", h->data.path);
 	if (h->admission->accounts.file)
 		buf_printf(&out, "Keys: %s\n", h->admission->accounts.file);
 	BUF_PUT(&out, "AZURE_STORAGE_CONNECTION_STRING='");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a
+ * `zaffre serve`: opens everything bottom up (directory, accounts, engine, store, front end), waits for a
  * signal, takes it down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a
  * signal handler.
  *
@@ -8,14 +8,17 @@
 #include "server/serve.h"
 #include "jobs/background.h"
 #include "server/access/reload.h"
+#include "server/admin/admin.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
+#include "server/states.h"
 
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/sys/log.h"
+#include "engine/mem/mem.h"
 #include "engine/rocks/rocks.h"
 #include "io/loop.h"
 #include "io/tls.h"
@@ -104,6 +107,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	return true;
 }
 
+enum { ADMIN_PORT_DEVELOPMENT = 10004 };
+
 static void listener_add(struct house *h, enum service service, const char *host, int64_t port, struct io_tls *tls)
 {
 	h->listeners[h->listener_count++] =
@@ -121,20 +126,62 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
+	else if (!c->adminPort[0] && !c->production) {
+		/* Nobody asked for it: somebody else's port is no reason not to serve. */
+		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
+		h->listeners[h->listener_count - 1].optional = true;
+	}
+	/* What is in memory alone has no directory for one. */
+	if ((!c->inMemoryPersistence || c->adminSocket[0]) &&
+	    admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
+		listener_add(h, SERVICE_ADMIN, NULL, 0, NULL);
+		h->listeners[h->listener_count - 1].path = h->admin_socket;
+	}
+}
+
+static struct rest_admin_config admin_settings(const struct house *h)
+{
+	return (struct rest_admin_config){
+		.development = !h->config->production,
+		.read_only = h->config->adminReadOnly,
+		.token = h->config->adminToken,
+		.data_dir = h->data.path,
+	};
+}
+
+static bool lists_open(struct house *h, struct buf *error)
+{
+	if (!h->config->production)
+		h->states = states_new(h->store, h->config->inMemoryPersistence);
+	if ((!h->states && !h->config->production) || wait_list_new(&h->waits) != ERR_OK ||
+	    holder_list_new(&h->holders) != ERR_OK || watch_list_new(&h->watches) != ERR_OK) {
+		BUF_PUT(error, "no memory");
+		return false;
+	}
+	return true;
+}
+
+/* On disk the engine comes first: it holds the lock that makes the directory ours. */
+static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
+{
+	const struct config *c = h->config;
+	if (c->inMemoryPersistence) {
+		h->data.path = strdup("memory");
+		return h->data.path && engine_mem_open(NULL, ret) == ERR_OK;
+	}
+	if (!datadir_open(&h->data, c->location, true, error))
+		return false;
+	struct rocks_options rocks = { .dir = h->data.path,
+				       .create = true,
+				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
+	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
 }
 
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
-	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
-				     : datadir_open(&h->data, c->location, true, error)))
-		return false;
-	struct rocks_options rocks = { .dir = h->data.path,
-				       .create = true,
-				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
 	struct engine *engine;
-	/* The engine first: it holds the lock that makes the directory ours. */
-	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
+	if (!clock_open(h, error) || !engine_open(h, &engine, error))
 		return false;
 	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
 	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
@@ -157,7 +204,7 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
-	err = background_load_opens(h->store);
+	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
 		buf_printf(
 			error,
@@ -169,11 +216,8 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
 	listeners_choose(h);
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
-	    watch_list_new(&h->watches) != ERR_OK) {
-		BUF_PUT(error, "no memory");
+	if (!lists_open(h, error))
 		return false;
-	}
 	struct rest_config rest = {
 		.store = h->store,
 		.services = rest_services,
@@ -196,6 +240,10 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.kit = states_rest(h->states),
+		.admin = admin_settings(h),
+		.command = admin_command,
+		.command_arg = h,
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
@@ -209,11 +257,14 @@ static void house_take_down(struct house *h)
 {
 	reload_end(h);
 	smb_server_stop(h->smb);
+	if (h->admin_socket[0] && h->server)
+		unlink(h->admin_socket);
 	rest_server_stop(h->server);
 	background_stop(h->background);
 	holder_list_free(h->holders);
 	watch_list_free(h->watches);
 	wait_list_free(h->waits);
+	states_free(h->states);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);
@@ -253,6 +304,7 @@ int serve_main(const struct config *config)
 	house.config = config;
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
+	pthread_mutex_init(&house.account_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

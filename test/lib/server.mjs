@@ -128,6 +128,8 @@ class Server {
 		if (o.accessLog) flags.push('--accessLog', o.accessLog);
 		else flags.push('--silent');
 		if (!(o.flags ?? []).includes('production')) flags.push('--clockShiftFile', this.clockFile);
+		// Servers of tests run side by side: only who asks for the admin listener gets one.
+		if (!(o.flags ?? []).includes('--adminPort')) flags.push('--adminPort', 'off');
 		if (!(o.flags ?? []).includes('--smbPort')) flags.push('--smbPort', 'off');
 		flags.push(...(o.flags ?? []));
 		const [program, ...before] = [...(o.wrapper ?? []), o.program ?? bin];

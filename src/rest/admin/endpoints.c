@@ -5,10 +5,15 @@
  *   /readyz     200 while it takes requests, 503 while it ends
  *   /stats      a few numbers as JSON, for people and scripts
  *   /conflicts  the newest 409 and 412 answers: who lost which race
- * Nothing here changes anything, and nothing shows a key, a signature or the data of an account. */
+ *   /test       development mode: the state of the test kit (kit.c, which has the commands)
+ * Nothing of these changes anything, and none shows a key, a signature or the data of an account.
+ *
+ * Other paths are commands (src/server/admin): only through the unix socket, whose permissions say who may. Those of
+ * the test kit, which is there in development mode only, come through any admin listener. */
 #include <inttypes.h>
 
 #include "base/limits.h"
+#include "rest/admin/admin.h"
 #include "rest/core/metrics.h"
 #include "rest/core/request.h"
 #include "rest/core/server.h"
@@ -68,7 +73,62 @@ static const struct endpoint endpoints[] = {
 	{ "/readyz", "text/plain", put_ready },
 	{ "/stats", "application/json", put_stats },
 	{ "/conflicts", "application/json", put_conflicts },
+	{ "/test", "application/json", kit_put },
 };
+
+struct command_call {
+	struct query query;
+	int status;
+};
+
+static enum err run_command(struct request *r)
+{
+	struct command_call *c = r->call;
+	const struct rest_config *config = &r->server->config;
+	c->status = config->command(config->command_arg, r->object, &c->query, &r->response.body);
+	return ERR_OK;
+}
+
+static bool admin_is_same_site(const struct request *r)
+{
+	struct slice origin = request_header(r, "origin");
+	return !slice_is_set(origin) ||
+	       (slice_has_prefix(origin, SLICE("http://")) && slice_eq(slice_from(origin, 7), r->head->host));
+}
+
+static enum err parse_command(struct request *r)
+{
+	if (kit_is_path(r->object))
+		return admin_is_same_site(r) ? kit_parse(r) : ERR_AUTHORIZATION_FAILURE;
+	struct command_call *c = ARENA_NEW(r->arena, struct command_call);
+	if (!r->local)
+		return ERR_AUTHORIZATION_FAILURE;
+	if (!r->server->config.command)
+		return ERR_RESOURCE_NOT_FOUND;
+	if (!c)
+		return ERR_NO_MEMORY;
+	if (slice_is_set(r->head->query) && uri_parse_query(r->head->query, r->arena, &c->query) != ERR_OK)
+		return ERR_INVALID_URI;
+	r->call = c;
+	request_step_work(r, run_command);
+	return ERR_OK;
+}
+
+static enum err format_command(struct request *r)
+{
+	struct command_call *c = r->call;
+	if (kit_is_path(r->object)) {
+		r->response.status = kit_put(r->server, &r->response.body);
+		response_header(r, "Content-Type", SLICE("application/json"));
+		return ERR_OK;
+	}
+	r->response.status = c->status;
+	response_header(r, "Content-Type", SLICE("text/plain; charset=utf-8"));
+	response_header(r, "Cache-Control", SLICE("no-store"));
+	return ERR_OK;
+}
+
+const struct handler handler_admin_command = { .parse = parse_command, .format = format_command };
 
 static enum err parse_get(struct request *r)
 {

@@ -42,7 +42,7 @@ static bool service_of_port(const struct request *r, struct slice port, enum ser
 	if (!slice_to_u64(port, &number))
 		return false;
 	for (size_t i = 0; i < r->server->listener_count; i++)
-		if (rest_server_port(r->server, i) == number) {
+		if (!r->server->config.listeners[i].path && rest_server_port(r->server, i) == number) {
 			*ret = r->server->config.listeners[i].service;
 			return true;
 		}

@@ -63,14 +63,14 @@ static void put_path(struct buf *b, const struct request *r)
 	}
 }
 
-static const char *auth_name(enum auth_kind k)
+static const char *auth_name(const struct request *r)
 {
 	static const char *const names[] = {
 		[AUTH_ANONYMOUS] = "anonymous",	      [AUTH_SHARED_KEY] = "key",
 		[AUTH_ACCOUNT_SAS] = "account-sas",   [AUTH_SERVICE_SAS] = "service-sas",
 		[AUTH_DELEGATION_SAS] = "delegation", [AUTH_BEARER] = "bearer",
 	};
-	return names[k];
+	return slice_is_set(r->vouched_account) ? "explorer" : names[r->identity.kind];
 }
 
 void accesslog_write(struct exchange *ex, bool aborted)
@@ -79,6 +79,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
+	access_charge_quota(ex);
 	if (!rl->server->access_log)
 		return;
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];
@@ -93,9 +94,11 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	put_path(b, r);
 	put_field(b, "\",\"account\":\"", r->account);
 	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->name) : SLICE("-"));
-	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r->identity.kind)));
+	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r)));
 	if (ex->error != ERR_OK)
 		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));
+	if (slice_is_set(r->reason))
+		put_field(b, "\",\"reason\":\"", r->reason);
 	if (slice_is_set(r->log_note))
 		put_field(b, "\",\"note\":\"", r->log_note);
 	put_number(b, "\",\"status\":", (uint64_t)r->response.status);

@@ -173,6 +173,14 @@ static enum err split_resource(struct request *r)
 	return rest_service_of(r)->split_path(r, path);
 }
 
+void request_hand_over(struct request *r, enum service service, struct slice account, struct slice path)
+{
+	struct exchange *ex = exchange_of(r);
+	ex->head.path = path;
+	r->service = service;
+	r->vouched_account = account;
+}
+
 enum err address_find(struct request *r)
 {
 	find_client_request_id(r);

@@ -73,8 +73,9 @@ struct fault {
 	size_t count;
 	struct fault_detail header[FAULT_HEADERS_MAX]; /* headers that only this error has */
 	size_t header_count;
-	struct slice message; /* replaces the text of errors.def if set */
-	bool has_length;      /* InvalidRange of a read: how long the resource is, for Content-Range */
+	struct slice message;	/* replaces the text of errors.def if set */
+	uint64_t retry_after_s; /* of a 503; 0: the usual one */
+	bool has_length;	/* InvalidRange of a read: how long the resource is, for Content-Range */
 	uint64_t length_bytes;
 };
 void fault_add(struct request *, const char *element, struct slice value);
@@ -115,6 +116,7 @@ struct request {
 	const struct op *op;
 	const struct handler *handler; /* of the operation, unless the parent of a part put another in its place */
 	bool secure;		       /* came over TLS */
+	bool local;		       /* came through the unix socket: from the server's own user, or root */
 	struct slice client_ip;
 	uint64_t arrival_ticks;
 	uint64_t arrival_ns; /* monotonic */
@@ -123,10 +125,11 @@ struct request {
 	uint32_t version;		/* effective, VERSION() form */
 	struct slice version_text;	/* as echoed */
 
-	struct slice account;		/* name */
-	unsigned account_index;		/* its slot: who takes turns with others */
-	bool path_style;		/* the account came from the path */
-	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
+	struct slice account;		  /* name */
+	const struct auth_limits *limits; /* of the account; NULL: none, or not known yet */
+	unsigned account_index;		  /* its slot: who takes turns with others */
+	bool path_style;		  /* the account came from the path */
+	struct slice raw_resource_path;	  /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
 				   explicit */
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
@@ -164,10 +167,14 @@ struct request {
 
 	struct response response;
 	struct fault fault;
+	struct slice reason;   /* development mode: why it was refused, for the access log */
 	struct slice log_note; /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
 	void (*release_held)(void *);
+	/* Set by request_hand_over: the admin listener answers for who asks, in this account alone; else absent. */
+	struct slice vouched_account;
+	bool read_only;			     /* what would write is refused */
 	const struct auth_identity *trusted; /* of a part: proved by its parent, not asked again in the same account */
 	struct request *parent;		     /* of a part of a batch, else NULL */
 	bool account_implied;		     /* of a part: a path without an account is in its parent's */
@@ -201,6 +208,9 @@ struct io_loop *request_loop(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);
+/* From struct rest_service.redirect: `path` (which begins with the account) is a request to that service, made with the
+ * authority of `account`. Everything but the proof of who asks goes on as for every other request. */
+void request_hand_over(struct request *, enum service, struct slice account, struct slice path);
 /* The client is gone: nobody reads the answer. Long work looks now and then and stops. Any thread. */
 bool request_is_abandoned(const struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */

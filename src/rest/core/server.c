@@ -14,9 +14,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/sys/log.h"
 #include "io/listen.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
+#include "rest/core/kit/inject.h"
 #include "rest/core/service.h"
 #include "wire/xml.h"
 
@@ -34,6 +36,8 @@ static void listeners_stop(struct io_task *t)
 	struct rest_server *s = stop->server;
 	for (size_t i = 0; i < s->listener_count; i++) {
 		struct rest_listener_state *l = &s->listeners[i];
+		if (l->fd < 0)
+			continue;
 		/* Who is connected already was never told no: a last turn for the backlog. */
 		if (!l->paused)
 			listener_take(l);
@@ -161,9 +165,29 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 		const struct rest_listener *c = &s->config.listeners[i];
 		struct rest_listener_state *l = &s->listeners[i];
 		listener_init(l, s, c);
-		TRY(io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message));
-		l->reserve_fd = io_reserve_fd();
+		l->fd = l->reserve_fd = -1;
+		if (c->path) {
+			/* Who starts us has a way without it: no reason not to serve. */
+			if (io_listen_path(c->path, &l->fd, message) != ERR_OK) {
+				log_warn("%.*s: commands for the running server do not work",
+					 SLICE_FMT(buf_slice(message)));
+				buf_clear(message);
+				continue;
+			}
+			l->reserve_fd = io_reserve_fd();
+			s->listener_count++;
+			continue;
+		}
 		s->listener_count++;
+		size_t said = message->len;
+		enum err e = io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message);
+		if (e != ERR_OK && c->optional) {
+			message->len = said;
+			l->port = 0;
+			continue;
+		}
+		TRY(e);
+		l->reserve_fd = io_reserve_fd();
 	}
 	return ERR_OK;
 }
@@ -204,7 +228,8 @@ static enum err start_threads(struct rest_server *s)
 		s->loop_count++;
 	}
 	for (size_t i = 0; i < s->listener_count; i++)
-		TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
+		if (s->listeners[i].fd >= 0)
+			TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
 	for (size_t i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
 			return ERR_NO_MEMORY;
@@ -228,6 +253,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
+	inject_free(s->inject);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
 	free(s);
@@ -251,7 +277,8 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	memory_init(s);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
-	enum err e = open_log(s, ret_message);
+	s->inject = config->kit ? inject_new() : NULL;
+	enum err e = config->kit && !s->inject ? ERR_NO_MEMORY : open_log(s, ret_message);
 	if (e == ERR_OK)
 		e = open_listeners(s, ret_message);
 	if (e == ERR_OK) {

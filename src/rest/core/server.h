@@ -21,15 +21,26 @@ struct wait_list;
 struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
+struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
 struct rest_access;
 struct rest_listener_state;
 
 struct rest_listener {
+	const char *path; /* of a unix socket; NULL: host and port */
 	const char *host; /* numeric address or name; NULL = 127.0.0.1 */
 	uint16_t port;	  /* 0 = the system picks one: rest_server_port tells which */
 	enum service service;
 	struct io_tls *tls; /* NULL = plain HTTP */
+	bool optional;	    /* a port that is taken is no reason not to start: rest_server_port is 0 then */
+};
+
+/* What the admin listener is told of the server that it belongs to (rest/admin). */
+struct rest_admin_config {
+	bool development;  /* who comes from this machine needs no login, and keys may be shown */
+	bool read_only;	   /* nothing is changed through the page */
+	const char *token; /* whoever has it may see every account; "" = nobody */
+	const char *data_dir;
 };
 
 /* 0 = the value of base/limits.h. Tests shorten them; nothing else should. */
@@ -39,6 +50,16 @@ struct rest_timeouts {
 	uint64_t idle_ms;	/* keep-alive without a request */
 	uint64_t write_idle_ms; /* a peer that does not read */
 	uint64_t drain_ms;	/* rest_server_stop: in-flight requests may end within this */
+};
+
+/* Development mode: what tests may ask for over the admin listener. Named states are kept by whoever knows the engine;
+ * all three block. NULL: this engine cannot. */
+struct rest_kit {
+	void *arg;
+	/* ERR_LIMIT: too many of them. */
+	enum err (*save)(void *arg, struct slice name);
+	enum err (*restore)(void *arg, struct slice name); /* ERR_NOT_FOUND: none of that name */
+	void (*put_names)(void *arg, struct buf *out);	   /* as a JSON array */
 };
 
 struct rest_config {
@@ -63,7 +84,13 @@ struct rest_config {
 	bool delete_pending_short; /* a file that SMB is about to delete answers DeletePending, not SMBDeletePending */
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
+	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
+	struct rest_admin_config admin;
+	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
+	 * On a worker; may block. NULL: nothing can be asked. */
+	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
+	void *command_arg;
 	struct rest_timeouts timeouts;
 };
 
@@ -95,6 +122,7 @@ struct rest_server {
 	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
+	struct inject *inject;		    /* NULL: no test kit */
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */
 	struct rest_loop **loops;

@@ -29,8 +29,17 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 {
 	struct admission *fresh;
 	struct slice names[ACCOUNTS_MAX];
+	size_t known = h->slots.count;
 	if (!admission_load(c, h->data.path, &h->slots, &fresh, error))
 		return false;
+	/* Shares of an account that was not served before: their persistent handles come first, as at a start. */
+	enum err e = background_load_opens(h->store, h->slots.name + known, h->slots.count - known);
+	if (e != ERR_OK) {
+		admission_free(fresh);
+		h->slots.count = known;
+		buf_printf(error, "cannot read the persistent handles of a new account's shares (%s)", err_name(e));
+		return false;
+	}
 	size_t count = names_of(fresh, names);
 	if (!admission_give_smb(fresh, &h->slots) || background_set_accounts(h->background, names, count) != ERR_OK) {
 		admission_free(fresh);
@@ -50,7 +59,7 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 	return true;
 }
 
-static bool config_again(const struct house *h, struct config *ret, struct buf *error)
+bool reload_config(const struct house *h, struct config *ret, struct buf *error)
 {
 	bool ok = config_parse(ret, h->config->argc, h->config->argv, environ, error);
 	if (ok && ret->production != h->config->production) {
@@ -68,7 +77,7 @@ bool reload_admission(struct house *h, struct buf *error)
 	if (!ok)
 		BUF_PUT(error, "the server is ending");
 	else {
-		ok = config_again(h, &again, error) && admission_switch(h, &again, error);
+		ok = reload_config(h, &again, error) && admission_switch(h, &again, error);
 		config_fini(&again);
 	}
 	pthread_mutex_unlock(&h->reload_lock);

@@ -7,7 +7,10 @@
 #include "base/buf.h"
 
 struct house;
+struct config;
 
+/* The settings as they would be parsed now; config_fini in any case. */
+bool reload_config(const struct house *, struct config *ret, struct buf *error);
 /* All of it, for SIGHUP. */
 void reload_everything(struct house *);
 /* Accounts, limits and roles. Requests that begin after this returned are judged by the new ones. False: nothing

@@ -72,6 +72,10 @@ enum err queue_apply_get(struct txn *, void *call);
  * lies behind the position. */
 enum err queue_apply_peek(struct txn *, void *call);
 
+/* For who shows a queue: every message from a position on, hidden ones too, in the order of their rows; reads only.
+ * `again`: there is more behind `next`, even if nothing was found. */
+enum err queue_apply_list(struct txn *, void *queue_get);
+
 struct queue_change {
 	struct uuid id;
 	bool foreign; /* the receipt or the id cannot be ours: there is no such message */

@@ -343,7 +343,7 @@ describe('Atom', () => {
 		const t = await newTable(server);
 		const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
 		const insert = (name) => raw.post(`/${t.name}`, { headers: json, body: JSON.stringify({ PartitionKey: 'p', RowKey: 'r', [name]: 'v' }) });
-		for (const bad of ['a\u00d7b', '\u00f7', 'a\u2028', '\u3000', 'a\u00a0b', '\u2200', 'x\u037e', '\ufeffa', 'a\u2190', '\u0301a', '\u00b7a', 'a\ue000'])
+		for (const bad of ['a\u00d7b', '\u00f7', 'a\u2028', '\u3000', 'a\u00a0b', '\u2200', 'x\u037e', 'a\u2190', '\u0301a', '\u00b7a', 'a\ue000'])
 			expectError(await insert(bad), 400, 'PropertyNameInvalid');
 		for (const good of ['\u00fcber', 'gr\u00f6\u00dfe_1', '\u540d\u524d', 'a\u00b7b', 'e\u0301', '\u03b1\u03b2', '\ud842\udfb7']) {
 			expectStatus(await insert(good), 201);

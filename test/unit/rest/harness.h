@@ -314,9 +314,9 @@ static inline void harness_start(const struct rest_timeouts *timeouts, const cha
 	assert_int_equal(store_open(H.engine, &options, &H.store), ERR_OK);
 	H.account = (struct auth_account){ .name = SLICE(TEST_ACCOUNT),
 					   .key = { SLICE("0123456789abcdef0123456789abcdef"), SLICE_NONE } };
-	struct rest_listener listeners[] = { { NULL, 0, SERVICE_BLOB, NULL },
-					     { NULL, 0, SERVICE_QUEUE, NULL },
-					     { NULL, 0, SERVICE_TABLE, NULL } };
+	struct rest_listener listeners[] = { { .service = SERVICE_BLOB },
+					     { .service = SERVICE_QUEUE },
+					     { .service = SERVICE_TABLE } };
 	struct rest_config config = { .store = H.store,
 				      .services = test_services,
 				      .listeners = listeners,

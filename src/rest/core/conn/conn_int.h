@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the REST room: the connection. Small, because ten thousand of them may sit idle; all that a request needs is
+ * Private to rest/core: the connection. Small, because ten thousand of them may sit idle; all that a request needs is
  * in its exchange. Belongs to its loop's thread once adopted. */
 #ifndef REST_CONN_INT_H
 #define REST_CONN_INT_H
@@ -24,6 +24,7 @@ struct conn {
 	struct exchange *ex; /* NULL when idle */
 	enum conn_state state;
 	enum service service;
+	bool local;		 /* through a unix socket */
 	bool readable, writable; /* as far as we know */
 	bool peer_ended;
 	bool task_queued;
@@ -50,6 +51,7 @@ struct rest_listener_state {
 	bool paused;
 	uint16_t port;
 	enum service service;
+	bool local;
 	struct io_tls *tls;
 };
 /* listener.c, on loop 0 but for the init. */

@@ -8,6 +8,7 @@
 
 #include "rest/core/body_checks.h"
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/kit/inject.h"
 #include "rest/core/service.h"
 
 static void step_add(struct request *r, struct step step)
@@ -75,6 +76,16 @@ static bool surely_not_committed(enum err e)
 	return e != ERR_OK && e != ERR_UNKNOWN && e != ERR_IO && e != ERR_STOPPED;
 }
 
+/* An answer in the origin of the admin page: what is stored here is never a document of that origin, and how a query
+ * was planned is told. */
+static void decorate_vouched(struct request *r)
+{
+	response_header(r, "X-Content-Type-Options", SLICE("nosniff"));
+	response_header(r, "Content-Security-Policy", SLICE("sandbox; default-src 'none'"));
+	if (slice_is_set(r->log_note))
+		response_header(r, "x-zaffre-note", r->log_note);
+}
+
 static enum driver_state driver_finish(struct exchange *ex, enum err e)
 {
 	struct request *r = &ex->req;
@@ -91,6 +102,8 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 	const struct rest_service *s = rest_service_of(r);
 	if (slice_is_set(r->account) && s->decorate)
 		s->decorate(r);
+	if (slice_is_set(r->vouched_account))
+		decorate_vouched(r);
 	return DRIVER_DONE;
 }
 
@@ -369,7 +382,7 @@ static enum err check_length(struct request *r)
 /* Getting a message is a write, whatever its method. */
 static enum err check_secondary(struct request *r)
 {
-	if (!r->secondary)
+	if (!r->secondary && !r->read_only)
 		return ERR_OK;
 	bool writes = r->head->method != HTTP_GET && r->head->method != HTTP_HEAD && r->head->method != HTTP_OPTIONS &&
 		      !r->may_be_read;
@@ -392,7 +405,7 @@ static enum err precheck_result(struct request *r, enum err e)
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
-	bool large = r->head->chunked || r->head->content_length > PAYLOAD_INLINE_BYTES;
+	bool large = r->head->chunked || r->head->content_length > store_inline_bytes(r->server->store);
 	if (!r->precheck || (!large && !r->head->expect_continue))
 		return ERR_OK;
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
@@ -423,6 +436,8 @@ static enum driver_state answer_health(struct exchange *ex)
 static enum err driver_prepare(struct exchange *ex)
 {
 	struct request *r = &ex->req;
+	if (rest_service_of(r)->redirect)
+		TRY(rest_service_of(r)->redirect(r));
 	TRY(address_find(r));
 	if (!r->parent && memory_is_short(r->server))
 		return ERR_BUSY;
@@ -434,6 +449,8 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->handler)
 		r->handler = r->op->handler;
 	TRY(access_check(r));
+	TRY(access_check_quota(r));
+	TRY(inject_apply(ex));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
 	if (rest_service_of(r)->check_request)

@@ -70,6 +70,7 @@ static void hand_over(struct rest_listener_state *l, int fd, const char *address
 	}
 	c->rl = rl;
 	c->service = l->service;
+	c->local = l->local;
 	c->address_bucket = (uint16_t)bucket;
 	atomic_fetch_add_explicit(&l->server->address_count[bucket], 1, memory_order_relaxed);
 	c->address_len = (uint8_t)strlen(address);
@@ -146,6 +147,7 @@ void listener_init(struct rest_listener_state *l, struct rest_server *s, const s
 {
 	l->server = s;
 	l->service = config->service;
+	l->local = config->path != NULL;
 	l->tls = config->tls;
 	l->source.ready = listener_ready;
 	io_timer_init(&l->pause, listener_unpause);

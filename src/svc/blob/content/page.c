@@ -7,6 +7,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 /* ---- chunk rows ---- */
 
 void blob_page_chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
@@ -130,6 +132,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	struct key k;
 	struct buf b;
 	bool same_epoch = old->epoch == content->epoch;
+	assert(old->epoch <= content->epoch && fresh->count <= PAGE_CHUNK_PAGES);
 	TRY(chunk_extents(arena, old, &before));
 	TRY(chunk_extents(arena, fresh, &after));
 	for (uint16_t i = 0; i < after.count && !same_epoch; i++)
@@ -224,6 +227,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, const st
 	const struct extent_ref *extent = cut->extent;
 	uint32_t first = cut->first, count = cut->count, end = first + count, offset = cut->offset;
 	bool placed = extent == NULL;
+	assert(count > 0 && end <= PAGE_CHUNK_PAGES);
 	if (!c.segment)
 		return ERR_NO_MEMORY;
 	TRY(cut_marks(arena, old, cut, &c));
@@ -247,6 +251,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, const st
 	}
 	if (!placed)
 		add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+	assert(c.count <= old->count + 2);
 	*ret = c;
 	return ERR_OK;
 }
@@ -257,6 +262,7 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 			     uint64_t offset, const struct extent_ref *extent, uint32_t data_bytes)
 {
 	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + data_bytes - 1) / PAGE_CHUNK_BYTES;
+	assert(data_bytes > 0 && offset % PAGE_BYTES == 0 && data_bytes % PAGE_BYTES == 0);
 	TRY(txn_publish(txn, extent));
 	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {

@@ -181,7 +181,7 @@ static void start_with(bool short_code)
 	assert_int_equal(pthread_create(&S.thread, NULL, smb_run, NULL), 0);
 	H.account = (struct auth_account){ .name = SLICE(TEST_ACCOUNT),
 					   .key = { SLICE("0123456789abcdef0123456789abcdef"), SLICE_NONE } };
-	struct rest_listener listener = { NULL, 0, SERVICE_FILE, NULL };
+	struct rest_listener listener = { .service = SERVICE_FILE };
 	struct rest_config config = { .store = H.store,
 				      .services = rest_services,
 				      .listeners = &listener,

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sessions of the explorer, and which requests a browser sent for somebody else's page. See explorer.h.
+ *
+ *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, its keys))
+ *
+ * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), and a session without login is
+ * given only to who used a name of this machine: a foreign name that resolves to 127.0.0.1 gets none. */
+#include "rest/admin/explorer/explorer.h"
+
+#include "wire/base64.h"
+
+enum { SESSION_SECONDS = 12 * 3600, SESSION_BYTES_MAX = 256 };
+
+bool explorer_secret_eq(struct slice a, struct slice b)
+{
+	unsigned char x[HASH_SHA256_BYTES], y[HASH_SHA256_BYTES], differs = 0;
+	hash_sha256(a, x);
+	hash_sha256(b, y);
+	for (size_t i = 0; i < sizeof x; i++)
+		differs |= x[i] ^ y[i];
+	return differs == 0;
+}
+
+static const struct explorer *state_of(const struct request *r)
+{
+	return r->server->service_state[SERVICE_ADMIN];
+}
+
+/* The keys are part of it, so that a session ends with them. */
+static enum err session_mac(struct request *r, struct slice scope, uint64_t expiry_ticks,
+			    char ret[BASE64_BYTES(HASH_SHA256_BYTES)])
+{
+	unsigned char mac[HASH_SHA256_BYTES];
+	const struct auth_account *a = rest_access_account(r->access, scope);
+	struct slice key1 =
+		a ? a->key[0] : slice_str(r->server->config.admin.token ? r->server->config.admin.token : "");
+	struct slice key2 = a && slice_is_set(a->key[1]) ? a->key[1] : SLICE("");
+	struct slice text = arena_printf(r->arena, "%.*s\n%llu\n%zu\n", SLICE_FMT(scope),
+					 (unsigned long long)expiry_ticks, key1.len);
+	char *all = slice_is_set(text) ? arena_alloc(r->arena, text.len + key1.len + key2.len) : NULL;
+	if (!all)
+		return ERR_NO_MEMORY;
+	size_t len = text.len + key1.len + key2.len;
+	memcpy(all, text.ptr, text.len);
+	if (key1.len)
+		memcpy(all + text.len, key1.ptr, key1.len);
+	if (key2.len)
+		memcpy(all + text.len + key1.len, key2.ptr, key2.len);
+	hash_hmac(&state_of(r)->secret, slice_make(all, len), mac);
+	hash_wipe(all, len);
+	base64_encode_to(ret, slice_make(mac, sizeof mac));
+	return ERR_OK;
+}
+
+struct slice explorer_session_make(struct request *r, struct slice scope)
+{
+	char mac[BASE64_BYTES(HASH_SHA256_BYTES)];
+	uint64_t expiry_ticks = r->arrival_ticks + SESSION_SECONDS * TICKS_PER_SECOND;
+	if (session_mac(r, scope, expiry_ticks, mac) != ERR_OK)
+		return SLICE_NONE;
+	return arena_printf(r->arena, "%.*s.%llu.%.*s", SLICE_FMT(scope), (unsigned long long)expiry_ticks,
+			    (int)sizeof mac, mac);
+}
+
+enum err explorer_session_check(struct request *r, struct slice *ret_scope)
+{
+	char mac[BASE64_BYTES(HASH_SHA256_BYTES)];
+	struct slice rest = request_header(r, "x-zaffre-session");
+	r->fault.message = SLICE("This needs a session of the explorer: sign in again.");
+	if (!slice_is_set(rest) || rest.len > SESSION_BYTES_MAX)
+		return ERR_NO_AUTHENTICATION_INFORMATION;
+	struct slice scope = slice_cut(&rest, '.'), expiry = slice_cut(&rest, '.');
+	uint64_t expiry_ticks;
+	bool known = slice_eq(scope, SLICE("*")) || rest_access_account(r->access, scope);
+	if (!known || !slice_to_u64(expiry, &expiry_ticks) || expiry_ticks < r->arrival_ticks)
+		return ERR_NO_AUTHENTICATION_INFORMATION;
+	TRY(session_mac(r, scope, expiry_ticks, mac));
+	if (!slice_is_set(rest) || !explorer_secret_eq(rest, slice_make(mac, sizeof mac)))
+		return ERR_NO_AUTHENTICATION_INFORMATION;
+	r->fault.message = SLICE_NONE;
+	*ret_scope = scope;
+	return ERR_OK;
+}
+
+bool explorer_scope_has(struct slice scope, struct slice account)
+{
+	return slice_eq(scope, SLICE("*")) || slice_eq(scope, account);
+}
+
+/* The host without its port. */
+static struct slice host_name(const struct request *r)
+{
+	struct slice host = r->head->host;
+	if (host.len && host.ptr[0] == '[')
+		return slice_first(host, slice_find_byte(host, ']'));
+	return slice_first(host, slice_find_byte(host, ':'));
+}
+
+bool explorer_is_at_home(const struct request *r)
+{
+	struct slice name = host_name(r), ip = r->client_ip;
+	bool local_name = slice_eq_nocase(name, SLICE("localhost")) || slice_has_prefix(name, SLICE("127.")) ||
+			  slice_eq(name, SLICE("[::1"));
+	bool local_peer = slice_has_prefix(ip, SLICE("127.")) || slice_eq(ip, SLICE("::1")) ||
+			  slice_has_prefix(ip, SLICE("::ffff:127."));
+	for (size_t i = 0; local_name && slice_has_prefix(name, SLICE("127.")) && i < name.len; i++)
+		if (name.ptr[i] != '.' && (name.ptr[i] < '0' || name.ptr[i] > '9'))
+			local_name = false;
+	return r->server->config.admin.development && local_name && local_peer;
+}
+
+/* A browser sends this for a page of another origin. Who is no browser says neither. */
+static bool is_foreign(const struct request *r)
+{
+	struct slice site = request_header(r, "sec-fetch-site"), origin = request_header(r, "origin");
+	if (slice_is_set(site) && !slice_eq(site, SLICE("same-origin")) && !slice_eq(site, SLICE("none")))
+		return true;
+	if (!slice_is_set(origin))
+		return false;
+	struct slice host = slice_has_prefix(origin, SLICE("http://"))	  ? slice_from(origin, 7)
+			    : slice_has_prefix(origin, SLICE("https://")) ? slice_from(origin, 8)
+									  : SLICE("");
+	return !slice_eq_nocase(host, r->head->host);
+}
+
+static bool find_service(struct slice name, enum service *ret)
+{
+	for (enum service s = 0; s < SERVICE_WEB; s++)
+		if (slice_eq(name, slice_from(service_facts(s)->sas_prefix, 1))) {
+			*ret = s;
+			return true;
+		}
+	return false;
+}
+
+enum err explorer_redirect(struct request *r)
+{
+	struct slice path = r->head->path, scope;
+	enum service service;
+	bool api = explorer_has_api(path), reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
+	if ((api || !reads) && is_foreign(r)) {
+		r->fault.message = SLICE("A page of another origin may not ask here.");
+		return ERR_AUTHORIZATION_FAILURE;
+	}
+	struct slice rest = api ? slice_from(path, sizeof "/api/" - 1) : SLICE("");
+	struct slice name = slice_first(rest, slice_find_byte(rest, '/'));
+	if (!find_service(name, &service) || name.len == rest.len)
+		return ERR_OK;
+	TRY(explorer_session_check(r, &scope));
+	rest = slice_from(rest, name.len);
+	struct slice account = slice_from(rest, 1);
+	account = slice_first(account, slice_find_byte(account, '/'));
+	const struct auth_account *a = rest_access_account(r->access, account);
+	if (!a || !explorer_scope_has(scope, a->name)) {
+		r->fault.message = SLICE("This session does not reach that account.");
+		return ERR_AUTHORIZATION_FAILURE;
+	}
+	r->read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
+	request_hand_over(r, service, a->name, rest);
+	return ERR_OK;
+}
+
+enum err explorer_start(struct rest_server *s, void **ret_state)
+{
+	struct explorer *e = calloc(1, sizeof *e);
+	struct rng rng;
+	unsigned char secret[HASH_SHA256_BYTES];
+	if (!e)
+		return ERR_NO_MEMORY;
+	rng_init_system(&rng);
+	rng_bytes(&rng, secret, sizeof secret);
+	hash_hmac_key_init(&e->secret, slice_make(secret, sizeof secret));
+	hash_wipe(secret, sizeof secret);
+	e->started_ns = base_monotonic_ns();
+	*ret_state = e;
+	return ERR_OK;
+}
+
+void explorer_stop(void *state)
+{
+	struct explorer *e = state;
+	if (!e)
+		return;
+	hash_wipe(e, sizeof *e);
+	free(e);
+}

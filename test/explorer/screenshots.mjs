@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// screenshots.mjs [DIR]: every view of the explorer with something in it, as docs/explorer.md shows them (default: docs/explorer). Small
+// files: a palette of few colours is not made here, the page has few to begin with.
+import fs from 'node:fs';
+import path from 'node:path';
+import { openBrowser } from '../lib/browser.mjs';
+import { root, startServer } from '../lib/server.mjs';
+import { makeWorld, startRace } from './world.mjs';
+
+const dir = process.argv[2] ?? path.join(root, 'docs/explorer');
+const only = process.argv[3];
+const a = 'devstoreaccount1';
+const SHOTS = [
+	['home', '#/home', {}],
+	['blobs', `#/blobs/${a}/photos?blob=album.json`, { ready: 'pre.content' }],
+	['blob-history', `#/blobs/${a}/photos?blob=notes.txt`, { ready: '.tabs', click: 'History', dark: true }],
+	['queues', `#/queues/${a}/orders`, { ready: '.timeline' }],
+	['tables', `#/tables/${a}/people?filter=PartitionKey%20eq%20'eu'`, { ready: 'td.number', open: 1 }],
+];
+
+fs.mkdirSync(dir, { recursive: true });
+const server = await startServer({ flags: ['--adminPort', '0'] });
+const browser = await openBrowser();
+try {
+	const world = await makeWorld(server);
+	const race = startRace(server, world);
+	for (const [name, hash, how] of SHOTS) {
+		if (only && only !== name) continue;
+		const page = await browser.open(server, hash, { colorScheme: how.dark ? 'dark' : 'light', viewport: { width: 1180, height: 740 } });
+		await page.waitForSelector(how.ready ?? 'h1');
+		if (how.click) await page.getByRole('tab', { name: how.click }).click();
+		if (how.open !== undefined) await page.locator('tbody tr[tabindex]').nth(how.open).click();
+		await page.waitForTimeout(how.wait ?? 700);
+		await page.screenshot({ path: path.join(dir, `${name}.png`) });
+		if (page.problems.length) console.log(name, page.problems);
+		await page.context().close();
+	}
+	console.log(await race.stop());
+} finally {
+	await browser.close();
+	await server.remove();
+}

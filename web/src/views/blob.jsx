@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// One blob: preview, properties, metadata, tags, lease, and its past on a timeline. Edits carry the ETag they were made on.
+import { useEffect, useState } from 'preact/hooks';
+import { children, escapeXml, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
+import { ago, bytes, diffLines, pretty, when } from '../format.js';
+import { blobSas, isoSeconds } from '../sas.js';
+import { Act, Conflict, Copy, Dialog, PairEditor, Pairs, Problem, Tabs, attempt, confirmed, toast, useLoad } from '../ui.jsx';
+import { blobOf } from './blobs.jsx';
+import { endpointOf } from './home.jsx';
+
+const PREVIEW_BYTES = 256 * 1024;
+const IMAGES = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
+const HEADERS = { 'x-ms-blob-content-type': 'content-type', 'x-ms-blob-content-encoding': 'content-encoding', 'x-ms-blob-content-language': 'content-language', 'x-ms-blob-cache-control': 'cache-control', 'x-ms-blob-content-disposition': 'content-disposition' };
+const stateQuery = (state) => (state?.version ? `?versionid=${encodeURIComponent(state.version)}` : state?.snapshot ? `?snapshot=${encodeURIComponent(state.snapshot)}` : '');
+
+async function readBytes(account, path, state, most) {
+	const answer = await request('blob', account, path + stateQuery(state), { headers: { 'x-ms-range': `bytes=0-${most - 1}` }, accept: [416] });
+	return answer.status === 416 ? new Uint8Array() : new Uint8Array(await answer.arrayBuffer());
+}
+const asText = (data) => {
+	try {
+		return new TextDecoder('utf-8', { fatal: true }).decode(data);
+	} catch {
+		return null;
+	}
+};
+
+function Preview({ account, path, props, state }) {
+	const type = props.get('content-type') ?? '';
+	const size = Number(props.get('content-length'));
+	const [url, setUrl] = useState(null);
+	const image = IMAGES.test(type) && size < 20 * 1024 * 1024;
+	const loaded = useLoad(() => readBytes(account, path, state, image ? size || 1 : PREVIEW_BYTES), [path, props.get('etag')]);
+	useEffect(() => {
+		if (!image || !loaded.value) return undefined;
+		const made = URL.createObjectURL(new Blob([loaded.value], { type }));
+		setUrl(made);
+		return () => URL.revokeObjectURL(made);
+	}, [loaded.value]);
+	if (loaded.error) return <Problem error={loaded.error} />;
+	if (!loaded.value) return <p class="quiet">Loading …</p>;
+	if (image) return url && <img class="preview" src={url} alt="" />;
+	const whole = asText(loaded.value) ?? (size > PREVIEW_BYTES ? asText(loaded.value.slice(0, -3)) : null);
+	if (whole !== null && !whole.includes('\0'))
+		return (
+			<>
+				<pre class="content">{(size <= PREVIEW_BYTES && /json/.test(type) && pretty(whole)) || whole}</pre>
+				{size > PREVIEW_BYTES && <p class="quiet">The first {bytes(PREVIEW_BYTES)} of {bytes(size)}.</p>}
+			</>
+		);
+	return <pre class="content hex">{hex(loaded.value.slice(0, 1024))}</pre>;
+}
+function hex(data) {
+	let out = '';
+	for (let at = 0; at < data.length; at += 16) {
+		const row = [...data.slice(at, at + 16)];
+		out += `${at.toString(16).padStart(6, '0')}  ${row.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(48)} ${row.map((b) => (b > 31 && b < 127 ? String.fromCharCode(b) : '·')).join('')}\n`;
+	}
+	return out;
+}
+
+function Properties({ account, path, props, onChange }) {
+	const [edit, setEdit] = useState(Object.entries(HEADERS).map(([header, from]) => [header, props.get(from) ?? '']));
+	const tier = props.get('x-ms-access-tier');
+	const save = async () => {
+		const headers = { ...Object.fromEntries(edit.filter(([, value]) => value)), 'If-Match': props.get('etag') };
+		if (await attempt(() => request('blob', account, `${path}?comp=properties`, { method: 'PUT', headers }), 'Saved')) onChange();
+	};
+	return (
+		<>
+			<Pairs
+				pairs={[
+					['Size', `${bytes(props.get('content-length'))} (${props.get('content-length')} bytes)`],
+					['Kind', props.get('x-ms-blob-type')],
+					['ETag', <code>{props.get('etag')}</code>],
+					['Changed', `${when(props.get('last-modified'))} (${ago(props.get('last-modified'))})`],
+					['Created', when(props.get('x-ms-creation-time'))],
+					['Content MD5', props.get('content-md5') && <code>{props.get('content-md5')}</code>],
+					['Version', props.get('x-ms-version-id') && <code>{props.get('x-ms-version-id')}</code>],
+					['Copied from', props.get('x-ms-copy-source') && <code>{props.get('x-ms-copy-source')}</code>],
+					['Copy', props.get('x-ms-copy-status') && `${props.get('x-ms-copy-status')} ${props.get('x-ms-copy-progress') ?? ''}`],
+				]}
+			/>
+			{tier && (
+				<label>
+					Tier{' '}
+					<select value={tier} onChange={async (e) => { if (await attempt(() => request('blob', account, `${path}?comp=tier`, { method: 'PUT', headers: { 'x-ms-access-tier': e.currentTarget.value } }), 'Tier set')) onChange(); }}>
+						{['Hot', 'Cool', 'Cold', 'Archive'].map((one) => <option key={one}>{one}</option>)}
+					</select>
+				</label>
+			)}
+			<h3>Headers</h3>
+			<div class="editor">
+				{edit.map(([header, value], i) => (
+					<div key={header}>
+						<span class="label">{HEADERS[header]}</span>
+						<input aria-label={HEADERS[header]} value={value} onInput={(e) => setEdit(edit.map((pair, k) => (k === i ? [header, e.currentTarget.value] : pair)))} />
+					</div>
+				))}
+			</div>
+			<footer><Act kind="primary" onClick={save}>Save headers</Act></footer>
+		</>
+	);
+}
+
+// Metadata by If-Match: who was first wins, and the other one sees both sides.
+function Metadata({ account, path, props, onChange }) {
+	const [pairs, setPairs] = useState(Object.entries(metadataOf(props)));
+	const [conflict, setConflict] = useState(null);
+	const mine = () => Object.fromEntries(pairs.filter(([name]) => name));
+	const save = async (etag) => {
+		try {
+			await request('blob', account, `${path}?comp=metadata`, { method: 'PUT', headers: { ...metadataHeaders(mine()), 'If-Match': etag } });
+			toast('Saved');
+			onChange();
+		} catch (error) {
+			if (error.status !== 412) return toast(`${error.code}: ${error.message}`, 'bad');
+			await attempt(async () => {
+				const now = await request('blob', account, path, { method: 'HEAD' });
+				setConflict({ theirs: metadataOf(now.headers), etag: now.headers.get('etag') });
+			});
+		}
+	};
+	return (
+		<>
+			<PairEditor pairs={pairs} onChange={setPairs} />
+			<footer><Act kind="primary" onClick={() => save(props.get('etag'))}>Save metadata</Act></footer>
+			{conflict && (
+				<Conflict mine={mine()} theirs={conflict.theirs} onKeep={() => { setConflict(null); onChange(); }} onOverwrite={() => { const { etag } = conflict; setConflict(null); save(etag); }} />
+			)}
+		</>
+	);
+}
+
+function Tags({ account, path }) {
+	const loaded = useLoad(async () => [...(await xml('blob', account, `${path}?comp=tags`)).getElementsByTagName('Tag')].map((one) => [text(one, 'Key'), text(one, 'Value')]), [path]);
+	const [pairs, setPairs] = useState(null);
+	if (loaded.error) return <Problem error={loaded.error} />;
+	if (!loaded.value) return <p class="quiet">Loading …</p>;
+	const shown = pairs ?? loaded.value;
+	const save = () => {
+		const body = `<?xml version="1.0" encoding="utf-8"?><Tags><TagSet>${shown.filter(([name]) => name).map(([name, value]) => `<Tag><Key>${escapeXml(name)}</Key><Value>${escapeXml(value)}</Value></Tag>`).join('')}</TagSet></Tags>`;
+		return attempt(() => request('blob', account, `${path}?comp=tags`, { method: 'PUT', body, headers: { 'Content-Type': 'application/xml' } }), 'Saved');
+	};
+	return (
+		<>
+			<PairEditor pairs={shown} onChange={setPairs} />
+			<footer><Act kind="primary" onClick={save}>Save tags</Act></footer>
+		</>
+	);
+}
+
+export function Lease({ act, state, status, duration, onChange }) {
+	const [id, setId] = useState(sessionStorage.getItem('zaffre.lease') ?? '');
+	const [seconds, setSeconds] = useState('60');
+	const run = async (action, headers, done) => {
+		const answer = await attempt(() => act({ 'x-ms-lease-action': action, ...headers }), done);
+		const got = answer?.headers.get('x-ms-lease-id');
+		if (got) {
+			setId(got);
+			sessionStorage.setItem('zaffre.lease', got);
+		}
+		if (answer) onChange();
+	};
+	return (
+		<>
+			<Pairs pairs={[['State', <span class={`tag ${state === 'leased' ? 'warn' : ''}`}>{state}</span>], ['Status', status], ['Duration', duration]]} />
+			<label>for <select value={seconds} onChange={(e) => setSeconds(e.currentTarget.value)}>{['15', '30', '60', '-1'].map((one) => <option key={one} value={one}>{one === '-1' ? 'ever' : `${one} s`}</option>)}</select></label>
+			<label>Lease id <input value={id} onInput={(e) => setId(e.currentTarget.value)} placeholder="of whoever holds it" /></label>
+			<footer>
+				<Act onClick={() => run('acquire', { 'x-ms-lease-duration': seconds }, 'Acquired')}>Acquire</Act>
+				<Act disabled={!id} onClick={() => run('renew', { 'x-ms-lease-id': id }, 'Renewed')}>Renew</Act>
+				<Act disabled={!id} onClick={() => run('release', { 'x-ms-lease-id': id }, 'Released')}>Release</Act>
+				<Act kind="danger" onClick={() => run('break', { 'x-ms-lease-break-period': '0' }, 'Broken')}>Break</Act>
+			</footer>
+		</>
+	);
+}
+
+async function history(account, container, name) {
+	const found = [];
+	let marker = '';
+	do {
+		const page = await xml('blob', account, `/${seg(container)}?${query({ restype: 'container', comp: 'list', prefix: name, include: 'snapshots,versions,deleted', maxresults: 500, marker })}`);
+		const list = children(page.getElementsByTagName('Blobs')[0], 'Blob').map(blobOf);
+		found.push(...list.filter((one) => one.name === name));
+		marker = list.some((one) => one.name !== name) ? '' : text(page.documentElement, 'NextMarker');
+	} while (marker && found.length < 1000);
+	// The present state first, then the newest.
+	const at = (one) => (!one.snapshot && (!one.version || one.current) ? '~' : '') + (one.version || one.snapshot || new Date(one.modified).toISOString());
+	return found.sort((a, b) => (at(a) < at(b) ? 1 : -1));
+}
+
+function Diff({ account, path, state, onClose }) {
+	const loaded = useLoad(async () => {
+		const [old, now] = await Promise.all([readBytes(account, path, state, PREVIEW_BYTES), readBytes(account, path, null, PREVIEW_BYTES)]);
+		return [asText(old), asText(now)];
+	}, []);
+	const [old, now] = loaded.value ?? [];
+	return (
+		<Dialog title="Then and now" onClose={onClose} wide>
+			<Problem error={loaded.error} />
+			{loaded.value && (old === null || now === null ? <p>Not text: nothing to compare by lines.</p> : (
+				<pre class="content diff">{diffLines(old, now).map((part, i) => <div key={i} class={{ '+': 'added', '-': 'removed', ' ': '' }[part.kind]}>{part.kind} {part.line}</div>)}</pre>
+			))}
+		</Dialog>
+	);
+}
+
+function History({ account, container, name, path, overview, onChange }) {
+	const loaded = useLoad(() => history(account, container, name), [path]);
+	const [diff, setDiff] = useState(null);
+	const source = (state) => `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${seg(name)}${stateQuery(state)}`;
+	const done = () => { loaded.reload(); onChange(); };
+	const promote = async (state) => { if (await attempt(() => request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source(state) } }), 'That is the blob now')) done(); };
+	const snapshot = async () => { if (await attempt(() => request('blob', account, `${path}?comp=snapshot`, { method: 'PUT' }), 'Snapshot made')) done(); };
+	const undelete = async () => { if (await attempt(() => request('blob', account, `${path}?comp=undelete`, { method: 'PUT' }), 'Restored')) done(); };
+	return (
+		<>
+			<footer>
+				<Act onClick={snapshot}>Make a snapshot</Act>
+				{loaded.value?.some((one) => one.deleted) && <Act onClick={undelete}>Undelete</Act>}
+			</footer>
+			<Problem error={loaded.error} />
+			<ol class="history">
+				{(loaded.value ?? []).map((one, i) => {
+					const base = !one.snapshot && (!one.version || one.current);
+					return (
+						<li key={i} class={one.deleted ? 'deleted' : base ? 'current' : ''}>
+							<b>{base ? (one.deleted ? 'deleted' : 'now') : one.snapshot ? 'snapshot' : 'version'}</b> <span title={one.modified}>{ago(one.modified)}</span> · {bytes(one.size)}
+							<div class="quiet"><code>{one.version || one.snapshot}</code></div>
+							{!base && !one.deleted && (
+								<div class="buttons">
+									<button type="button" class="small" onClick={() => setDiff(one)}>Compare</button>
+									<Act kind="small" onClick={() => promote(one)}>Promote</Act>
+									<Download account={account} container={container} name={name} overview={overview} state={one} small />
+								</div>
+							)}
+						</li>
+					);
+				})}
+			</ol>
+			{diff && <Diff account={account} path={path} state={diff} onClose={() => setDiff(null)} />}
+		</>
+	);
+}
+
+// By a SAS of an hour at the Blob endpoint: the browser saves it as it comes, whatever its size.
+export function Download({ account, container, name, overview, state, small }) {
+	const start = () =>
+		attempt(async () => {
+			const file = name.slice(name.lastIndexOf('/') + 1).replace(/[^\x20-\x7e]|["\\]/g, '_') || 'blob';
+			const resource = state?.version ? 'bv' : state?.snapshot ? 'bs' : 'b';
+			const sas = await blobSas({
+				account, container, blob: name, resource, time: state?.version || state?.snapshot, permissions: 'r',
+				expiry: isoSeconds(new Date(overview.now).getTime() + 3600e3), disposition: `attachment; filename="${file}"`,
+			});
+			const where = `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${name.split('/').map(seg).join('/')}${stateQuery(state)}`;
+			location.href = where + (where.includes('?') ? '&' : '?') + sas;
+		});
+	return <button type="button" class={small ? 'small' : ''} onClick={start}>Download</button>;
+}
+
+function CopyTo({ account, container, name, overview, onClose, onDone }) {
+	const [to, setTo] = useState(`${container}/${name}-copy`);
+	const [progress, setProgress] = useState(null);
+	const start = () =>
+		attempt(async () => {
+			const at = to.indexOf('/');
+			const path = `/${seg(to.slice(0, at))}/${seg(to.slice(at + 1))}`;
+			const source = `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${seg(name)}`;
+			let answer = await request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source } });
+			while (answer.headers.get('x-ms-copy-status') === 'pending') {
+				setProgress(answer.headers.get('x-ms-copy-progress') ?? 'pending');
+				await new Promise((resolve) => setTimeout(resolve, 300));
+				answer = await request('blob', account, path, { method: 'HEAD' });
+			}
+			if (answer.headers.get('x-ms-copy-status') === 'failed') throw new Error(answer.headers.get('x-ms-copy-status-description') ?? 'The copy failed.');
+			toast(`Copied to ${to}`);
+			onDone();
+		});
+	const [have, all] = (progress ?? '').split('/').map(Number);
+	return (
+		<Dialog title="Copy to" onClose={onClose}>
+			<label>container/name <input value={to} onInput={(e) => setTo(e.currentTarget.value)} /></label>
+			{all > 0 && <progress max={all} value={have} />}
+			<footer><Act kind="primary" onClick={start}>Copy</Act></footer>
+		</Dialog>
+	);
+}
+
+export function BlobPanel({ account, container, name, overview, onClose, onChange, onGone }) {
+	const path = `/${seg(container)}/${seg(name)}`;
+	const [tab, setTab] = useState('preview');
+	const [copying, setCopying] = useState(false);
+	const loaded = useLoad(async () => (await request('blob', account, path, { method: 'HEAD' })).headers, [path]);
+	const props = loaded.value;
+	const changed = () => { loaded.reload(); onChange(); };
+	const remove = async () => {
+		if (!confirmed(`Delete ${name}?`)) return;
+		const headers = { 'If-Match': props.get('etag'), 'x-ms-delete-snapshots': 'include' };
+		if (await attempt(() => request('blob', account, path, { method: 'DELETE', headers }))) { onGone(); onClose(); }
+	};
+	const gone = loaded.error?.status === 404;
+	return (
+		<aside class="panel">
+			<header>
+				<h2>{name.slice(name.lastIndexOf('/') + 1) || name}</h2>
+				<button type="button" class="plain" data-close aria-label="Close" onClick={onClose}>✕</button>
+			</header>
+			<div class="quiet path"><code>{container}/{name}</code> <Copy label="Copy URL" value={`${endpointOf(overview, 'blob')}/${account}/${container}/${name.split('/').map(seg).join('/')}`} /></div>
+			{gone ? <History account={account} container={container} name={name} path={path} overview={overview} onChange={changed} /> : <Problem error={loaded.error} />}
+			{props && (
+				<>
+					<footer>
+						<Download account={account} container={container} name={name} overview={overview} />
+						<Act onClick={() => setCopying(true)}>Copy to …</Act>
+						<Act kind="danger" onClick={remove}>Delete</Act>
+					</footer>
+					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']]} value={tab} onChange={setTab} />
+					<div class="tabbody" key={props.get('etag') + (props.get('x-ms-lease-state') ?? '')}>
+						{tab === 'preview' && <Preview account={account} path={path} props={props} />}
+						{tab === 'properties' && <Properties account={account} path={path} props={props} onChange={changed} />}
+						{tab === 'metadata' && <Metadata account={account} path={path} props={props} onChange={changed} />}
+						{tab === 'tags' && <Tags account={account} path={path} />}
+						{tab === 'lease' && (
+							<Lease
+								state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={changed}
+								act={(headers) => request('blob', account, `${path}?comp=lease`, { method: 'PUT', headers })}
+							/>
+						)}
+						{tab === 'history' && <History account={account} container={container} name={name} path={path} overview={overview} onChange={changed} />}
+					</div>
+				</>
+			)}
+			{copying && <CopyTo account={account} container={container} name={name} overview={overview} onClose={() => setCopying(false)} onDone={() => { setCopying(false); onChange(); }} />}
+		</aside>
+	);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers and blobs as folders, a page at a time. A blob opens beside the list (views/blob.jsx).
+import { useRef, useState } from 'preact/hooks';
+import { children, query, request, seg, text, xml } from '../api.js';
+import { ago, bytes } from '../format.js';
+import { go, link } from '../router.js';
+import { Act, Pager, Problem, Rows, attempt, confirmed, toast, usePages } from '../ui.jsx';
+import { filesOf, uploadFile } from '../upload.js';
+import { BlobPanel } from './blob.jsx';
+
+const PAGE = 100;
+
+function ContainerList({ account }) {
+	const [prefix, setPrefix] = useState('');
+	const [deleted, setDeleted] = useState(false);
+	const pages = usePages(async (marker) => {
+		const page = await xml('blob', account, `/?${query({ comp: 'list', prefix, marker, maxresults: PAGE, include: deleted ? 'metadata,deleted' : 'metadata' })}`);
+		const rows = [...page.getElementsByTagName('Container')].map((one) => ({
+			name: text(one, 'Name'),
+			modified: text(one, 'Last-Modified'),
+			access: text(one, 'PublicAccess'),
+			lease: text(one, 'LeaseState'),
+			deleted: text(one, 'Deleted') === 'true',
+			version: text(one, 'Version'),
+		}));
+		return { rows, next: text(page.documentElement, 'NextMarker') };
+	}, [account, prefix, deleted]);
+	const create = async () => {
+		const name = prompt('Name of the new container');
+		if (name && (await attempt(() => request('blob', account, `/${seg(name)}?restype=container`, { method: 'PUT' }), `Container ${name} is there`))) pages.reload();
+	};
+	const remove = async (one) => {
+		if (confirmed(`Delete the container ${one.name} with its blobs?`) && (await attempt(() => request('blob', account, `/${seg(one.name)}?restype=container`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
+	};
+	const restore = async (one) => {
+		const headers = { 'x-ms-deleted-container-name': one.name, 'x-ms-deleted-container-version': one.version };
+		if (await attempt(() => request('blob', account, `/${seg(one.name)}?restype=container&comp=undelete`, { method: 'PUT', headers }), 'Restored')) pages.reload();
+	};
+	return (
+		<>
+			<header class="bar">
+				<h1>Containers</h1>
+				<input data-filter placeholder="Begins with …" value={prefix} onInput={(e) => setPrefix(e.currentTarget.value)} />
+				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> deleted</label>
+				<button type="button" data-reload onClick={pages.reload}>Reload</button>
+				<Act kind="primary" onClick={create}>New container</Act>
+			</header>
+			<Problem error={pages.error} />
+			<Rows
+				head={['Name', 'Changed', 'Public', 'Lease', '']}
+				rows={pages.value?.rows ?? []}
+				empty={pages.loading ? 'Loading …' : 'No containers.'}
+				id={(one) => one.name + one.version}
+				onOpen={(one) => !one.deleted && go('blobs', [account, one.name])}
+				render={(one) => (
+					<>
+						<td>{one.deleted ? <s>{one.name}</s> : <a href={link('blobs', [account, one.name])}>{one.name}</a>}</td>
+						<td title={one.modified}>{ago(one.modified)}</td>
+						<td>{one.access && <span class="tag warn">{one.access}</span>}</td>
+						<td>{one.lease && one.lease !== 'available' && <span class="tag">{one.lease}</span>}</td>
+						<td class="actions">
+							{one.deleted ? <Act kind="small" onClick={() => restore(one)}>Restore</Act> : <Act kind="small" onClick={() => remove(one)}>Delete</Act>}
+						</td>
+					</>
+				)}
+			/>
+			<Pager pages={pages} shown={pages.value?.rows.length} />
+		</>
+	);
+}
+
+export function blobOf(one) {
+	return {
+		name: text(one, 'Name'),
+		snapshot: text(one, 'Snapshot'),
+		version: text(one, 'VersionId'),
+		current: text(one, 'IsCurrentVersion') === 'true',
+		deleted: text(one, 'Deleted') === 'true',
+		size: Number(text(one, 'Content-Length')),
+		type: text(one, 'Content-Type'),
+		kind: text(one, 'BlobType'),
+		tier: text(one, 'AccessTier'),
+		modified: text(one, 'Last-Modified'),
+		deletedAt: text(one, 'DeletedTime'),
+		lease: text(one, 'LeaseState'),
+		etag: text(one, 'Etag'),
+	};
+}
+
+async function listBlobs({ account, container, prefix, marker, flat, include, max = PAGE }) {
+	const page = await xml('blob', account, `/${seg(container)}?${query({ restype: 'container', comp: 'list', prefix, marker, delimiter: flat ? '' : '/', maxresults: max, include })}`);
+	const list = page.getElementsByTagName('Blobs')[0];
+	return {
+		folders: children(list, 'BlobPrefix').map((one) => text(one, 'Name')),
+		blobs: children(list, 'Blob').map(blobOf),
+		next: text(page.documentElement, 'NextMarker'),
+	};
+}
+
+function Uploads({ list, onCancel, onOverwrite }) {
+	if (!list.length) return null;
+	return (
+		<div class="uploads card">
+			{list.map((one) => (
+				<div key={one.path}>
+					<span class="name">{one.path}</span>
+					<progress max={one.size || 1} value={one.done ? one.size || 1 : one.sent} />
+					<span class="quiet">{one.error ?? (one.done ? 'done' : bytes(one.sent))}</span>
+					{one.exists && <Act kind="small" onClick={() => onOverwrite(one)}>Overwrite</Act>}
+					{!one.done && !one.error && <button type="button" class="small" onClick={() => onCancel(one)}>Cancel</button>}
+				</div>
+			))}
+		</div>
+	);
+}
+
+function useUploads(account, container, prefix, onDone) {
+	const [list, set] = useState([]);
+	const change = (path, part) => set((all) => all.map((one) => (one.path === path ? { ...one, ...part } : one)));
+	const one = async ({ path, file }, overwrite = false) => {
+		const stop = new AbortController();
+		const state = { path, file, size: file.size, sent: 0, stop };
+		set((all) => [...all.filter((other) => other.path !== path), state]);
+		try {
+			await uploadFile(account, container, prefix + path, file, { overwrite, signal: stop.signal, onProgress: (sent) => change(path, { sent }) });
+			change(path, { done: true });
+			setTimeout(() => set((all) => all.filter((other) => other.path !== path || !other.done)), 2500);
+		} catch (error) {
+			const exists = error.status === 409 || error.status === 412;
+			change(path, { error: error.name === 'AbortError' ? 'cancelled' : exists ? 'is there already' : error.message, exists });
+		}
+	};
+	const start = async (files) => {
+		for (const file of files) await one(file);
+		onDone();
+	};
+	return { list, start, overwrite: async (item) => { await one(item, true); onDone(); } };
+}
+
+function Crumbs({ account, container, prefix }) {
+	const parts = prefix.split('/').slice(0, -1);
+	return (
+		<h1 class="crumbs">
+			<a href={link('blobs', [account])}>Containers</a> / <a href={link('blobs', [account, container])}>{container}</a>
+			{parts.map((part, i) => <span key={i}> / <a href={link('blobs', [account, container], { prefix: parts.slice(0, i + 1).join('/') + '/' })}>{part || '∅'}</a></span>)}
+		</h1>
+	);
+}
+
+function Container({ account, container, params, overview }) {
+	const prefix = params.prefix ?? '';
+	const [draft, setDraft] = useState(prefix);
+	const [over, setOver] = useState(false);
+	const [deleted, setDeleted] = useState(params.deleted === '1');
+	const picker = useRef();
+	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted' : '' }), [account, container, prefix, deleted]);
+	const uploads = useUploads(account, container, prefix.slice(0, prefix.lastIndexOf('/') + 1), pages.reload);
+	const open = params.blob;
+	const to = (change) => go('blobs', [account, container], { prefix, ...change });
+	const rows = [...(pages.value?.folders ?? []).map((name) => ({ folder: true, name })), ...(pages.value?.blobs ?? [])];
+	const base = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+	return (
+		<div
+			class={over ? 'drop over' : 'drop'}
+			onDragOver={(e) => { e.preventDefault(); setOver(true); }}
+			onDragLeave={(e) => e.currentTarget === e.target && setOver(false)}
+			onDrop={async (e) => { e.preventDefault(); setOver(false); uploads.start(await filesOf(e.dataTransfer)); }}
+		>
+			<header class="bar">
+				<Crumbs account={account} container={container} prefix={base} />
+				<form class="filter" onSubmit={(e) => { e.preventDefault(); to({ prefix: draft }); }}>
+					<input data-filter placeholder="Jump to a prefix" value={draft} onInput={(e) => setDraft(e.currentTarget.value)} />
+				</form>
+				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> deleted</label>
+				<button type="button" data-reload onClick={pages.reload}>Reload</button>
+				<Act kind="primary" onClick={() => picker.current.click()}>Upload</Act>
+				<input ref={picker} type="file" multiple hidden onChange={(e) => { uploads.start([...e.currentTarget.files].map((file) => ({ path: file.name, file }))); e.currentTarget.value = ''; }} />
+			</header>
+			<Problem error={pages.error} />
+			<Uploads list={uploads.list} onCancel={(one) => one.stop.abort()} onOverwrite={uploads.overwrite} />
+			<div class="split">
+				<div>
+					<Rows
+						head={['Name', 'Size', 'Type', 'Changed', '']}
+						rows={rows}
+						empty={pages.loading ? 'Loading …' : 'No blobs here. Drop files to upload them.'}
+						id={(one) => one.name + (one.deleted ? one.deletedAt : '') + (one.folder ? '/' : '')}
+						selected={open}
+						onOpen={(one) => (one.folder ? go('blobs', [account, container], { prefix: one.name }) : to({ blob: one.name }))}
+						render={(one) => one.folder ? (
+							<>
+								<td colSpan={5}><a class="folder" href={link('blobs', [account, container], { prefix: one.name })}>▸ {one.name.slice(base.length)}</a></td>
+							</>
+						) : (
+							<>
+								<td class="text">{one.deleted ? <s>{one.name.slice(base.length)}</s> : one.name.slice(base.length)}</td>
+								<td class="number">{bytes(one.size)}</td>
+								<td class="text">{one.type}</td>
+								<td title={one.modified}>{ago(one.modified)}</td>
+								<td>
+									{one.deleted && <span class="tag bad">deleted</span>}
+									{one.lease && !['available', 'expired'].includes(one.lease) && <span class="tag warn">{one.lease}</span>}
+									{one.kind !== 'BlockBlob' && <span class="tag">{one.kind.replace('Blob', '')}</span>}
+									{one.tier && one.tier !== 'Hot' && <span class="tag">{one.tier}</span>}
+								</td>
+							</>
+						)}
+					/>
+					<Pager pages={pages} shown={rows.length} />
+				</div>
+				{open && <BlobPanel key={open} account={account} container={container} name={open} overview={overview} onClose={() => to({})} onChange={() => { pages.reload(); }} onGone={() => { toast('Deleted'); pages.reload(); }} />}
+			</div>
+		</div>
+	);
+}
+
+export function Blobs({ route, account, overview }) {
+	const container = route.parts[1];
+	return container ? <Container key={container + (route.params.prefix ?? '')} account={account} container={container} params={route.params} overview={overview} /> : <ContainerList account={account} />;
+}

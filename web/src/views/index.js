@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The views, in the order of the menu. `shown` says whether this server has what a view is about.
+import { Home } from './home.jsx';
+import { Blobs } from './blobs.jsx';
+import { Queues } from './queues.jsx';
+import { Tables } from './tables.jsx';
+
+const always = () => true;
+export const views = [
+	{ id: 'home', title: 'Home', key: 'h', glyph: '⌂', view: Home, shown: always },
+	{ id: 'blobs', title: 'Blobs', key: 'b', glyph: '▤', view: Blobs, shown: always, byAccount: true },
+	{ id: 'queues', title: 'Queues', key: 'q', glyph: '⇥', view: Queues, shown: always, byAccount: true },
+	{ id: 'tables', title: 'Tables', key: 't', glyph: '▦', view: Tables, shown: always, byAccount: true },
+];

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues and all of their messages, the hidden ones too: looking changes no count. What changes a message goes by the receipt of the
+// state that is shown, so whoever got it meanwhile wins, and we are told.
+import { useState } from 'preact/hooks';
+import { ask, escapeXml, query, request, seg, text, xml } from '../api.js';
+import { ago, count, decoded, pretty, toBase64, when } from '../format.js';
+import { go } from '../router.js';
+import { Act, Copy, Dialog, Pager, Pairs, Problem, Rows, attempt, confirmed, useLoad, usePages } from '../ui.jsx';
+
+const body = (value) => `<QueueMessage><MessageText>${escapeXml(value)}</MessageText></QueueMessage>`;
+
+async function listQueues(account, prefix, marker) {
+	const page = await xml('queue', account, `/?${query({ comp: 'list', prefix, marker, maxresults: 50 })}`);
+	const queues = await Promise.all(
+		[...page.getElementsByTagName('Queue')].map(async (one) => {
+			const name = text(one, 'Name');
+			try {
+				const head = await request('queue', account, `/${seg(name)}?comp=metadata`);
+				return { name, count: Number(head.headers.get('x-ms-approximate-messages-count')) };
+			} catch {
+				return { name, count: 0 };
+			}
+		}),
+	);
+	return { rows: queues, next: text(page.documentElement, 'NextMarker') };
+}
+
+function QueueList({ account }) {
+	const [prefix, setPrefix] = useState('');
+	const pages = usePages((marker) => listQueues(account, prefix, marker), [account, prefix]);
+	const create = async () => {
+		const name = prompt('Name of the new queue');
+		if (name && (await attempt(() => request('queue', account, `/${seg(name)}`, { method: 'PUT' }), `Queue ${name} is there`))) pages.reload();
+	};
+	return (
+		<>
+			<header class="bar">
+				<h1>Queues</h1>
+				<input data-filter placeholder="Begins with …" value={prefix} onInput={(e) => setPrefix(e.currentTarget.value)} />
+				<button type="button" data-reload onClick={pages.reload}>Reload</button>
+				<Act kind="primary" onClick={create}>New queue</Act>
+			</header>
+			<Problem error={pages.error} />
+			<Rows
+				head={['Name', 'Messages', '']}
+				rows={pages.value?.rows ?? []}
+				empty={pages.loading ? 'Loading …' : 'No queues.'}
+				id={(one) => one.name}
+				onOpen={(one) => go('queues', [account, one.name])}
+				render={(one) => (
+					<>
+						<td><a href={`#/queues/${account}/${seg(one.name)}`}>{one.name}</a>{/poison/.test(one.name) && <span class="tag warn">poison</span>}</td>
+						<td class="number">{count(one.count)}</td>
+						<td class="actions">
+							<Act
+								kind="small"
+								onClick={async () => {
+									if (confirmed(`Delete the queue ${one.name} with its messages?`) && (await attempt(() => request('queue', account, `/${seg(one.name)}`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
+								}}
+							>
+								Delete
+							</Act>
+						</td>
+					</>
+				)}
+			/>
+			<Pager pages={pages} shown={pages.value?.rows.length} />
+		</>
+	);
+}
+
+function shownText(value) {
+	const inside = decoded(value);
+	const json = pretty(inside ?? value);
+	return { inside, json, best: json ?? inside ?? value };
+}
+
+// Inserted, visible again, expires: where on its way a message is.
+function Timeline({ message, now }) {
+	const at = new Date(now).getTime(), from = new Date(message.inserted).getTime();
+	const until = Math.min(new Date(message.expires).getTime(), Math.max(at, new Date(message.nextVisible).getTime()) + 7 * 86400e3);
+	// Logarithmic: seconds matter at the beginning of a life of a week.
+	const scale = (time) => Math.log1p(Math.max(0, time - from) / 1000) / Math.log1p(Math.max(1, until - from) / 1000);
+	const next = new Date(message.nextVisible).getTime();
+	const x = (time) => 6 + 188 * scale(time);
+	return (
+		<svg class="timeline" width="200" height="18" role="img" aria-label={`inserted ${when(message.inserted)}, visible ${when(message.nextVisible)}, expires ${when(message.expires)}`}>
+			<line x1={x(from)} y1="9" x2={x(until)} y2="9" class="life" />
+			{next > at && <line x1={x(at)} y1="9" x2={x(next)} y2="9" class="hidden" />}
+			<circle cx={x(from)} cy="9" r="3" class="born"><title>inserted {when(message.inserted)}</title></circle>
+			<circle cx={x(next)} cy="9" r="3.5" class={next > at ? 'waits' : 'seen'}><title>visible {when(message.nextVisible)}</title></circle>
+			<line x1={x(at)} y1="2" x2={x(at)} y2="16" class="now"><title>now</title></line>
+			<rect x={x(until) - 2} y="5" width="4" height="8" class="end"><title>expires {when(message.expires)}</title></rect>
+		</svg>
+	);
+}
+
+function Message({ account, queue, message, now, onClose, onChange }) {
+	const shown = shownText(message.text);
+	const [edit, setEdit] = useState(message.text);
+	const [hide, setHide] = useState(0);
+	const to = `/${seg(queue)}/messages/${seg(message.id)}?${query({ popreceipt: message.popReceipt })}`;
+	const act = async (action, done) => {
+		if (await attempt(action, done)) onChange();
+	};
+	return (
+		<aside class="panel">
+			<header>
+				<h2>Message</h2>
+				<button type="button" class="plain" data-close aria-label="Close" onClick={onClose}>✕</button>
+			</header>
+			<Pairs
+				pairs={[
+					['Id', <code>{message.id}</code>],
+					['Inserted', `${when(message.inserted)} (${ago(message.inserted, now)})`],
+					['Visible', `${when(message.nextVisible)} (${ago(message.nextVisible, now)})`],
+					['Expires', ago(message.expires, now) === 'never' ? 'never' : `${when(message.expires)} (${ago(message.expires, now)})`],
+					['Received', `${message.dequeueCount} times`],
+				]}
+			/>
+			<h3>Text {shown.inside !== null && <span class="tag">Base64</span>} {shown.json && <span class="tag">JSON</span>} <Copy value={shown.best} /></h3>
+			<pre class="content">{shown.best}</pre>
+			<h3>Update</h3>
+			<textarea rows="4" value={edit} onInput={(e) => setEdit(e.currentTarget.value)} aria-label="New text" />
+			<label>hide for <input type="number" min="0" max="604800" value={hide} onInput={(e) => setHide(e.currentTarget.value)} /> s</label>
+			<footer>
+				<Act onClick={() => act(() => request('queue', account, `${to}&visibilitytimeout=${Number(hide)}`, { method: 'PUT', body: body(edit) }), 'Updated')}>Update</Act>
+				<Act kind="danger" onClick={() => act(() => request('queue', account, to, { method: 'DELETE' }), 'Deleted')}>Delete</Act>
+			</footer>
+			<p class="quiet">Both take the receipt of this state: a consumer that holds the message loses its own.</p>
+		</aside>
+	);
+}
+
+function AddMessage({ account, queue, onClose, onDone }) {
+	const [value, set] = useState('');
+	const [delay, setDelay] = useState(0);
+	const [ttl, setTtl] = useState(604800);
+	const [encode, setEncode] = useState(false);
+	const add = async () => {
+		const path = `/${seg(queue)}/messages?${query({ visibilitytimeout: Number(delay), messagettl: Number(ttl) })}`;
+		if (await attempt(() => request('queue', account, path, { method: 'POST', body: body(encode ? toBase64(value) : value) }), 'Added')) onDone();
+	};
+	return (
+		<Dialog title={`Add to ${queue}`} onClose={onClose}>
+			<textarea rows="6" autofocus value={value} onInput={(e) => set(e.currentTarget.value)} aria-label="Text" />
+			<label><input type="checkbox" checked={encode} onChange={(e) => setEncode(e.currentTarget.checked)} /> as Base64</label>
+			<label>visible after <input type="number" min="0" max="604800" value={delay} onInput={(e) => setDelay(e.currentTarget.value)} /> s</label>
+			<label>lives <input type="number" min="-1" value={ttl} onInput={(e) => setTtl(e.currentTarget.value)} /> s (-1: for ever)</label>
+			<footer><Act kind="primary" onClick={add}>Add</Act></footer>
+		</Dialog>
+	);
+}
+
+// From one queue to another, message by message as a consumer would: got, put, deleted. A crash between leaves it twice, never lost.
+async function moveAll(account, from, to) {
+	let moved = 0;
+	for (;;) {
+		const page = await xml('queue', account, `/${seg(from)}/messages?numofmessages=32&visibilitytimeout=60`);
+		const messages = [...page.getElementsByTagName('QueueMessage')];
+		if (!messages.length) return moved;
+		for (const one of messages) {
+			await request('queue', account, `/${seg(to)}/messages`, { method: 'POST', body: body(text(one, 'MessageText')) });
+			await request('queue', account, `/${seg(from)}/messages/${text(one, 'MessageId')}?${query({ popreceipt: text(one, 'PopReceipt') })}`, { method: 'DELETE' });
+			moved++;
+		}
+	}
+}
+
+function Queue({ account, queue }) {
+	const [open, setOpen] = useState(null);
+	const [adding, setAdding] = useState(false);
+	const pages = usePages(async (marker) => {
+		const page = await ask(`/api/messages?${query({ account, queue, ...(marker ? JSON.parse(marker) : {}) })}`);
+		return { ...page, next: page.next && JSON.stringify(page.next) };
+	}, [account, queue]);
+	const total = useLoad(async () => (await request('queue', account, `/${seg(queue)}?comp=metadata`)).headers.get('x-ms-approximate-messages-count'), [account, queue]);
+	const reload = () => {
+		setOpen(null);
+		pages.reload();
+		total.reload();
+	};
+	const now = pages.value ? new Date(pages.value.now).getTime() : Date.now();
+	const rows = pages.value?.messages ?? [];
+	const message = rows.find((one) => one.id === open);
+	const target = queue.replace(/-?poison$/, '');
+	return (
+		<>
+			<header class="bar">
+				<h1><a href={`#/queues/${account}`}>Queues</a> / {queue}</h1>
+				<span class="quiet">{total.value !== undefined && `about ${count(total.value)} messages`}</span>
+				<button type="button" data-reload onClick={reload}>Reload</button>
+				<Act kind="primary" onClick={() => setAdding(true)}>Add message</Act>
+				{target !== queue && (
+					<Act onClick={async () => {
+						if (!confirmed(`Move every visible message of ${queue} to ${target}?`)) return;
+						const moved = await attempt(() => moveAll(account, queue, target));
+						if (moved !== undefined) await attempt(async () => moved, `${moved} moved to ${target}`);
+						reload();
+					}}>Move to {target}</Act>
+				)}
+				<Act kind="danger" onClick={async () => {
+					if (confirmed(`Clear ${queue}?`) && (await attempt(() => request('queue', account, `/${seg(queue)}/messages`, { method: 'DELETE' }), 'Cleared'))) reload();
+				}}>Clear</Act>
+			</header>
+			<Problem error={pages.error} />
+			<div class="split">
+				<div>
+					<Rows
+						head={['Text', 'State', 'Received', 'On its way']}
+						rows={rows}
+						empty={pages.loading ? 'Loading …' : 'No messages.'}
+						id={(one) => one.id}
+						selected={open}
+						onOpen={(one) => setOpen(one.id)}
+						render={(one) => {
+							const hidden = new Date(one.nextVisible).getTime() > now;
+							return (
+								<>
+									<td class="text"><code>{(decoded(one.text) ?? one.text).slice(0, 160)}</code></td>
+									<td>{hidden ? <span class="tag warn">hidden, {ago(one.nextVisible, now)}</span> : <span class="tag good">visible</span>}</td>
+									<td class="number">{one.dequeueCount}</td>
+									<td><Timeline message={one} now={now} /></td>
+								</>
+							);
+						}}
+					/>
+					<Pager pages={pages} shown={rows.length} />
+				</div>
+				{message && <Message key={message.id + message.popReceipt} account={account} queue={queue} message={message} now={now} onClose={() => setOpen(null)} onChange={reload} />}
+			</div>
+			{adding && <AddMessage account={account} queue={queue} onClose={() => setAdding(false)} onDone={() => { setAdding(false); reload(); }} />}
+		</>
+	);
+}
+
+export function Queues({ route, account }) {
+	const queue = route.parts[1];
+	return queue ? <Queue key={queue} account={account} queue={queue} /> : <QueueList account={account} />;
+}
