@@ -90,8 +90,8 @@ static const char *const limits[] = {
 	"Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
 	"one is; so are query parameters whose name has a ':' or a control character, or whose value has a "
 	"line feed before a ':', where they are signed (AuthenticationFailed).",
-	"Names of properties are XML names of letters, digits and underscores (PropertyNameInvalid): Atom writes them as "
-	"elements.",
+	"Names of properties are XML names of letters, digits and underscores (else PropertyNameInvalid): Atom writes "
+	"them as elements.",
 	"File over SMB: 2.1, 3.0, 3.0.2 and 3.1.1, signed and encrypted, NTLMv2 by account key. Refused as Azure Files "
 	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files, "
 	"reparse "
