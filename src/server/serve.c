@@ -231,6 +231,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
 		.waits = h->waits,
 		.holders = h->holders,
+		.watches = h->watches,
 		.accounts = h->admission->rest.accounts,
 		.account_count = h->admission->rest.account_count,
 		.bearer = h->admission->bearer,
