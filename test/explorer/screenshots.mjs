@@ -16,6 +16,9 @@ const SHOTS = [
 	['blob-history', `#/blobs/${a}/photos?blob=notes.txt`, { ready: '.tabs', click: 'History', dark: true }],
 	['queues', `#/queues/${a}/orders`, { ready: '.timeline' }],
 	['tables', `#/tables/${a}/people?filter=PartitionKey%20eq%20'eu'`, { ready: 'td.number', open: 1 }],
+	['live', `#/live/${a}?tab=requests`, { ready: 'tbody tr[tabindex]', wait: 9000 }],
+	['leases', `#/live/${a}?tab=leases`, { ready: 'tbody tr[tabindex]', wait: 500, dark: true }],
+	['access', `#/access/${a}`, { fill: ['resource', 'photos'], press: 'Sign' }],
 ];
 
 fs.mkdirSync(dir, { recursive: true });
@@ -25,11 +28,13 @@ try {
 	const world = await makeWorld(server);
 	const race = startRace(server, world);
 	for (const [name, hash, how] of SHOTS) {
-		if (only && only !== name) continue;
+		if (only && !only.split(',').includes(name)) continue;
 		const page = await browser.open(server, hash, { colorScheme: how.dark ? 'dark' : 'light', viewport: { width: 1180, height: 740 } });
 		await page.waitForSelector(how.ready ?? 'h1');
 		if (how.click) await page.getByRole('tab', { name: how.click }).click();
 		if (how.open !== undefined) await page.locator('tbody tr[tabindex]').nth(how.open).click();
+		if (how.fill) await page.getByLabel(how.fill[0]).fill(how.fill[1]);
+		if (how.press) await page.getByRole('button', { name: how.press }).click();
 		await page.waitForTimeout(how.wait ?? 700);
 		await page.screenshot({ path: path.join(dir, `${name}.png`) });
 		if (page.problems.length) console.log(name, page.problems);

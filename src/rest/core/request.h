@@ -165,7 +165,8 @@ struct request {
 
 	struct response response;
 	struct fault fault;
-	struct slice log_note; /* extra text for the access log ("plan") */
+	struct slice string_to_sign; /* of a refused signature, for who asks why; never logged from here */
+	struct slice log_note;	     /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
 	void (*release_held)(void *);

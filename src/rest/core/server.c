@@ -252,6 +252,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
+	live_fini(&s->live);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
 	free(s);
@@ -273,6 +274,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	rng_init_system(&rng);
 	s->address_seed = rng_u64(&rng);
 	memory_init(s);
+	live_init(&s->live);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	enum err e = open_log(s, ret_message);

@@ -4,6 +4,8 @@ import { Home } from './home.jsx';
 import { Blobs } from './blobs.jsx';
 import { Queues } from './queues.jsx';
 import { Tables } from './tables.jsx';
+import { Live } from './live.jsx';
+import { Sas } from './sas.jsx';
 
 const always = () => true;
 export const views = [
@@ -11,4 +13,6 @@ export const views = [
 	{ id: 'blobs', title: 'Blobs', key: 'b', glyph: '▤', view: Blobs, shown: always, byAccount: true },
 	{ id: 'queues', title: 'Queues', key: 'q', glyph: '⇥', view: Queues, shown: always, byAccount: true },
 	{ id: 'tables', title: 'Tables', key: 't', glyph: '▦', view: Tables, shown: always, byAccount: true },
+	{ id: 'live', title: 'Live', key: 'l', glyph: '∿', view: Live, shown: always, byAccount: true },
+	{ id: 'access', title: 'Access', key: 'a', glyph: '§', view: Sas, shown: always, byAccount: true },
 ];
