@@ -89,8 +89,10 @@ static void head_put(struct buf *out, const char *method, struct slice path, con
 	buf_printf(out, "%s %.*s", method, SLICE_FMT(path));
 	if (query[0] || !plain)
 		buf_printf(out, "?%s%s%s", query, query[0] && !plain ? "&" : "", plain ? "" : sas);
+	/* Works that need a newer version say so in their headers. */
+	bool versioned = plain || strstr(headers, "x-ms-version:");
 	buf_printf(out, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s%s", opt.port,
-		   plain ? "" : "x-ms-version: 2021-06-08\r\n", headers);
+		   versioned ? "" : "x-ms-version: 2021-06-08\r\n", headers);
 }
 
 /* The digits stand where the path has a '#'. */

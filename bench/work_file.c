@@ -5,7 +5,7 @@
 #define ACCOUNT_PATH "/devstoreaccount1/"
 enum { LIST_PAGE = 5000 };
 
-static struct template get, create, write_range;
+static struct template get, create, create_data, write_range;
 
 static const char *file_path(void)
 {
@@ -72,6 +72,21 @@ static enum answer put_answer(struct conn *c, const struct reply *r)
 static void create_request(struct conn *c)
 {
 	create_key(c, next_key(), opt.bytes);
+}
+
+/* The same file in one request, as the versions have it that let Create File carry bytes. */
+static void data_request(struct conn *c)
+{
+	char headers[256];
+	if (!create_data.text.len) {
+		snprintf(headers, sizeof headers,
+			 "x-ms-version: 2026-02-06\r\nx-ms-type: file\r\nx-ms-content-length: %llu\r\n"
+			 "Content-Length: %llu\r\n",
+			 (unsigned long long)opt.bytes, (unsigned long long)opt.bytes);
+		template_init(&create_data, "PUT", file_path(), "", headers);
+	}
+	template_use(c, &create_data, next_key());
+	c->body = payload(c);
 }
 
 static enum answer create_answer(struct conn *c, const struct reply *r)
@@ -168,6 +183,8 @@ const struct work works_file[] = {
 	  put_request, put_answer },
 	{ "fcreate", "Create File of --bytes, without data, from --base on", &protocol_http, 0, 0, 1, false,
 	  create_request, create_answer },
+	{ "fputdata", "Create File with --bytes of data, from --base on", &protocol_http, 4096, 0, 1, false,
+	  data_request, create_answer },
 	{ "fget", "GET random files of --bytes among --keys", &protocol_http, 4096, 0, 10000, false, get_request,
 	  get_answer },
 	{ "flarge", "make one file of --keys times --bytes (--count 1 --connections 1)", &protocol_http, 4096, 0,

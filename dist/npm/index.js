@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the program for a test and stops it again.
 //
-//   const server = await start();            // free ports, a temporary directory that goes with it
+//   const server = await start();            // free ports, everything in memory
 //   server.connectionString, server.endpoints.blob, server.account, server.key
+//   await server.test.advance(61);           // the test kit (kit.js)
 //   await server.stop();
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TestKit } from './kit.js';
+
+export { TestKit };
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
@@ -24,11 +27,11 @@ function field(connectionString, name) {
 	return connectionString.split(';').find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
-/** options: { location, args: [...], timeoutMs }. Without a location the data goes to a temporary directory that stop() removes. */
+/** options: { location, args: [...], timeoutMs }. Without a location the data is in memory alone. */
 export async function start({ location, args = [], timeoutMs = 15_000 } = {}) {
-	const dir = location ?? fs.mkdtempSync(path.join(os.tmpdir(), 'zaffre-'));
+	const where = location ? ['--location', location] : ['--inMemoryPersistence'];
 	const ports = ['--blobPort', '0', '--queuePort', '0', '--tablePort', '0', '--filePort', '0'];
-	const child = spawn(program(), ['serve', '--location', dir, ...ports, '--silent', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+	const child = spawn(program(), ['serve', ...where, ...ports, '--adminPort', '0', '--silent', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
 	const stopWithUs = () => child.kill('SIGKILL');
 	process.once('exit', stopWithUs);
 	let text = '', errors = '';
@@ -50,13 +53,16 @@ export async function start({ location, args = [], timeoutMs = 15_000 } = {}) {
 		child.once('error', (error) => fail(error.message));
 		child.once('exit', (code, signal) => fail(`it ended with ${code ?? signal}`));
 	});
+	const admin = /^Metrics and health at (\S+)/m.exec(text)?.[1];
 	const endpoints = Object.fromEntries(['Blob', 'Queue', 'Table', 'File'].map((s) => [s.toLowerCase(), field(connectionString, `${s}Endpoint`)]).filter(([, url]) => url));
 	return {
 		connectionString,
 		endpoints,
 		account: field(connectionString, 'AccountName'),
 		key: field(connectionString, 'AccountKey'),
-		location: dir,
+		location,
+		admin,
+		test: new TestKit(admin),
 		pid: child.pid,
 		async stop() {
 			process.removeListener('exit', stopWithUs);
@@ -65,7 +71,6 @@ export async function start({ location, args = [], timeoutMs = 15_000 } = {}) {
 				child.kill('SIGTERM');
 				await gone;
 			}
-			if (!location) fs.rmSync(dir, { recursive: true, force: true });
 		},
 	};
 }

@@ -95,6 +95,9 @@ struct auth_request {
 	bool secure;
 	struct slice client_ip;
 	uint64_t now_ticks;
+	/* Clients' clocks: what the age of a request's date and of a token is judged by; 0: now_ticks. They differ
+	 * while tests move the server's clock. */
+	uint64_t client_ticks;
 	/* Looks up a stored access policy of the addressed container. ERR_NOT_FOUND if there is none of that id. */
 	enum err (*find_policy)(void *arg, struct slice id, struct auth_policy *ret);
 	void *find_policy_arg;
@@ -102,6 +105,11 @@ struct auth_request {
 	const struct auth_account
 		*account_for_delegation; /* delegation keys derive from its secret; NULL: from `account` */
 };
+
+static inline uint64_t auth_client_ticks(const struct auth_request *r)
+{
+	return r->client_ticks ? r->client_ticks : r->now_ticks;
+}
 
 struct auth_failure {
 	struct slice detail;	     /* AuthenticationErrorDetail for the client, absent if none */

@@ -202,9 +202,9 @@ static const char *claims_problem(const struct auth_bearer_config *c, const stru
 	if (!claim_time(claims, "exp", &expiry) || (c->mode == BEARER_BASIC && (!has_start || !has_issued)) ||
 	    (!has_start && json_member(claims, "nbf")))
 		return "Lifetime validation failed. The token has no valid nbf, exp or iat.";
-	if (r->now_ticks >= expiry)
+	if (auth_client_ticks(r) >= expiry)
 		return "Lifetime validation failed. The token is expired.";
-	if (has_start && not_before > r->now_ticks + NOT_BEFORE_SKEW_TICKS)
+	if (has_start && not_before > auth_client_ticks(r) + NOT_BEFORE_SKEW_TICKS)
 		return "Lifetime validation failed. The token is not yet valid.";
 	if (!issuer_ok(c, json_member_string(claims, "iss")))
 		return "Issuer validation failed. Issuer did not match.";

@@ -5,6 +5,7 @@
 #include "base/sys/clock.h"
 
 enum { SAS_HOURS_MAX = 24 * 366 * 100 };
+#define RATE_MAX (UINT64_C(1) << 50)
 
 static struct slice take_word(struct slice *line)
 {
@@ -45,6 +46,71 @@ static const char *parse_hours(struct slice value, uint64_t *ret_ticks)
 	return NULL;
 }
 
+/* "500" or "10MiB". */
+static const char *parse_rate(struct slice value, struct quota_rate *ret)
+{
+	static const struct {
+		const char *unit;
+		unsigned shift;
+	} units[] = { { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 } };
+	unsigned shift = 0;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (value.len > 3 && slice_eq(slice_from(value, value.len - 3), slice_str(units[i].unit))) {
+			shift = units[i].shift;
+			value = slice_trim(slice_first(value, value.len - 3));
+		}
+	uint64_t n;
+	if (!slice_to_u64(value, &n) || n == 0 || n > RATE_MAX >> shift)
+		return "the value is a number a second, at least 1, bytes also as 10KiB, 10MiB, 1GiB";
+	ret->per_s = n << shift;
+	return NULL;
+}
+
+static struct quota_rate *rate_of(struct auth_quota *q, struct slice name)
+{
+	if (slice_eq(name, SLICE("requests-per-second")))
+		return &q->requests;
+	if (slice_eq(name, SLICE("ingress-per-second")))
+		return &q->ingress;
+	return slice_eq(name, SLICE("egress-per-second")) ? &q->egress : NULL;
+}
+
+static bool is_rate(struct slice name)
+{
+	struct auth_quota probe;
+	return rate_of(&probe, name) != NULL;
+}
+
+/* The quota of the account, or of one container of it; made if there is none yet. */
+static struct auth_quota *quota_find(struct auth_limits *l, struct slice container, struct arena *arena)
+{
+	if (!slice_is_set(container)) {
+		if (!l->quota)
+			l->quota = ARENA_NEW(arena, struct auth_quota);
+		return l->quota;
+	}
+	struct auth_quota *found = limits_container_quota(l, container);
+	if (found)
+		return found;
+	if (!l->container)
+		l->container = ARENA_NEW_ARRAY(arena, struct container_quota, LIMITS_CONTAINERS_MAX);
+	if (!l->container || l->container_count == LIMITS_CONTAINERS_MAX)
+		return NULL;
+	struct container_quota *c = &l->container[l->container_count];
+	*c = (struct container_quota){ arena_dup(arena, container), ARENA_NEW(arena, struct auth_quota) };
+	if (c->quota)
+		l->container_count++;
+	return c->quota;
+}
+
+struct auth_quota *limits_container_quota(const struct auth_limits *l, struct slice container)
+{
+	for (size_t i = 0; i < l->container_count; i++)
+		if (slice_eq(l->container[i].name, container))
+			return l->container[i].quota;
+	return NULL;
+}
+
 /* NULL: fine. */
 static const char *set_limit(struct auth_limits *l, struct slice name, struct slice value)
 {
@@ -56,19 +122,31 @@ static const char *set_limit(struct auth_limits *l, struct slice name, struct sl
 		return parse_addresses(value, l);
 	if (slice_eq(name, SLICE("sas-max-hours")))
 		return parse_hours(value, &l->sas_max_ticks);
-	return "a limit is shared-key, public-access, addresses or sas-max-hours";
+	return "a limit is shared-key, public-access, addresses, sas-max-hours, requests-per-second, "
+	       "ingress-per-second "
+	       "or egress-per-second";
 }
 
 struct limits_target {
 	struct auth_limits *limits; /* one for each account */
 	const struct auth_account *account;
 	size_t count;
+	struct arena *arena;
 };
+
+static const char *set_any(const struct limits_target *t, struct auth_limits *l, struct slice container,
+			   struct slice name, struct slice value)
+{
+	if (!is_rate(name))
+		return slice_is_set(container) ? "only rates can be about a container" : set_limit(l, name, value);
+	struct auth_quota *quota = quota_find(l, container, t->arena);
+	return quota ? parse_rate(value, rate_of(quota, name)) : "there are too many containers with rates";
+}
 
 /* One line; `common`: those about every account, else those about one. */
 static const char *apply_line(const struct limits_target *t, struct slice line, bool common)
 {
-	struct slice account = take_word(&line), name = take_word(&line);
+	struct slice container = take_word(&line), name = take_word(&line), account = slice_cut(&container, '/');
 	bool all = slice_eq(account, SLICE("*")), found = all;
 	const char *problem = line.len ? NULL : "a line has three parts: account, limit, value";
 	for (size_t i = 0; i < t->count && !problem; i++) {
@@ -76,7 +154,7 @@ static const char *apply_line(const struct limits_target *t, struct slice line, 
 			continue;
 		found = true;
 		if (all == common)
-			problem = set_limit(&t->limits[i], name, line);
+			problem = set_any(t, &t->limits[i], container, name, line);
 	}
 	return problem || found ? problem : "there is no such account";
 }
@@ -97,7 +175,7 @@ static const char *apply_lines(const struct limits_target *t, struct slice text,
 enum err limits_apply(struct slice text, struct auth_account *account, size_t count, struct arena *arena,
 		      struct buf *message)
 {
-	struct limits_target t = { ARENA_NEW_ARRAY(arena, struct auth_limits, count), account, count };
+	struct limits_target t = { ARENA_NEW_ARRAY(arena, struct auth_limits, count), account, count, arena };
 	unsigned line = 0;
 	if (!t.limits)
 		return ERR_NO_MEMORY;

@@ -412,11 +412,12 @@ static enum err date_check(const struct auth_request *r, const struct signed_par
 		failure->detail = SLICE("The request's date header is not a valid RFC 1123 time.");
 		return ERR_AUTHENTICATION_FAILED;
 	}
-	if (ticks < r->now_ticks && r->now_ticks - ticks > DATE_MAX_AGE_TICKS) {
+	uint64_t now = auth_client_ticks(r);
+	if (ticks < now && now - ticks > DATE_MAX_AGE_TICKS) {
 		failure->detail = arena_printf(arena, "Request date header too old: '%.*s'", SLICE_FMT(date));
 		return ERR_AUTHENTICATION_FAILED;
 	}
-	if (ticks > r->now_ticks && ticks - r->now_ticks > DATE_MAX_AHEAD_TICKS) {
+	if (ticks > now && ticks - now > DATE_MAX_AHEAD_TICKS) {
 		failure->detail = arena_printf(arena, "Request date header too far ahead: '%.*s'", SLICE_FMT(date));
 		return ERR_AUTHENTICATION_FAILED;
 	}

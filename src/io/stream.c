@@ -33,6 +33,12 @@ void io_stream_close(struct io_stream *s)
 	s->fd = -1;
 }
 
+void io_stream_reset(struct io_stream *s)
+{
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 static ssize_t stream_result(ssize_t n)
 {
 	if (n >= 0)

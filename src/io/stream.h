@@ -27,5 +27,7 @@ ssize_t io_stream_read(struct io_stream *, void *dst, size_t size);
 ssize_t io_stream_writev(struct io_stream *, const struct iovec *, int count);
 /* No more will be sent; the peer may still send. */
 void io_stream_shutdown_write(struct io_stream *);
+/* What is not sent yet is thrown away when it is closed, and the peer told so by a reset. */
+void io_stream_reset(struct io_stream *);
 
 #endif

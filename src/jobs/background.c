@@ -27,7 +27,6 @@ enum {
 	BUSY_MS = 5,
 	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
 	PLACES_A_ROUND = 128,
-	PARTITIONS_A_PAGE = 128,
 	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
 	EXPIRE_EVERY_SECONDS = 3600
 };
@@ -69,36 +68,35 @@ void background_at_start(struct store *store, const struct slice *accounts, size
 	}
 }
 
-/* Which kind of resource the partition holds; 0: none that is known. */
-static char partition_kind(struct slice partition)
+static enum err account_load_opens(struct store *store, struct slice account)
 {
-	char account[64];
-	struct slice rest = partition, name;
-	if (partition.len > sizeof account || !key_take_str(&rest, account, sizeof account, &name) || rest.len == 0)
-		return 0;
-	return rest.ptr[0];
+	struct resource_place place[PLACES_A_ROUND];
+	struct key from;
+	size_t count;
+	bool more = true;
+	key_init(&from);
+	while (more) {
+		TRY(resource_places(store, account, &from, PLACES_A_ROUND, place, &count, &more));
+		for (size_t i = 0; i < count; i++) {
+			struct arena arena;
+			if (place[i].kind != RESOURCE_SHARE)
+				continue;
+			arena_init(&arena, MIB);
+			struct slice partition =
+				resource_generation_partition(&arena, account, place[i].kind, place[i].generation);
+			enum err err = slice_is_set(partition) ? file_opens_load(store, partition) : ERR_NO_MEMORY;
+			arena_fini(&arena);
+			TRY(err);
+		}
+	}
+	return ERR_OK;
 }
 
-enum err background_load_opens(struct store *store)
+enum err background_load_opens(struct store *store, const struct slice *accounts, size_t account_count)
 {
-	struct key next;
-	size_t count;
-	enum err err;
-	key_init(&next);
-	do {
-		struct arena arena;
-		struct slice *found;
-		arena_init(&arena, 16 * MIB);
-		err = store_list_partitions(store, key_slice(&next), PARTITIONS_A_PAGE, &arena, &found, &count);
-		for (size_t i = 0; err == ERR_OK && i < count; i++)
-			if (partition_kind(found[i]) == RESOURCE_SHARE)
-				err = file_opens_load(store, found[i]);
-		if (err == ERR_OK && count)
-			key_after(&next, found[count - 1]);
-		arena_fini(&arena);
-	} while (err == ERR_OK && count == PARTITIONS_A_PAGE);
-	return err == ERR_NOT_FOUND ? ERR_OK
-				    : err; /* an engine that has no list of them has no handles to bring back */
+	for (size_t i = 0; i < account_count; i++)
+		TRY(account_load_opens(store, accounts[i]));
+	return ERR_OK;
 }
 
 /* The first error of a row of errors is said; the work is tried again anyway. */

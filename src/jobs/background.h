@@ -12,7 +12,7 @@ struct background;
 void background_at_start(struct store *, const struct slice *accounts, size_t account_count);
 /* Before the first request: handles that outlive the server stand in the way again, until their clients come back or
  * their time is over. A store whose handles cannot be read must not be served. */
-enum err background_load_opens(struct store *) MUST_CHECK;
+enum err background_load_opens(struct store *, const struct slice *accounts, size_t account_count) MUST_CHECK;
 /* The accounts' names outlive it. NULL if there is no memory or thread for it (said in the log): the server
  * works, space is not reclaimed. */
 struct background *background_start(struct store *, const struct slice *accounts, size_t account_count);

@@ -5,6 +5,8 @@
 #include "base/mutant.h"
 #include "base/sys/clock.h"
 
+#include <assert.h>
+
 const struct lease_errors lease_errors_blob = {
 	.id_missing = ERR_BLOB_LEASE_ID_MISSING,
 	.lost = ERR_BLOB_LEASE_LOST,
@@ -60,6 +62,8 @@ enum err lease_acquire(struct lease *l, const struct lease_errors *e, uint64_t n
 		       const struct uuid *minted, int32_t duration_s)
 {
 	bool same = l->held && proposed && uuid_eq(&l->id, proposed);
+	assert(proposed || minted);
+	assert(duration_s == LEASE_INFINITE || duration_s > 0);
 	switch (lease_state(l, now)) {
 	case LEASE_LEASED:
 		if (!same)
@@ -121,6 +125,7 @@ static uint32_t seconds_left(uint64_t now, uint64_t end)
 enum err lease_break(struct lease *l, const struct lease_errors *e, uint64_t now, int32_t period_s, uint32_t *ret_left)
 {
 	uint64_t end = now;
+	assert(period_s == LEASE_BREAK_DEFAULT || (period_s >= 0 && period_s <= LEASE_BREAK_MAX_SECONDS));
 	switch (lease_state(l, now)) {
 	case LEASE_AVAILABLE:
 		return e->op_not_present;
@@ -141,6 +146,7 @@ enum err lease_break(struct lease *l, const struct lease_errors *e, uint64_t now
 	case LEASE_EXPIRED:
 		break;
 	}
+	assert(l->held);
 	l->breaking = true;
 	l->end_ticks = end;
 	*ret_left = seconds_left(now, end);
@@ -205,6 +211,7 @@ enum err lease_request_run(struct lease *l, const struct lease_errors *e, uint64
 
 void lease_encode(struct buf *b, const struct lease *l)
 {
+	assert(l->held || !l->breaking); /* nobody's lease cannot be breaking */
 	bytes_put_u8(b, (uint8_t)(l->held | l->breaking << 1));
 	if (!l->held)
 		return;
@@ -233,6 +240,7 @@ struct lease lease_decode(struct cursor *c)
 const char *lease_state_word(enum lease_state s)
 {
 	static const char *const words[] = { "available", "leased", "breaking", "broken", "expired" };
+	assert((size_t)s < sizeof words / sizeof *words);
 	return words[s];
 }
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/securebits.h>
@@ -165,30 +164,8 @@ bool datadir_become_owner(const struct datadir *d, struct buf *error)
 	return there && !error->len;
 }
 
-bool datadir_open_temporary(struct datadir *d, struct buf *error)
-{
-	char path[PATH_MAX];
-	const char *base = getenv("TMPDIR");
-	*d = (struct datadir){ 0 };
-	snprintf(path, sizeof path, "%s/zaffre-XXXXXX", base && base[0] ? base : "/tmp");
-	if (!mkdtemp(path)) {
-		buf_printf(error, "cannot make a directory like %s: %s", path, strerror(errno));
-		return false;
-	}
-	bool ok = datadir_open(d, path, false, error);
-	d->temporary = true;
-	return ok;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 void datadir_close(struct datadir *d)
 {
-	if (d->temporary && d->path)
-		nftw(d->path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(d->path);
 	d->path = NULL;
 }

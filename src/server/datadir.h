@@ -8,8 +8,7 @@
 #include "base/err.h"
 
 struct datadir {
-	char *path;	/* absolute */
-	bool temporary; /* removed by datadir_close */
+	char *path; /* absolute; or a word, if there is none */
 };
 
 /* create: makes it if absent, and from here on root makes files that belong to the directory's owner. On failure *error
@@ -19,8 +18,6 @@ bool datadir_open(struct datadir *, const char *path, bool create, struct buf *e
  * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not
  * go. The directory is "." from now on: the owner may not be allowed to come from above. One thread. */
 bool datadir_become_owner(const struct datadir *, struct buf *error);
-/* A fresh one under TMPDIR that datadir_close removes. */
-bool datadir_open_temporary(struct datadir *, struct buf *error);
 void datadir_close(struct datadir *); /* accepts a zeroed struct */
 
 #endif

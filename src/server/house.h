@@ -14,6 +14,7 @@
 
 struct background;
 struct holder_list;
+struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
@@ -30,6 +31,7 @@ struct house {
 	struct io_tls *tls;
 	struct store *store;
 	struct background *background;
+	struct states *states;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 3]; /* website, admin listener, admin socket */
 	char admin_socket[PATH_MAX];			     /* empty: none */
 	size_t listener_count;

@@ -101,7 +101,10 @@ void house_print_ready(const struct house *h)
 	if (h->smb)
 		buf_printf(&out, "Zaffre File service over SMB is successfully listening at %s port %u\n",
 			   h->config->smbHost, smb_server_port(h->smb));
-	buf_printf(&out, "Data directory: %s%s\n", h->data.path, h->data.temporary ? " (removed at exit)" : "");
+	if (h->config->inMemoryPersistence)
+		BUF_PUT(&out, "Data: in memory, gone when this process ends\n");
+	else
+		buf_printf(&out, "Data directory: %s\n", h->data.path);
 	if (h->admission->accounts.file)
 		buf_printf(&out, "Keys: %s\n", h->admission->accounts.file);
 	BUF_PUT(&out, "AZURE_STORAGE_CONNECTION_STRING='");

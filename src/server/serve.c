@@ -13,10 +13,12 @@
 #include "server/notify.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
+#include "server/states.h"
 
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/sys/log.h"
+#include "engine/mem/mem.h"
 #include "engine/rocks/rocks.h"
 #include "io/loop.h"
 #include "io/tls.h"
@@ -129,7 +131,9 @@ static void listeners_choose(struct house *h)
 		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
 		h->listeners[h->listener_count - 1].optional = true;
 	}
-	if (admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
+	/* What is in memory alone has no directory for one. */
+	if ((!c->inMemoryPersistence || c->adminSocket[0]) &&
+	    admin_socket_path(c, h->data.path, h->admin_socket, sizeof h->admin_socket)) {
 		listener_add(h, SERVICE_ADMIN, NULL, 0, NULL);
 		h->listeners[h->listener_count - 1].path = h->admin_socket;
 	}
@@ -147,26 +151,37 @@ static struct rest_admin_config admin_settings(const struct house *h)
 
 static bool lists_open(struct house *h, struct buf *error)
 {
-	if (wait_list_new(&h->waits) != ERR_OK || holder_list_new(&h->holders) != ERR_OK ||
-	    watch_list_new(&h->watches) != ERR_OK) {
+	if (!h->config->production)
+		h->states = states_new(h->store, h->config->inMemoryPersistence);
+	if ((!h->states && !h->config->production) || wait_list_new(&h->waits) != ERR_OK ||
+	    holder_list_new(&h->holders) != ERR_OK || watch_list_new(&h->watches) != ERR_OK) {
 		BUF_PUT(error, "no memory");
 		return false;
 	}
 	return true;
 }
 
-static bool house_build(struct house *h, struct buf *error)
+/* On disk the engine comes first: it holds the lock that makes the directory ours. */
+static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;
-	if (!(c->inMemoryPersistence ? datadir_open_temporary(&h->data, error)
-				     : datadir_open(&h->data, c->location, true, error)))
+	if (c->inMemoryPersistence) {
+		h->data.path = strdup("memory");
+		return h->data.path && engine_mem_open(NULL, ret) == ERR_OK;
+	}
+	if (!datadir_open(&h->data, c->location, true, error))
 		return false;
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
 				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
+	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
+}
+
+static bool house_build(struct house *h, struct buf *error)
+{
+	const struct config *c = h->config;
 	struct engine *engine;
-	/* The engine first: it holds the lock that makes the directory ours. */
-	if (!clock_open(h, error) || engine_rocks_open(&rocks, &engine, error) != ERR_OK)
+	if (!clock_open(h, error) || !engine_open(h, &engine, error))
 		return false;
 	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
 	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
@@ -189,7 +204,7 @@ static bool house_build(struct house *h, struct buf *error)
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
-	err = background_load_opens(h->store);
+	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
 		buf_printf(
 			error,
@@ -225,6 +240,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.kit = states_rest(h->states),
 		.admin = admin_settings(h),
 		.command = admin_command,
 		.command_arg = h,
@@ -248,6 +264,7 @@ static void house_take_down(struct house *h)
 	holder_list_free(h->holders);
 	watch_list_free(h->watches);
 	wait_list_free(h->waits);
+	states_free(h->states);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);

@@ -67,7 +67,7 @@ enum err smb_read_bytes(struct smb_request *r, const struct smb_open *o, uint64_
 enum err smb_payload_make(struct smb_request *r, struct slice data, struct payload *ret)
 {
 	struct payload_writer *w;
-	if (data.len <= PAYLOAD_INLINE_BYTES) {
+	if (data.len <= store_inline_bytes(r->conn->sl->server->config.store)) {
 		*ret = (struct payload){ .length_bytes = data.len, .inline_bytes = data, .borrowed = true };
 		return ERR_OK;
 	}

@@ -503,6 +503,7 @@ static void chain_free(struct smb_chain *ch)
 	if (ch->next)
 		ch->next->prev = ch->prev;
 	c->chain_count--;
+	c->under_way_bytes -= ch->weight_bytes;
 	if (ch->last_session)
 		smb_session_unref(ch->last_session);
 	if (ch->encrypted)
@@ -555,6 +556,8 @@ static void chain_start(struct smb_conn *c, char *memory, struct slice message, 
 		c->chains->prev = ch;
 	c->chains = ch;
 	c->chain_count++;
+	ch->weight_bytes = message.len;
+	c->under_way_bytes += message.len;
 	chain_run(ch);
 }
 

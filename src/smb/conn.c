@@ -177,7 +177,8 @@ void smb_conn_send(struct smb_conn *c, struct buf *b, size_t from, struct smb_se
 
 static bool conn_is_full(const struct smb_conn *c)
 {
-	return c->chain_count >= SMB_CHAINS_MAX || c->out_bytes >= SMB_OUT_BYTES_MAX;
+	return c->chain_count >= SMB_CHAINS_MAX || c->out_bytes >= SMB_OUT_BYTES_MAX ||
+	       c->under_way_bytes >= SMB_UNDER_WAY_BYTES_MAX;
 }
 
 /* The prefix is complete: memory for the message. False: the connection was closed. */

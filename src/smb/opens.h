@@ -29,6 +29,9 @@ struct smb_open {
 	bool snapshot; /* a previous version: no row, read only */
 	uint64_t snapshot_ticks;
 	uint16_t channel_sequence;
+	unsigned reads_away;		  /* so many next reads go to a worker */
+	unsigned writes_away;		  /* writes that are with a worker */
+	struct smb_request *after_writes; /* who waits for them, in order */
 	uint64_t position; /* after the last read or write; what SET_INFO stored is in the row too, for reconnects */
 	/* the list that QUERY_DIRECTORY goes through */
 	struct slice pattern, after; /* owned; absent: none yet */

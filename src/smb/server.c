@@ -176,6 +176,7 @@ static enum err start_threads(struct smb_server *s)
 		TRY(loop_new(s, &s->loops[i]));
 		s->loop_count++;
 	}
+	TRY(io_pool_new(loops > 1 ? loops : 2, &s->workers));
 	atomic_init(&s->busy_loops, loops);
 	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
 	TRY(io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source));
@@ -189,6 +190,7 @@ static enum err start_threads(struct smb_server *s)
 
 static void server_free(struct smb_server *s)
 {
+	io_pool_free(s->workers); /* the loops have ended, so nothing is queued */
 	for (size_t i = 0; s->loops && i < s->loop_count; i++) {
 		assert(s->loops[i]);
 		io_loop_free(s->loops[i]->loop);

@@ -23,6 +23,7 @@
 #include "base/sys/rng.h"
 #include "io/listen.h"
 #include "io/loop.h"
+#include "io/pool.h"
 #include "io/stream.h"
 #include "smb/credits.h"
 #include "smb/protect.h"
@@ -41,12 +42,13 @@ enum {
 	SMB_SESSIONS_MAX = 64,				/* of a connection */
 	SMB_TREES_MAX = 1024,				/* of a session */
 	SMB_OPENS_MAX = 65536,				/* of a session */
-	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024, /* answers that the client does not take; then it is not read on */
-	SMB_SETUP_MS = 45000,		      /* from connecting to the end of the first login */
-	SMB_MESSAGE_MS = 30000,		      /* from a message's first byte to its last */
-	SMB_WRITE_IDLE_MS = 30000,	      /* a peer that does not read */
-	SMB_LOGIN_FAILURES_MAX = 10,	      /* of a connection; then it is closed */
-	SMB_LOGIN_FREE_FAILURES = 2,	      /* answered at once; later ones wait */
+	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024,	    /* answers that the client does not take; then it is not read on */
+	SMB_UNDER_WAY_BYTES_MAX = 32 * 1024 * 1024, /* messages and answers in the making; then it is not read on */
+	SMB_SETUP_MS = 45000,			    /* from connecting to the end of the first login */
+	SMB_MESSAGE_MS = 30000,			    /* from a message's first byte to its last */
+	SMB_WRITE_IDLE_MS = 30000,		    /* a peer that does not read */
+	SMB_LOGIN_FAILURES_MAX = 10,		    /* of a connection; then it is closed */
+	SMB_LOGIN_FREE_FAILURES = 2,		    /* answered at once; later ones wait */
 	SMB_LOGIN_DELAY_MS = 1000,
 	SMB_ARENA_BYTES = 8 * 1024 * 1024,				   /* of one request */
 	SMB_OUT_HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES, /* room before a message's first part */
@@ -140,12 +142,15 @@ struct smb_conn {
 	size_t session_count;
 	struct smb_chain *chains;
 	size_t chain_count, waiting_count;
+	size_t under_way_bytes; /* of the chains: their messages and what they will answer */
 	uint64_t next_async_id;
 };
 
 /* ---- requests ---- */
 
 typedef void smb_then_fn(struct smb_request *, enum err);
+typedef enum err smb_run_fn(struct smb_request *);
+typedef void smb_handler(struct smb_request *);
 
 struct smb_request {
 	struct smb_chain *chain;
@@ -166,12 +171,17 @@ struct smb_request {
 	unsigned char *hash_into; /* the pre-authentication hash that the answer goes into; NULL: none */
 	uint64_t async_id;
 	uint16_t credits; /* granted with the next answer */
-	/* a commit under way */
+	/* a commit or a worker's work under way */
 	struct store_job job;
 	struct io_task wake;
+	struct io_work work;
+	smb_run_fn *run;
 	smb_then_fn *then;
 	enum err result;
 	bool committing;
+	/* waits for writes of its open that are with a worker: smb/work.c */
+	struct smb_request *next_after;
+	smb_handler *again;
 	struct breaking *breaking; /* smb/commit.c */
 	/* Waiting: set while it may be cancelled; called once at most, then it is NULL. A cancel that comes during a
 	 * commit is remembered, and takes effect when the request would wait (again). */
@@ -202,6 +212,7 @@ struct smb_chain {
 	bool related_broken;	 /* the part before had no session or tree to take over */
 	uint32_t related_status; /* of the part that made or should have made file_id */
 	unsigned parts;
+	size_t weight_bytes; /* counted in the connection's under_way_bytes */
 	struct smb_request request;
 };
 
@@ -248,6 +259,7 @@ struct smb_server {
 	struct io_timer listen_pause;
 	int listen_fd, reserve_fd;
 	uint16_t port;
+	struct io_pool *workers;
 	atomic_size_t watchers; /* without any, changes need not be described */
 	pthread_mutex_t lock;
 	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
@@ -282,6 +294,19 @@ bool smb_charge_ok(const struct smb_request *, uint64_t bytes);
 uint32_t smb_status_of(enum err);
 bool smb_is_3x(const struct smb_conn *);
 
+/* work.c */
+/* Runs `run` on a worker, then `then` on the connection's loop. `run` may use the request's arena, answer and call, and
+ * what of its open and tree never changes. */
+void smb_work(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
+/* Memory that the request will take beside its message: a client with much of it under way is not read on. */
+void smb_work_weigh(struct smb_request *, size_t bytes);
+/* The request's open has a write with a worker, until its commit is queued (or it failed). */
+void smb_write_begin(struct smb_request *);
+void smb_write_queued(struct smb_open *);
+/* True: such writes are under way; `again` will be called with the request when their commits are queued. The request's
+ * open was let go. */
+bool smb_after_writes(struct smb_request *, smb_handler *again);
+
 /* session.c */
 struct smb_session *smb_session_find(struct smb_conn *, uint64_t id);
 void smb_session_ref(struct smb_session *);
@@ -299,7 +324,6 @@ bool smb_validate_negotiate(struct smb_request *, const struct smb2_ioctl *);
 void smb_loop_check_drained(struct smb_loop *);
 
 /* Handlers, one file per command. */
-typedef void smb_handler(struct smb_request *);
 smb_handler smb_do_negotiate, smb_do_session_setup, smb_do_logoff, smb_do_tree_connect, smb_do_tree_disconnect,
 	smb_do_echo, smb_do_cancel, smb_do_ioctl, smb_do_create, smb_do_close, smb_do_flush, smb_do_read, smb_do_write,
 	smb_do_lock, smb_do_query_directory, smb_do_notify, smb_do_query_info, smb_do_set_info, smb_do_oplock_break;

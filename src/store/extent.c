@@ -4,13 +4,12 @@
  * has arrived, up to LIMIT_EXTENT_BYTES: who announces much and sends little holds little of the disk. */
 #include "store/extent.h"
 
-#include <assert.h>
-
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "store/encrypted.h"
 #include "store/store_int.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -92,6 +91,7 @@ bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes
 
 static enum err seal(struct payload_writer *w)
 {
+	assert(w->writer && w->writer_bytes && (w->encrypting || w->writer_bytes <= w->writer_room));
 	const struct engine_ops *ops = store_engine(w->store)->ops;
 	if (w->extent_count == w->extent_cap) {
 		size_t cap = w->extent_cap ? w->extent_cap * 2 : 4;
@@ -188,6 +188,7 @@ static enum err append_extents(struct payload_writer *w, struct slice bytes)
 			TRY(e->ops->extent_begin(e, w->writer_room, &w->writer));
 		}
 		size_t room = w->writer_room - w->writer_bytes;
+		assert(room > 0); /* a full one is sealed at once */
 		struct slice now = slice_first(bytes, room);
 		TRY(e->ops->extent_append(w->writer, now));
 		w->writer_bytes += (uint32_t)now.len;
@@ -232,6 +233,8 @@ enum err payload_finish(struct payload_writer *w, struct payload *ret)
 		err = write_frame(w, true);
 	else if (w->writer)
 		err = seal(w);
+	/* What is named holds every byte that came, or nothing is named. */
+	assert(err != ERR_OK || (w->extent_count ? w->sealed_bytes : w->memory.len) == w->length_bytes);
 	if (err == ERR_OK && !w->extent_count && !w->memory.ptr && !buf_reserve(&w->memory, 1))
 		err = ERR_NO_MEMORY;
 	if (err == ERR_OK) {

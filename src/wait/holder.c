@@ -3,6 +3,7 @@
  * closed, or held by another connection on another loop (a reconnect), which it then follows. */
 #include "wait/holder.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -70,6 +71,7 @@ static struct holder **find(struct holder_list *l, uint64_t open_id)
 enum err holder_add(struct holder_list *l, uint64_t open_id, struct io_loop *loop, holder_notice_fn *notice,
 		    void *owner)
 {
+	assert(open_id && loop && notice);
 	struct holder *h = malloc(sizeof *h);
 	if (!h)
 		return ERR_NO_MEMORY;

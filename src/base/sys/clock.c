@@ -12,7 +12,28 @@ static uint64_t wall_now(struct clock *c)
 	uint64_t ticks = TICKS_UNIX_EPOCH + (uint64_t)t.tv_sec * TICKS_PER_SECOND + (uint64_t)t.tv_nsec / 100;
 	if (c->shift_seconds)
 		ticks += (uint64_t)__atomic_load_n(c->shift_seconds, __ATOMIC_RELAXED) * TICKS_PER_SECOND;
-	return ticks;
+	return ticks + (uint64_t)clock_moved(c);
+}
+
+void clock_move(struct clock *c, uint64_t ticks)
+{
+	__atomic_add_fetch(&c->moved_ticks, (int64_t)ticks, __ATOMIC_RELAXED);
+}
+
+int64_t clock_moved(const struct clock *c)
+{
+	return __atomic_load_n(&c->moved_ticks, __ATOMIC_RELAXED);
+}
+
+/* Another thread may move the clock between the two looks at it, so it is asked again until none did. */
+uint64_t clock_unmoved(struct clock *c)
+{
+	for (;;) {
+		int64_t moved = clock_moved(c);
+		uint64_t now = clock_now(c);
+		if (moved == clock_moved(c))
+			return now - (uint64_t)moved;
+	}
 }
 
 static uint64_t fake_now(struct clock *c)

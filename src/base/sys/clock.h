@@ -14,12 +14,20 @@
 struct clock {
 	uint64_t (*now)(struct clock *);
 	const int64_t *shift_seconds; /* wall clock: added if not NULL; may point into shared memory */
+	int64_t moved_ticks;	      /* wall clock: how far clock_move has moved it, read and written atomically */
 	uint64_t fake_ticks;	      /* fake clock: what it says, read and written atomically */
 };
 
 void clock_init_wall(struct clock *, const int64_t *shift_seconds);
 void clock_init_fake(struct clock *, uint64_t ticks);
 void clock_fake_advance(struct clock *, uint64_t ticks);
+
+/* Development mode: a wall clock that is moved forward, for all who ask it from now on. Never back: what was written
+ * by the later time would stand still until that has come again. */
+void clock_move(struct clock *, uint64_t ticks);
+int64_t clock_moved(const struct clock *);
+/* Without what clock_move added: what the clocks of clients are compared with. */
+uint64_t clock_unmoved(struct clock *);
 
 static inline uint64_t clock_now(struct clock *c)
 {

@@ -57,7 +57,7 @@ static uint32_t chunk_crc(const struct extent *x, uint32_t chunk)
 	uint64_t bound[3] = { x->id, x->place, chunk };
 	size_t at = (size_t)chunk * CHUNK_BYTES, len = x->length_bytes - at;
 	uint32_t crc = crc32c(0, slice_make(bound, sizeof bound));
-	return crc32c(crc, slice_make(x->bytes + at, len < CHUNK_BYTES ? len : CHUNK_BYTES));
+	return crc32c(crc, slice_make(x->shared->bytes + at, len < CHUNK_BYTES ? len : CHUNK_BYTES));
 }
 
 static size_t extent_index(const struct mem *mem, uint64_t id)
@@ -87,7 +87,9 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 	struct mem *mem = w->engine->mem;
 	enum err err = w->len == 0 ? ERR_LIMIT : ERR_OK;
 	uint32_t chunks = (uint32_t)((w->len + CHUNK_BYTES - 1) / CHUNK_BYTES);
-	struct extent *x = mem_alloc(sizeof *x + chunks * sizeof x->crc[0]);
+	struct extent *x = mem_alloc(sizeof *x);
+	x->shared = mem_alloc(sizeof *x->shared + chunks * sizeof x->shared->crc[0]);
+	x->shared->users = 1;
 	pthread_mutex_lock(&mem->lock);
 	if (mem_engine_dead(w->engine) || mem->failed)
 		err = ERR_IO;
@@ -95,10 +97,10 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 		x->id = w->id;
 		x->place = x->id * 7919; /* anything a caller could not guess from the id by accident */
 		x->length_bytes = (uint32_t)w->len;
-		x->bytes = w->bytes;
+		x->shared->bytes = w->bytes;
 		w->bytes = NULL;
 		for (uint32_t i = 0; i < chunks; i++)
-			x->crc[i] = chunk_crc(x, i);
+			x->shared->crc[i] = chunk_crc(x, i);
 		mem_grow(&mem->extents, &mem->extent_cap, mem->extent_count + 1, sizeof *mem->extents);
 		extent_insert(mem, x);
 		mem->space_used += x->length_bytes;
@@ -109,7 +111,7 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 	}
 	pthread_mutex_unlock(&mem->lock);
 	if (err)
-		free(x);
+		mem_extent_drop(x);
 	mem_extent_writer_free(w);
 	return err;
 }
@@ -129,11 +131,57 @@ static struct extent *mem_extent_find(struct mem *mem, const struct extent_ref *
 	return x && x->id == ref->id && x->place == ref->place && x->length_bytes == ref->length_bytes ? x : NULL;
 }
 
+void mem_extent_drop(struct extent *x)
+{
+	if (__atomic_sub_fetch(&x->shared->users, 1, __ATOMIC_ACQ_REL) == 0) {
+		free(x->shared->bytes);
+		free(x->shared);
+	}
+	free(x);
+}
+
+struct extent *mem_extent_share(const struct extent *from)
+{
+	struct extent *x = mem_alloc(sizeof *x);
+	*x = *from;
+	x->retired_commit = x->retired_event = 0;
+	__atomic_add_fetch(&x->shared->users, 1, __ATOMIC_RELAXED);
+	return x;
+}
+
 static void extent_free(struct mem *mem, struct extent *x)
 {
 	mem->space_used -= x->length_bytes;
-	free(x->bytes);
-	free(x);
+	mem_extent_drop(x);
+}
+
+void mem_extents_restore(struct mem *mem, struct extent *const *saved, size_t count, uint64_t commit)
+{
+	size_t have = mem->extent_count, at = 0, most = have + count, out = 0;
+	struct extent **merged = mem_alloc(most * sizeof *merged);
+	for (size_t i = 0; i < have || at < count;) {
+		bool old = i < have && (at == count || mem->extents[i]->id <= saved[at]->id);
+		struct extent *x = old ? mem->extents[i++] : mem_extent_share(saved[at]);
+		bool wanted = at < count && saved[at]->id == x->id;
+		if (!old) {
+			x->published_commit = commit;
+			mem->space_used += x->length_bytes;
+		}
+		if (wanted) {
+			x->retired_commit = x->retired_event = 0;
+			at++;
+		} else if (x->published_commit && !x->retired_commit) {
+			x->retired_commit = commit;
+			x->retired_event = ++mem->event;
+		}
+		merged[out++] = x;
+	}
+	if (mem->space_used > mem->space_total)
+		mem->space_total = mem->space_used;
+	free(mem->extents);
+	mem->extents = merged;
+	mem->extent_count = out;
+	mem->extent_cap = most;
 }
 
 void mem_extent_abandon(struct engine *engine, const struct extent_ref *ref)
@@ -164,10 +212,10 @@ enum err mem_extent_read(struct engine *engine, const struct extent_ref *ref, ui
 	else if (!x || offset > x->length_bytes || length > x->length_bytes - offset)
 		err = ERR_CORRUPT;
 	for (uint32_t i = offset / CHUNK_BYTES; !err && length && i <= (offset + length - 1) / CHUNK_BYTES; i++)
-		if (x->crc[i] != chunk_crc(x, i))
+		if (x->shared->crc[i] != chunk_crc(x, i))
 			err = ERR_CORRUPT;
 	if (!err && length)
-		memcpy(dst, x->bytes + offset, length);
+		memcpy(dst, x->shared->bytes + offset, length);
 	pthread_mutex_unlock(&e->mem->lock);
 	return err;
 }
@@ -290,7 +338,7 @@ bool engine_mem_corrupt_extent(struct engine *engine, const struct extent_ref *r
 	struct extent *x = mem_extent_find(mem, ref);
 	bool there = x && offset < x->length_bytes;
 	if (there)
-		x->bytes[offset] ^= 0x10;
+		x->shared->bytes[offset] ^= 0x10;
 	pthread_mutex_unlock(&mem->lock);
 	return there;
 }

@@ -10,7 +10,8 @@
  * every engine attached before it is dead (reads ERR_IO, commits FAILED) and the one returned sees what was durable.
  * The data lives until the last engine that shows it is closed.
  *
- * Threads: as engine.h says; one mutex guards all. Out of memory ends the process: this engine is for tests. */
+ * Threads: as engine.h says; one mutex guards all. Out of memory ends the process: this engine is for tests and for
+ * development mode without a disk. */
 #ifndef ENGINE_MEM_MEM_H
 #define ENGINE_MEM_MEM_H
 
@@ -52,6 +53,13 @@ void engine_mem_interfere(struct engine *, void (*interfere)(void *arg, enum mem
 
 /* Changes one stored byte behind the checksums. False if the extent is not there or is shorter. */
 bool engine_mem_corrupt_extent(struct engine *, const struct extent_ref *, uint32_t offset);
+
+/* Everything as it is now, to go back to at any time; the caller frees it, before or after the engine is closed. What
+ * is being written meanwhile is in it or not, each commit as a whole. Going back is one commit. */
+struct mem_state;
+struct mem_state *engine_mem_save(struct engine *);
+enum err engine_mem_restore(struct engine *, const struct mem_state *) MUST_CHECK;
+void engine_mem_state_free(struct mem_state *); /* accepts NULL */
 
 struct mem_counts {
 	uint64_t commits, conflicts, conflicts_injected, unknown_happened, unknown_lost, unknown_late;

@@ -65,6 +65,12 @@ struct extent {
 	uint64_t published_commit; /* 0: not yet */
 	uint64_t retired_commit;   /* 0: alive */
 	uint64_t retired_event;	   /* orders retirement against pins */
+	struct extent_bytes *shared;
+};
+
+/* What an extent holds: immutable, and shared with saved states. */
+struct extent_bytes {
+	unsigned users; /* changed atomically: states outlive engines */
 	unsigned char *bytes;
 	uint32_t crc[];
 };
@@ -184,6 +190,10 @@ enum err mem_reclaim(struct engine *, bool *ret_more);
 void mem_extent_apply(struct mem *, const struct write *, uint64_t commit);
 void mem_extents_crash(struct mem *);
 void mem_extents_fini(struct mem *);
+struct extent *mem_extent_share(const struct extent *); /* another one of the same id and bytes, alive */
+void mem_extent_drop(struct extent *);
+/* Exactly these are alive from this commit on, besides what nobody published yet. Sorted by id. */
+void mem_extents_restore(struct mem *, struct extent *const *, size_t count, uint64_t commit);
 void mem_extents_stats(const struct mem *, struct engine_stats *);
 
 void mem_interfere(struct mem_engine *, enum mem_point); /* without the lock */

@@ -5,12 +5,15 @@
  *   /readyz     200 while it takes requests, 503 while it ends
  *   /stats      a few numbers as JSON, for people and scripts
  *   /conflicts  the newest 409 and 412 answers: who lost which race
+ *   /test       development mode: the state of the test kit (kit.c, which has the commands)
  * Nothing of these changes anything, and none shows a key, a signature or the data of an account.
  *
- * Other paths are commands (src/server/admin): only through the unix socket, whose permissions say who may. */
+ * Other paths are commands (src/server/admin): only through the unix socket, whose permissions say who may. Those of
+ * the test kit, which is there in development mode only, come through any admin listener. */
 #include <inttypes.h>
 
 #include "base/limits.h"
+#include "rest/admin/admin.h"
 #include "rest/core/metrics.h"
 #include "rest/core/request.h"
 #include "rest/core/server.h"
@@ -70,6 +73,7 @@ static const struct endpoint endpoints[] = {
 	{ "/readyz", "text/plain", put_ready },
 	{ "/stats", "application/json", put_stats },
 	{ "/conflicts", "application/json", put_conflicts },
+	{ "/test", "application/json", kit_put },
 };
 
 struct command_call {
@@ -85,8 +89,17 @@ static enum err run_command(struct request *r)
 	return ERR_OK;
 }
 
+static bool admin_is_same_site(const struct request *r)
+{
+	struct slice origin = request_header(r, "origin");
+	return !slice_is_set(origin) ||
+	       (slice_has_prefix(origin, SLICE("http://")) && slice_eq(slice_from(origin, 7), r->head->host));
+}
+
 static enum err parse_command(struct request *r)
 {
+	if (kit_is_path(r->object))
+		return admin_is_same_site(r) ? kit_parse(r) : ERR_AUTHORIZATION_FAILURE;
 	struct command_call *c = ARENA_NEW(r->arena, struct command_call);
 	if (!r->local)
 		return ERR_AUTHORIZATION_FAILURE;
@@ -104,6 +117,11 @@ static enum err parse_command(struct request *r)
 static enum err format_command(struct request *r)
 {
 	struct command_call *c = r->call;
+	if (kit_is_path(r->object)) {
+		r->response.status = kit_put(r->server, &r->response.body);
+		response_header(r, "Content-Type", SLICE("application/json"));
+		return ERR_OK;
+	}
 	r->response.status = c->status;
 	response_header(r, "Content-Type", SLICE("text/plain; charset=utf-8"));
 	response_header(r, "Cache-Control", SLICE("no-store"));

@@ -10,6 +10,8 @@
 #include "svc/account/names.h"
 #include "svc/blob/scope.h"
 
+#define CONTAINER_POLICY_LETTERS "racwdxyltfmeopi"
+
 static enum err parse_public_access(struct request *r, enum public_access *ret)
 {
 	struct slice v = request_header(r, "x-ms-blob-public-access");
@@ -209,7 +211,7 @@ static enum err parse_set_acl(struct request *r)
 static enum err parse_set_acl_body(struct request *r)
 {
 	struct container_call *c = r->call;
-	return acl_parse(r, ACL_LETTERS_CONTAINER, c->policy, &c->policy_count);
+	return acl_parse(r, CONTAINER_POLICY_LETTERS, c->policy, &c->policy_count);
 }
 
 static enum err parse_lease(struct request *r)

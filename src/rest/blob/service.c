@@ -5,6 +5,7 @@
 #include "rest/blob/ops.h"
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"
+#include "rest/common/service_handlers.h"
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
 
@@ -103,9 +104,13 @@ static void stop(void *state)
 	copy_jobs_free(state);
 }
 
+SERVICE_PROPERTIES_HANDLERS(blob);
+SERVICE_STATS_HANDLER(blob);
+
 const struct rest_service rest_service_blob = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
+	.properties = PROPERTY_LOGGING | PROPERTY_DEFAULT_VERSION | PROPERTY_DELETE_RETENTION | PROPERTY_WEBSITE,
 	.split_path = split_path,
 	.find_default_version = find_default_version,
 	.find_policy = policy_find,

@@ -13,8 +13,17 @@ enum err acl_parse(struct request *, const char *letters, struct policy policy[P
 /* The body and Content-Type of Get ACL. */
 void acl_format(struct request *, const struct policy *, size_t count);
 
-#define ACL_LETTERS_CONTAINER "racwdxyltfmeopi"
-#define ACL_LETTERS_QUEUE     "raup"
-#define ACL_LETTERS_TABLE     "raud"
+/* Get and Set ACL of a resource without leases and conditions; what differs from one to the next. */
+struct acl_facts {
+	char kind; /* enum resource_kind */
+	const char *letters;
+	enum err missing_error;
+	bool no_cache; /* the answer of Get says so */
+};
+enum err acl_parse_get(struct request *, const struct acl_facts *) MUST_CHECK;
+enum err acl_parse_set(struct request *, const struct acl_facts *) MUST_CHECK;
+enum err acl_parse_set_body(struct request *);
+enum err acl_format_get(struct request *);
+enum err acl_format_set(struct request *);
 
 #endif

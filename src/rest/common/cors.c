@@ -23,14 +23,24 @@ static atomic_uint_least64_t *cors_word(struct request *r)
 	return &r->server->cors_state[a->slot * SERVICE_COUNT + service];
 }
 
-void cors_forget(struct request *r)
+static void word_forget(atomic_uint_least64_t *word)
 {
-	atomic_uint_least64_t *word = cors_word(r);
-	if (!word)
-		return;
 	uint64_t seen = atomic_load(word);
 	while (!atomic_compare_exchange_weak(word, &seen, (seen & ~(uint64_t)CORS_STATE_MASK) + CORS_EDITION))
 		;
+}
+
+void cors_forget(struct request *r)
+{
+	atomic_uint_least64_t *word = cors_word(r);
+	if (word)
+		word_forget(word);
+}
+
+void cors_forget_all(struct rest_server *s)
+{
+	for (size_t i = 0; i < sizeof s->cors_state / sizeof *s->cors_state; i++)
+		word_forget(&s->cors_state[i]);
 }
 
 /* False: there are no rules. Errors count as none: the answer itself must not fail for its decoration. */

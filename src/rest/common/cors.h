@@ -21,4 +21,7 @@ bool cors_match_headers(struct slice allowed, struct slice requested);
 const struct cors_rule *cors_find_rule(const struct service_properties *, struct slice origin, struct slice method,
 				       enum cors_origin *ret_match);
 
+/* The properties of all accounts may be others now. */
+void cors_forget_all(struct rest_server *);
+
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Set and Get Service Properties, and Service Stats, of Blob, Queue and Table. */
+ * Set and Get Service Properties, and Service Stats, of every service that has them. See service_handlers.h. */
+#include "rest/common/service_handlers.h"
+
 #include "rest/common/cors.h"
 #include "rest/common/fault_xml.h"
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
+#include "rest/core/service.h"
 #include "svc/account/resource.h"
 
 enum {
@@ -202,10 +205,14 @@ static enum err read_default_version(struct request *r, const struct xml_node *n
 	return ERR_OK;
 }
 
+static bool has(const struct request *r, enum service_property what)
+{
+	return (rest_service_of(r)->properties & what) != 0;
+}
+
 static enum err read_part(struct request *r, const struct xml_node *n, struct service_properties_set *c)
 {
 	struct service_properties *p = &c->wanted;
-	bool blob = r->service == SERVICE_BLOB;
 	if (xml_is(n, "Logging")) {
 		c->logging = true;
 		return read_logging(r, n, &p->logging);
@@ -223,20 +230,21 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 		c->cors = true;
 		return read_cors(r, n, p);
 	}
-	if (blob && xml_is(n, "DefaultServiceVersion")) {
+	if (has(r, PROPERTY_DEFAULT_VERSION) && xml_is(n, "DefaultServiceVersion")) {
 		c->default_version = true;
 		return read_default_version(r, n, &p->default_version);
 	}
-	if (blob && xml_is(n, "DeleteRetentionPolicy")) {
+	if (has(r, PROPERTY_DELETE_RETENTION) && xml_is(n, "DeleteRetentionPolicy")) {
 		c->delete_retention = true;
 		return read_retention(r, n, &p->delete_retention);
 	}
-	if (blob && xml_is(n, "StaticWebsite")) {
+	if (has(r, PROPERTY_WEBSITE) && xml_is(n, "StaticWebsite")) {
 		c->website = true;
 		return read_website(r, n, &p->website);
 	}
 	/* File: what the service shows is fixed here, and the retention of shares is a setting of the server. */
-	if (r->service == SERVICE_FILE && (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
+	if (has(r, PROPERTY_PROTOCOL_SETTINGS) &&
+	    (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
 		return ERR_OK;
 	return rest_fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
 }
@@ -250,7 +258,7 @@ static enum err forget_cors(struct request *r)
 	return ERR_OK;
 }
 
-static enum err parse_set(struct request *r)
+enum err rest_service_parse_set(struct request *r)
 {
 	struct service_properties_set *c = ARENA_NEW(r->arena, struct service_properties_set);
 	if (!c)
@@ -295,21 +303,21 @@ static enum err queue_set(struct request *r, struct service_properties_set *c)
 	return ERR_OK;
 }
 
-static enum err parse_set_body(struct request *r)
+enum err rest_service_parse_set_body(struct request *r)
 {
 	struct service_properties_set *c = r->call;
 	struct xml_node *root;
 	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "StorageServiceProperties"))
 		return rest_fault_xml_reason(r, "Unexpected root element");
-	if (r->service == SERVICE_QUEUE && !root->child) /* Blob and Table take it and change nothing */
+	if (has(r, PROPERTY_SOME) && !root->child) /* the others take it and change nothing */
 		return rest_fault_xml_reason(r, "StorageServiceProperties has no element");
 	for (const struct xml_node *n = root->child; n; n = n->next)
 		TRY(read_part(r, n, c));
 	return queue_set(r, c);
 }
 
-static enum err format_set(struct request *r)
+enum err rest_service_format_set(struct request *r)
 {
 	r->response.status = 202;
 	return ERR_OK;
@@ -317,7 +325,7 @@ static enum err format_set(struct request *r)
 
 /* ---- get ---- */
 
-static enum err parse_get(struct request *r)
+enum err rest_service_parse_get(struct request *r)
 {
 	struct service_properties *p = ARENA_NEW(r->arena, struct service_properties);
 	if (!p)
@@ -329,7 +337,7 @@ static enum err parse_get(struct request *r)
 static void put_headers(struct request *r)
 {
 	response_header(r, "Content-Type", SLICE("application/xml"));
-	if (r->service == SERVICE_QUEUE)
+	if (has(r, PROPERTY_NO_CACHE))
 		response_header(r, "Cache-Control", SLICE("no-cache"));
 }
 
@@ -398,7 +406,7 @@ static void write_logging(struct buf *b, const struct service_logging *l)
 	xml_close(b, "Logging");
 }
 
-static enum err format_get(struct request *r)
+enum err rest_service_format_get(struct request *r)
 {
 	const struct service_properties *p = r->call;
 	struct buf *b = &r->response.body;
@@ -406,7 +414,7 @@ static enum err format_get(struct request *r)
 	put_headers(r);
 	xml_begin(b);
 	xml_open(b, "StorageServiceProperties");
-	if (r->service != SERVICE_FILE)
+	if (has(r, PROPERTY_LOGGING))
 		write_logging(b, &p->logging);
 	if (r->version < VERSION(2013, 8, 15)) {
 		write_metrics(b, "Metrics", &p->hour);
@@ -415,15 +423,13 @@ static enum err format_get(struct request *r)
 		write_metrics(b, "MinuteMetrics", &p->minute);
 		write_cors(b, p);
 	}
-	if (r->service == SERVICE_BLOB) {
-		if (slice_is_set(p->default_version))
-			xml_put(b, "DefaultServiceVersion", p->default_version);
-		if (r->version >= VERSION(2017, 7, 29))
-			write_retention(b, "DeleteRetentionPolicy", &p->delete_retention, true);
-		if (r->version >= VERSION(2018, 3, 28))
-			write_website(b, &p->website);
-	}
-	if (r->service == SERVICE_FILE && r->version >= VERSION(2020, 2, 10))
+	if (has(r, PROPERTY_DEFAULT_VERSION) && slice_is_set(p->default_version))
+		xml_put(b, "DefaultServiceVersion", p->default_version);
+	if (has(r, PROPERTY_DELETE_RETENTION) && r->version >= VERSION(2017, 7, 29))
+		write_retention(b, "DeleteRetentionPolicy", &p->delete_retention, true);
+	if (has(r, PROPERTY_WEBSITE) && r->version >= VERSION(2018, 3, 28))
+		write_website(b, &p->website);
+	if (has(r, PROPERTY_PROTOCOL_SETTINGS) && r->version >= VERSION(2020, 2, 10))
 		BUF_PUT(b, "<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB>"
 			   "</ProtocolSettings>");
 	xml_close(b, "StorageServiceProperties");
@@ -433,14 +439,14 @@ static enum err format_get(struct request *r)
 /* ---- stats ---- */
 
 /* Replication is asked of the secondary endpoint; here it is the same store, so always in step. */
-static enum err parse_stats(struct request *r)
+enum err rest_service_parse_stats(struct request *r)
 {
 	if (!r->secondary)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "comp", request_param(r, "comp"), "");
 	return ERR_OK;
 }
 
-static enum err format_stats(struct request *r)
+enum err rest_service_format_stats(struct request *r)
 {
 	struct buf *b = &r->response.body;
 	r->response.status = 200;
@@ -454,16 +460,3 @@ static enum err format_stats(struct request *r)
 	xml_close(b, "StorageServiceStats");
 	return ERR_OK;
 }
-
-#define SERVICE_HANDLERS(name_)                                                                                        \
-	const struct handler handler_##name_##_set_service = { .parse = parse_set,                                     \
-							       .parse_body = parse_set_body,                           \
-							       .format = format_set };                                 \
-	const struct handler handler_##name_##_get_service = { .parse = parse_get, .format = format_get }
-SERVICE_HANDLERS(blob);
-SERVICE_HANDLERS(queue);
-SERVICE_HANDLERS(table);
-SERVICE_HANDLERS(file);
-const struct handler handler_blob_stats = { .parse = parse_stats, .format = format_stats };
-const struct handler handler_queue_stats = { .parse = parse_stats, .format = format_stats };
-const struct handler handler_table_stats = { .parse = parse_stats, .format = format_stats };

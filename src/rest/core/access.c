@@ -82,12 +82,46 @@ static void tell_refused(enum err e, struct slice string_to_sign)
 	buf_fini(&b);
 }
 
+static enum err quota_check_one(struct request *r, struct auth_quota *q)
+{
+	const char *why;
+	if (!q || quota_take(q, r->arrival_ns, &r->fault.retry_after_s, &why) == ERR_OK)
+		return ERR_OK;
+	r->fault.message = slice_str(why);
+	return ERR_SERVER_BUSY;
+}
+
+enum err access_check_quota(struct request *r)
+{
+	const struct auth_limits *l = r->limits;
+	if (!l || r->parent)
+		return ERR_OK;
+	if (l->container_count)
+		TRY(quota_check_one(r, limits_container_quota(l, r->container)));
+	return quota_check_one(r, l->quota);
+}
+
+void access_charge_quota(struct exchange *ex)
+{
+	struct request *r = &ex->req;
+	const struct auth_limits *l = r->limits;
+	if (!l || (!l->quota && !l->container_count))
+		return;
+	uint64_t now_ns = base_monotonic_ns();
+	struct auth_quota *own = limits_container_quota(l, r->container);
+	if (own)
+		quota_charge(own, now_ns, ex->bytes_in, ex->bytes_out);
+	if (l->quota)
+		quota_charge(l->quota, now_ns, ex->bytes_in, ex->bytes_out);
+}
+
 enum err access_check(struct request *r)
 {
 	const struct op *op = r->op;
 	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
 	const struct auth_account *account = rest_access_account(r->access, r->account);
 	r->account_index = account ? account->slot : 0;
+	r->limits = account ? account->limits : NULL;
 	struct auth_request a = {
 		.head = r->head,
 		.query = &r->query,
@@ -101,6 +135,7 @@ enum err access_check(struct request *r)
 		.secure = r->secure,
 		.client_ip = r->client_ip,
 		.now_ticks = r->arrival_ticks,
+		.client_ticks = clock_moved(r->server->clock) ? clock_unmoved(r->server->clock) : r->arrival_ticks,
 		.find_policy = find_policy,
 		.find_policy_arg = r,
 		.bearer = r->access->bearer,

@@ -79,6 +79,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
+	access_charge_quota(ex);
 	bool watched = live_is_watched(&rl->server->live);
 	if (!rl->server->access_log && !watched)
 		return;
@@ -98,6 +99,8 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r)));
 	if (ex->error != ERR_OK)
 		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));
+	if (slice_is_set(r->reason))
+		put_field(b, "\",\"reason\":\"", r->reason);
 	if (slice_is_set(r->log_note))
 		put_field(b, "\",\"note\":\"", r->log_note);
 	put_number(b, "\",\"status\":", (uint64_t)r->response.status);

@@ -73,7 +73,7 @@ enum err body_begin(struct exchange *ex)
 	uint64_t length;
 	bool known = body_length(ex, &length);
 	k->md5_at_turn = ex->req.want_md5 && !ex->req.payload_in_extents && known && length >= MD5_TURN_MIN_BYTES &&
-			 length <= PAYLOAD_INLINE_BYTES;
+			 length <= store_inline_bytes(ex->req.server->store);
 	if (came_with_head(ex))
 		return ERR_OK;
 	TRY(upload_begin(ex));
@@ -246,7 +246,7 @@ static bool fill_ensure(struct exchange *ex)
 	if (b->ptr)
 		return true;
 	uint64_t length;
-	if (body_length(ex, &length) && length <= PAYLOAD_INLINE_BYTES && length > 0) {
+	if (body_length(ex, &length) && length <= store_inline_bytes(ex->req.server->store) && length > 0) {
 		*b = (struct body_buffer){ .ptr = arena_alloc(ex->req.arena, length),
 					   .cap = length,
 					   .from = BUFFER_ARENA };
@@ -341,7 +341,7 @@ enum err body_take(struct exchange *ex, struct slice bytes, size_t *ret_taken)
 		return take_memory(ex, bytes);
 	if (!k->writer)
 		return borrow(ex, bytes);
-	if (k->fill.len == 0 && bytes.len <= PAYLOAD_INLINE_BYTES && stays_inline(ex, bytes.len)) {
+	if (k->fill.len == 0 && stays_inline(ex, bytes.len)) {
 		k->received_bytes += bytes.len;
 		return append(ex, bytes);
 	}

@@ -3,6 +3,7 @@
  * carry the code in a header only. What a handler put into the answer is dropped, except the headers of a 304 (ETag and
  * the like). */
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/kit/hint.h"
 #include "rest/core/service.h"
 #include "wire/date.h"
 #include "wire/xml.h"
@@ -94,8 +95,11 @@ void error_format(struct exchange *ex)
 	put_challenge(r, ex->error);
 	for (size_t i = 0; i < r->fault.header_count; i++)
 		response_header(r, r->fault.header[i].name, r->fault.header[i].value);
-	if (info->http_status == 503)
+	if (info->http_status == 503 && r->fault.retry_after_s)
+		response_header_u64(r, "Retry-After", r->fault.retry_after_s);
+	else if (info->http_status == 503)
 		response_header(r, "Retry-After", SLICE(RETRY_AFTER_S));
+	hint_put(ex);
 	if (r->fault.has_length)
 		buf_printf(&r->response.headers, "Content-Range: bytes */%llu\r\n",
 			   (unsigned long long)r->fault.length_bytes);

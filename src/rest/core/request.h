@@ -73,8 +73,9 @@ struct fault {
 	size_t count;
 	struct fault_detail header[FAULT_HEADERS_MAX]; /* headers that only this error has */
 	size_t header_count;
-	struct slice message; /* replaces the text of errors.def if set */
-	bool has_length;      /* InvalidRange of a read: how long the resource is, for Content-Range */
+	struct slice message;	/* replaces the text of errors.def if set */
+	uint64_t retry_after_s; /* of a 503; 0: the usual one */
+	bool has_length;	/* InvalidRange of a read: how long the resource is, for Content-Range */
 	uint64_t length_bytes;
 };
 void fault_add(struct request *, const char *element, struct slice value);
@@ -124,10 +125,11 @@ struct request {
 	uint32_t version;		/* effective, VERSION() form */
 	struct slice version_text;	/* as echoed */
 
-	struct slice account;		/* name */
-	unsigned account_index;		/* its slot: who takes turns with others */
-	bool path_style;		/* the account came from the path */
-	struct slice raw_resource_path; /* path behind the account, still encoded, begins with '/' or empty */
+	struct slice account;		  /* name */
+	const struct auth_limits *limits; /* of the account; NULL: none, or not known yet */
+	unsigned account_index;		  /* its slot: who takes turns with others */
+	bool path_style;		  /* the account came from the path */
+	struct slice raw_resource_path;	  /* path behind the account, still encoded, begins with '/' or empty */
 	struct slice container; /* container, queue, table or share; decoded; empty at service level; "$root" made
 				   explicit */
 	struct slice object; /* blob name, message id; of an entity the text inside the parentheses; decoded; empty if
@@ -166,6 +168,7 @@ struct request {
 	struct response response;
 	struct fault fault;
 	struct slice string_to_sign; /* of a refused signature, for who asks why; never logged from here */
+	struct slice reason;	     /* development mode: why it was refused, for the access log */
 	struct slice log_note;	     /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */

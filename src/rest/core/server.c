@@ -18,6 +18,7 @@
 #include "io/listen.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
+#include "rest/core/kit/inject.h"
 #include "rest/core/service.h"
 #include "wire/xml.h"
 
@@ -253,6 +254,7 @@ static void server_free(struct rest_server *s)
 	}
 	free(s->listeners);
 	live_fini(&s->live);
+	inject_free(s->inject);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
 	free(s);
@@ -277,7 +279,8 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	live_init(&s->live);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
-	enum err e = open_log(s, ret_message);
+	s->inject = config->kit ? inject_new() : NULL;
+	enum err e = config->kit && !s->inject ? ERR_NO_MEMORY : open_log(s, ret_message);
 	if (e == ERR_OK)
 		e = open_listeners(s, ret_message);
 	if (e == ERR_OK) {

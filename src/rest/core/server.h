@@ -22,6 +22,7 @@ struct wait_list;
 struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
+struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
 struct rest_access;
 struct rest_listener_state;
@@ -52,6 +53,16 @@ struct rest_timeouts {
 	uint64_t drain_ms;	/* rest_server_stop: in-flight requests may end within this */
 };
 
+/* Development mode: what tests may ask for over the admin listener. Named states are kept by whoever knows the engine;
+ * all three block. NULL: this engine cannot. */
+struct rest_kit {
+	void *arg;
+	/* ERR_LIMIT: too many of them. */
+	enum err (*save)(void *arg, struct slice name);
+	enum err (*restore)(void *arg, struct slice name); /* ERR_NOT_FOUND: none of that name */
+	void (*put_names)(void *arg, struct buf *out);	   /* as a JSON array */
+};
+
 struct rest_config {
 	struct store *store;
 	const char *version;			    /* of the program, for those who ask; may be NULL */
@@ -74,6 +85,7 @@ struct rest_config {
 	bool delete_pending_short; /* a file that SMB is about to delete answers DeletePending, not SMBDeletePending */
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
+	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_admin_config admin;
 	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
@@ -111,6 +123,7 @@ struct rest_server {
 	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
+	struct inject *inject;		    /* NULL: no test kit */
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */
 	struct rest_loop **loops;

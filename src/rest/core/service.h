@@ -13,6 +13,17 @@ struct error_form {
 	void (*put_body)(struct request *, enum err); /* body and its Content-Type */
 };
 
+/* What the document of a service's properties may have beside metrics and CORS. */
+enum service_property {
+	PROPERTY_LOGGING = 1 << 0,
+	PROPERTY_DEFAULT_VERSION = 1 << 1,
+	PROPERTY_DELETE_RETENTION = 1 << 2,
+	PROPERTY_WEBSITE = 1 << 3,
+	PROPERTY_PROTOCOL_SETTINGS = 1 << 4, /* and ShareDeleteRetentionPolicy */
+	PROPERTY_SOME = 1 << 5,		     /* a document without any element is refused */
+	PROPERTY_NO_CACHE = 1 << 6,	     /* the answer says so */
+};
+
 struct rest_service {
 	const struct op *ops; /* its ops.def, in order */
 	size_t op_count;
@@ -38,6 +49,7 @@ struct rest_service {
 	void (*decorate)(struct request *);
 	/* Optional: how this error is written. NULL: error_form_xml. */
 	const struct error_form *(*error_form)(const struct request *, enum err);
+	unsigned properties;	   /* enum service_property */
 	enum err not_built_error;  /* instead of what op_not_built_error finds; ERR_OK: none */
 	enum err anonymous_error;  /* who comes without credentials, in every version; ERR_OK: as services.def says */
 	enum err wrong_verb_error; /* of a request without comp; ERR_OK: UnsupportedHttpVerb */

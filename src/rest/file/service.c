@@ -4,6 +4,7 @@
 
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"
+#include "rest/common/service_handlers.h"
 #include "rest/core/server.h"
 #include "rest/file/ops.h"
 
@@ -67,9 +68,12 @@ static const struct auth_account *find_account(struct request *r)
 	return address_account(r, slice_first(path, slice_find_byte(path, '/')), &unused_secondary);
 }
 
+SERVICE_PROPERTIES_HANDLERS(file);
+
 const struct rest_service rest_service_file = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
+	.properties = PROPERTY_PROTOCOL_SETTINGS,
 	.find_account = find_account,
 	.split_path = split_path,
 	.find_policy = policy_find,

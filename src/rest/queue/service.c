@@ -3,6 +3,7 @@
 #include "rest/core/service.h"
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"
+#include "rest/common/service_handlers.h"
 #include "rest/core/server.h"
 #include "rest/queue/ops.h"
 
@@ -32,9 +33,13 @@ static enum err split_path(struct request *r, struct slice path)
 	return rest.len ? address_decode(r, rest, &r->object) : ERR_OK;
 }
 
+SERVICE_PROPERTIES_HANDLERS(queue);
+SERVICE_STATS_HANDLER(queue);
+
 const struct rest_service rest_service_queue = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
+	.properties = PROPERTY_LOGGING | PROPERTY_SOME | PROPERTY_NO_CACHE,
 	.split_path = split_path,
 	.find_policy = policy_find,
 	.decorate = cors_decorate,

@@ -3,6 +3,7 @@
 #include "rest/core/service.h"
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"
+#include "rest/common/service_handlers.h"
 #include "rest/core/server.h"
 #include "rest/table/error.h"
 #include "rest/table/format.h"
@@ -102,9 +103,13 @@ static enum err check_request(struct request *r)
 	return r->level == LEVEL_TABLE || r->level == LEVEL_ENTITY ? name_check_table(r->container) : ERR_OK;
 }
 
+SERVICE_PROPERTIES_HANDLERS(table);
+SERVICE_STATS_HANDLER(table);
+
 const struct rest_service rest_service_table = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
+	.properties = PROPERTY_LOGGING,
 	.split_path = split_path,
 	.check_request = check_request,
 	.find_policy = find_policy,

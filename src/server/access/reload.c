@@ -29,8 +29,17 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 {
 	struct admission *fresh;
 	struct slice names[ACCOUNTS_MAX];
+	size_t known = h->slots.count;
 	if (!admission_load(c, h->data.path, &h->slots, &fresh, error))
 		return false;
+	/* Shares of an account that was not served before: their persistent handles come first, as at a start. */
+	enum err e = background_load_opens(h->store, h->slots.name + known, h->slots.count - known);
+	if (e != ERR_OK) {
+		admission_free(fresh);
+		h->slots.count = known;
+		buf_printf(error, "cannot read the persistent handles of a new account's shares (%s)", err_name(e));
+		return false;
+	}
 	size_t count = names_of(fresh, names);
 	if (!admission_give_smb(fresh, &h->slots) || background_set_accounts(h->background, names, count) != ERR_OK) {
 		admission_free(fresh);

@@ -25,7 +25,9 @@ struct scrub {
 	uint64_t generation;
 	char account[64];
 	struct slice account_name;
-	char place[256]; /* account/container, once it was said */
+	char place[256];	 /* account/container, once it was said */
+	uint64_t file_bytes;	 /* of a share: sizes of its files, so far */
+	uint64_t damaged_before; /* how much was damaged when the partition began */
 
 	/* every extent that was named, for the check of space at the end */
 	struct scrub_extent *named;

@@ -45,6 +45,8 @@ void scrub_partition_begin(struct scrub *s, struct slice partition)
 	s->kind = 0;
 	s->generation = 0;
 	s->place[0] = 0;
+	s->file_bytes = 0;
+	s->damaged_before = s->damaged;
 	if (partition.len > sizeof s->account ||
 	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0)
 		return;

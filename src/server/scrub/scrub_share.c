@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shares under scrub: every row is decoded, every run's bytes are read, and damage is said by the path of the file that
- * has it, live or in a snapshot. */
+ * Shares under scrub: every row is decoded, every run's bytes are read, names and ids must lead to each other, the use
+ * must be the sum of the sizes, and damage is said by the path of the file that has it, live or in a snapshot. */
 #include "server/scrub/scrub.h"
 
+#include "svc/common/generation.h"
+#include "svc/file/open.h"
 #include "svc/file/rows.h"
 
 #include <stdlib.h>
 
-enum { INODE_PAGE = 200, FILES_NAMED = 8 };
+enum { INODE_PAGE = 200, FILES_NAMED = 8, STORE_ROW_TAG = 1 };
 
 static void line_say(struct scrub *s, struct slice text, const char *note, const char *what, enum err err)
 {
@@ -159,45 +161,181 @@ static enum err run_check(struct scrub *s, struct slice key, struct slice value,
 	return ERR_OK;
 }
 
-static enum err stamped_row_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+/* ---- names and ids ---- */
+
+struct pair_call {
+	uint64_t id, parent_id;
+	struct slice folded;
+	bool fits; /* also where the share is deleted: then it is emptied row by row */
+};
+
+/* Does the row of the id say that the inode lies here? */
+static enum err where_apply(struct txn *txn, void *call)
 {
+	struct pair_call *c = call;
+	struct inode_where where;
+	struct key k;
+	struct slice value;
+	c->fits = generation_require(txn, ERR_NOT_FOUND) == ERR_NOT_FOUND;
+	if (c->fits)
+		return ERR_OK;
+	where_key(&k, c->id);
+	enum err e = txn_get(txn, key_slice(&k), &value);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	TRY(where_decode(value, &where));
+	c->fits = where.parent_id == c->parent_id && slice_eq(where.folded, c->folded);
+	return ERR_OK;
+}
+
+/* Does the inode that lies there have this id? */
+static enum err inode_apply(struct txn *txn, void *call)
+{
+	struct pair_call *c = call;
+	struct inode n;
+	struct key k;
+	struct slice value;
+	c->fits = generation_require(txn, ERR_NOT_FOUND) == ERR_NOT_FOUND;
+	if (c->fits)
+		return ERR_OK;
+	inode_key(&k, c->parent_id, c->folded);
+	enum err e = txn_get(txn, key_slice(&k), &value);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(e);
+	TRY(inode_decode(value, txn_arena(txn), &n));
+	c->fits = n.id == c->id;
+	return ERR_OK;
+}
+
+/* A row that cannot be read is said by its own check. */
+static enum err pair_check(struct scrub *s, apply_fn *apply, struct pair_call *c, struct arena *arena)
+{
+	return store_read(s->store, s->partition, apply, c, arena) == ERR_OK && !c->fits ? ERR_CORRUPT : ERR_OK;
+}
+
+static enum err inode_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+{
+	char name[LIMIT_KEY_BYTES];
+	struct inode n;
+	struct slice rest = slice_from(key, 1);
+	struct pair_call c = { 0 };
+	TRY(inode_decode(value, arena, &n));
+	if (s->hunting)
+		return ERR_OK;
+	s->file_bytes += n.size_bytes;
+	if (n.id == FILE_ROOT_ID)
+		return ERR_OK;
+	if (!key_take_u64(&rest, &c.parent_id) || !key_take_str(&rest, name, sizeof name, &c.folded) ||
+	    c.parent_id != n.parent_id)
+		return ERR_CORRUPT;
+	c.id = n.id;
+	return pair_check(s, where_apply, &c, arena);
+}
+
+static enum err where_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+{
+	struct inode_where where;
+	struct slice rest = slice_from(key, 1);
+	struct pair_call c = { 0 };
+	TRY(where_decode(value, &where));
+	if (s->hunting)
+		return ERR_OK;
+	if (!key_take_u64(&rest, &c.id) || rest.len)
+		return ERR_CORRUPT;
+	c.parent_id = where.parent_id;
+	c.folded = where.folded;
+	return pair_check(s, inode_apply, &c, arena);
+}
+
+static enum err live_apply(struct txn *txn, void *call)
+{
+	(void)call;
+	return generation_require(txn, ERR_NOT_FOUND);
+}
+
+/* The state row lies behind all inodes. Where something is damaged, or the share is deleted, the sum says nothing. */
+static enum err state_check(struct scrub *s, struct slice value, struct arena *arena)
+{
+	struct share_state state;
+	TRY(share_state_decode(value, &state));
+	if (s->hunting || s->damaged != s->damaged_before || state.used_bytes == s->file_bytes ||
+	    store_read(s->store, s->partition, live_apply, NULL, arena) != ERR_OK)
+		return ERR_OK;
+	line_say(s, SLICE(""), "", "its use is not the sum of its files", ERR_CORRUPT);
+	return ERR_OK;
+}
+
+/* ---- rows ---- */
+
+static enum err history_check(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+{
+	struct slice row_key;
 	struct inode n;
 	struct inode_where where;
-	switch (key.ptr[0]) {
+	uint64_t number;
+	if (!history_key_split(key, &row_key, &number) || !row_key.len)
+		return ERR_CORRUPT;
+	switch (row_key.ptr[0]) {
 	case 'n':
 		return inode_decode(value, arena, &n);
 	case 'i':
 		return where_decode(value, &where);
 	case 'r':
-		return run_check(s, key, value, arena);
+		return run_check(s, row_key, value, arena);
 	default:
 		return ERR_CORRUPT;
 	}
 }
 
-enum err scrub_share_row(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+static enum err small_row_check(struct slice key, struct slice value)
 {
-	struct slice row_key;
-	uint64_t number;
 	struct cover cover;
 	struct work work;
-	struct share_snapshot snapshot;
+	struct slice text;
+	uint64_t next;
+	uint32_t names;
 	switch (key.ptr[0]) {
-	case 'n':
-	case 'i':
-	case 'r':
-		return stamped_row_check(s, key, value, arena);
-	case 'h':
-		return history_key_split(key, &row_key, &number) ? stamped_row_check(s, row_key, value, arena)
-								 : ERR_CORRUPT;
 	case 'c':
 		return cover_decode(key, value, &cover);
 	case 'w':
 		return work_decode(value, &work);
+	case 'm':
+		return merge_decode(value, &next);
+	case 'p':
+		return permission_decode(value, &text);
+	case 'x':
+	case 'y':
+		return names_decode(value, &names);
+	default:
+		return ERR_CORRUPT; /* no such row */
+	}
+}
+
+enum err scrub_share_row(struct scrub *s, struct slice key, struct slice value, struct arena *arena)
+{
+	struct share_snapshot snapshot;
+	switch (key.ptr[0]) {
+	case 'n':
+		return inode_check(s, key, value, arena);
+	case 'i':
+		return where_check(s, key, value, arena);
+	case 'r':
+		return run_check(s, key, value, arena);
+	case 'h':
+		return history_check(s, key, value, arena);
+	case 's':
+		return state_check(s, value, arena);
 	case 'S':
 		return snapshot_decode(value, arena, &snapshot);
+	case 'o':
+		return file_open_row_check(key, value, arena);
+	case KEY_TAG_CONTENT:
+	case STORE_ROW_TAG:
+		return ERR_OK; /* bytes; what the store keeps of a partition */
 	default:
-		return ERR_OK;
+		return small_row_check(key, value);
 	}
 }
 

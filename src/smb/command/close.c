@@ -51,7 +51,7 @@ void smb_do_close(struct smb_request *r)
 	}
 	r->call = c;
 	struct smb_open *o = smb_open_of(r, c->in.id, false);
-	if (!o)
+	if (!o || smb_after_writes(r, smb_do_close))
 		return;
 	smb_cancel_open(r->conn, o, STATUS_FILE_CLOSED);
 	smb_open_forget(o);
@@ -72,7 +72,8 @@ void smb_do_flush(struct smb_request *r)
 		return;
 	}
 	struct smb_open *o = smb_open_of(r, id, false);
-	if (!o || (!o->directory && !smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA)))
+	if (!o || smb_after_writes(r, smb_do_flush) ||
+	    (!o->directory && !smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA)))
 		return;
 	smb2_empty_put(r->out);
 	smb_reply(r, STATUS_OK);

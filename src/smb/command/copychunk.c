@@ -22,7 +22,10 @@ struct copy {
 	struct smb_open *source;
 	size_t count, done;
 	uint64_t total;
-	char *memory; /* of one chunk */
+	/* the chunk at hand */
+	uint64_t from, to, got;
+	uint32_t length;
+	char *memory;
 	struct payload payload;
 	struct file_open_write_call write;
 };
@@ -61,6 +64,19 @@ static void copy_fail(struct smb_request *r, uint32_t status)
 
 static void copy_next(struct smb_request *);
 
+/* On a worker: one chunk from the source to a payload of its own. */
+static enum err chunk_run(struct smb_request *r)
+{
+	struct copy *c = r->call;
+	c->got = 0;
+	TRY(smb_read_bytes(r, c->source, c->from, c->length, c->memory, &c->got));
+	if (c->got < c->length)
+		return ERR_OK;
+	if (c->to > FILE_SIZE_MAX_BYTES - c->length)
+		return ERR_NO_SPACE;
+	return smb_payload_make(r, slice_make(c->memory, c->length), &c->payload);
+}
+
 static void copy_written(struct smb_request *r, enum err e)
 {
 	struct copy *c = r->call;
@@ -76,6 +92,17 @@ static void copy_written(struct smb_request *r, enum err e)
 	copy_next(r);
 }
 
+static void chunk_read(struct smb_request *r, enum err e)
+{
+	struct copy *c = r->call;
+	if (e != ERR_OK || c->got < c->length) {
+		copy_stop(r, e != ERR_OK ? smb_status_of(e) : STATUS_INVALID_VIEW_SIZE);
+		return;
+	}
+	smb_write_fill(&c->write, r->open, c->to, c->length, &c->payload);
+	smb_commit(r, r->tree->partition, file_apply_open_write, &c->write, copy_written);
+}
+
 static void copy_next(struct smb_request *r)
 {
 	struct copy *c = r->call;
@@ -85,21 +112,10 @@ static void copy_next(struct smb_request *r)
 	}
 	struct slice chunk = slice_from(c->io.input, HEAD_BYTES + c->done * CHUNK_BYTES);
 	assert(chunk.ptr && chunk.len >= CHUNK_BYTES); /* counted when the request was read */
-	uint64_t from = smb2_u64(chunk, 0), to = smb2_u64(chunk, 8), got = 0;
-	uint32_t length = smb2_u32(chunk, 16);
-	enum err e = smb_read_bytes(r, c->source, from, length, c->memory, &got);
-	if (e != ERR_OK || got < length) {
-		copy_stop(r, e != ERR_OK ? smb_status_of(e) : STATUS_INVALID_VIEW_SIZE);
-		return;
-	}
-	e = to > FILE_SIZE_MAX_BYTES - length ? ERR_NO_SPACE
-					      : smb_payload_make(r, slice_make(c->memory, length), &c->payload);
-	if (e != ERR_OK) {
-		copy_stop(r, smb_status_of(e));
-		return;
-	}
-	smb_write_fill(&c->write, r->open, to, length, &c->payload);
-	smb_commit(r, r->tree->partition, file_apply_open_write, &c->write, copy_written);
+	c->from = smb2_u64(chunk, 0);
+	c->to = smb2_u64(chunk, 8);
+	c->length = smb2_u32(chunk, 16);
+	smb_work(r, chunk_run, chunk_read);
 }
 
 /* More than may be asked for at once: the answer tells the limits. */

@@ -149,7 +149,7 @@ void smb_do_lock(struct smb_request *r)
 	}
 	r->call = l;
 	struct smb_open *o = smb_open_of(r, l->in.id, false);
-	if (!o)
+	if (!o || smb_after_writes(r, smb_do_lock))
 		return;
 	if (!elements_parse(r, l) || o->directory || o->snapshot) {
 		smb_fail(r, STATUS_INVALID_PARAMETER);

@@ -356,7 +356,7 @@ void smb_do_set_info(struct smb_request *r)
 	}
 	r->call = s;
 	struct smb_open *o = smb_open_of(r, s->in.id, true);
-	if (!o)
+	if (!o || smb_after_writes(r, smb_do_set_info))
 		return;
 	if (o->snapshot)
 		smb_fail(r, STATUS_MEDIA_WRITE_PROTECTED);

@@ -26,6 +26,33 @@ static void written(struct smb_request *r, enum err e)
 	smb_reply(r, STATUS_OK);
 }
 
+/* On a worker: the bytes go to the disk. */
+static enum err write_run(struct smb_request *r)
+{
+	struct write_call *c = r->call;
+	return smb_payload_make(r, c->in.data, &c->payload);
+}
+
+static void write_commit(struct smb_request *r, enum err e)
+{
+	struct write_call *c = r->call;
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	smb_write_fill(&c->call, r->open, c->in.offset, c->in.data.len, &c->payload);
+	smb_commit(r, r->tree->partition, file_apply_open_write, &c->call, written);
+}
+
+static void write_away_end(struct smb_request *r, enum err e)
+{
+	struct smb_open *o = r->open;
+	smb_open_ref(o);
+	write_commit(r, e);
+	smb_write_queued(o);
+	smb_open_unref(o);
+}
+
 void smb_do_write(struct smb_request *r)
 {
 	struct write_call *c = ARENA_NEW(&r->arena, struct write_call);
@@ -58,11 +85,10 @@ void smb_do_write(struct smb_request *r)
 		smb_reply(r, STATUS_OK);
 		return;
 	}
-	enum err e = smb_payload_make(r, c->in.data, &c->payload);
-	if (e != ERR_OK) {
-		smb_fail_err(r, e);
-		return;
+	if (c->in.data.len > PAYLOAD_INLINE_BYTES) {
+		smb_write_begin(r);
+		smb_work(r, write_run, write_away_end);
+	} else {
+		write_commit(r, write_run(r));
 	}
-	smb_write_fill(&c->call, o, c->in.offset, c->in.data.len, &c->payload);
-	smb_commit(r, r->tree->partition, file_apply_open_write, &c->call, written);
 }

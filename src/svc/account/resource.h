@@ -166,6 +166,10 @@ enum err resource_expire(struct store *, struct slice account) MUST_CHECK;
  * called with the dropped generation's partition and retires a bounded number of extents per call; it says when nothing
  * is left, then the partition is dropped and the intent goes. Runs on a background thread; blocks. *ret_more: call
  * again. One that fails does not keep the others; the first error is returned. */
+/* Everything of the account goes: containers, queues, tables and shares (leases or not), those that could be restored,
+ * and the properties of its services. A few commits, whatever there is below; the reaper does the rest. What is written
+ * meanwhile may stay or go. Blocks. */
+enum err resource_reset(struct store *, struct slice account) MUST_CHECK;
 typedef enum err resource_empty_fn(struct store *, struct slice partition, char kind, bool *ret_more);
 enum err resource_reap(struct store *, struct slice account, resource_empty_fn *empty, bool *ret_more) MUST_CHECK;
 

@@ -8,6 +8,8 @@
 #include "svc/blob/tags.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 static enum err check_delete(struct txn *txn, const struct blob_delete_call *c, const struct blob *b)
 {
 	/* A tier that nobody ever set did not change after any time. */
@@ -27,6 +29,7 @@ static enum err drop_history(struct txn *txn, struct blob_delete_call *c, struct
 		c->deleted_permanently = false;
 		return blob_put(txn, b);
 	}
+	assert(b->history_ticks); /* a base has none, and its row is another */
 	blob_history_key(&k, b->name, b->history_ticks);
 	TRY(blob_content_release(txn, &b->content));
 	return txn_del(txn, key_slice(&k));
@@ -98,6 +101,7 @@ static enum err delete_history(struct txn *txn, struct blob_delete_call *c)
 static enum err delete_base(struct txn *txn, struct blob_delete_call *c, struct blob *b)
 {
 	struct key k;
+	assert(!b->history_ticks && slice_eq(b->name, c->target.name));
 	blob_key(&k, b->name);
 	TRY(blob_tags_reindex(txn, b->name, &b->tags, NULL));
 	TRY(blob_stage_discard(txn, b->name));

@@ -8,12 +8,16 @@
 #include "svc/blob/retire.h"
 #include "svc/blob/state.h"
 
+#include <assert.h>
+
 enum { MARK_RECORD_VERSION = 1, WALK_ROWS = 256 };
 
 enum err blob_supersede(struct txn *txn, const struct blob_target *t, const struct blob *old)
 {
 	struct blob kept = *old;
 	kept.lease = (struct lease){ .held = false };
+	assert(!old->history_ticks &&
+	       slice_eq(old->name, t->name)); /* only a base becomes history, and under its own name */
 	if (blob_is_kept(t, old)) {
 		/* A state from before versioning was switched on becomes the version of its own time. */
 		kept.history_ticks = old->version_ticks ? old->version_ticks : old->etag;
@@ -85,6 +89,7 @@ static enum err mark_write(struct txn *txn, struct slice name, const struct hist
 
 enum err blob_history_mark_put(struct txn *txn, struct slice name, const struct history_mark *m)
 {
+	assert(m->sweep_rows > 0 && m->ticks); /* a mark that no sweep can move would stay for ever */
 	TRY(mark_write(txn, name, m));
 	return blob_retire_history(txn, name);
 }
@@ -196,6 +201,7 @@ static enum err sweep_row(struct txn *txn, const struct history_mark *m, struct 
 		return ERR_OK;
 	if (there)
 		return blob_put(txn, b);
+	assert(m->kind == MARK_DELETED);
 	TRY(blob_content_release(txn, &b->content));
 	return txn_del(txn, key);
 }

@@ -9,6 +9,7 @@
  *   'S'  string name, u64 staging, u64 kept, u32 kept parts      uncommitted blocks */
 #include "svc/blob/retire.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "svc/blob/content/block_list.h"
@@ -51,6 +52,7 @@ static enum err enqueue(struct txn *txn, struct buf *record)
 	struct key k;
 	uint64_t sequence;
 	TRY(next_sequence(txn, &sequence));
+	assert(sequence != 0); /* 0 was never given out: such a row would be read before all others */
 	key_init(&k);
 	key_tag(&k, 'z');
 	key_u64(&k, sequence);
@@ -81,6 +83,7 @@ static void put_kept(struct buf *b, const struct content *kept)
 static enum err queue_extents(struct txn *txn, char kind, const struct extent_ref *refs, uint32_t count)
 {
 	struct buf b;
+	assert(count > 0);
 	record_begin(&b, kind);
 	bytes_put_u32(&b, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -133,6 +136,8 @@ enum err blob_retire_history(struct txn *txn, struct slice name)
 static enum err retire_manifest(struct txn *txn, const struct content *c, uint64_t lender, const struct content *kept)
 {
 	struct buf b;
+	assert(c->kind == CONTENT_MANIFEST && c->id);
+	assert(kept->kind != CONTENT_MANIFEST || kept->id != c->id); /* it would give back what it keeps */
 	record_begin(&b, 'M');
 	bytes_put_u64(&b, c->id);
 	bytes_put_u32(&b, c->part_count);
@@ -238,6 +243,7 @@ static enum err kept_load(struct txn *txn, uint64_t content, uint32_t parts, str
 	for (size_t i = 0; i < m.count; i++)
 		for (uint32_t k = 0; k < m.block[i].extent_count; k++)
 			s.id[s.count++] = m.block[i].extents[k].id;
+	assert(s.count == total);
 	qsort(s.id, s.count, sizeof *s.id, by_value);
 	*ret = s;
 	return ERR_OK;
@@ -265,6 +271,7 @@ static bool is_kept(const struct kept_set *s, uint64_t id)
 static enum err retire_block(struct txn *txn, struct round *r, const struct block *b, const struct kept_set *kept)
 {
 	spend(r, 1 + b->extent_count);
+	assert(b->extent_count == 0 || b->extents);
 	for (uint32_t i = 0; b->owned && i < b->extent_count; i++)
 		if (!is_kept(kept, b->extents[i].id))
 			TRY(txn_retire(txn, &b->extents[i]));
@@ -284,6 +291,7 @@ static enum err round_extents(struct txn *txn, struct round *r, struct slice key
 	}
 	if (now == count)
 		return txn_del(txn, key);
+	assert(now < count); /* else the record would never end */
 	record_begin(&b, kind);
 	bytes_put_u32(&b, count - now);
 	buf_put(&b, cursor_raw(c, cursor_left(c)));
@@ -489,6 +497,7 @@ static enum err apply_round(struct txn *txn, void *call)
 		if (rows.count)
 			key_after(&from, rows.row[rows.count - 1].key);
 	} while (rows.count && r->left);
+	assert(r->left <= RETIRE_WORK_PER_COMMIT);
 	r->more = !r->left;
 	return ERR_OK;
 }

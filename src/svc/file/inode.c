@@ -308,14 +308,7 @@ enum err inode_move(struct txn *txn, struct inode *n, const struct inode *new_pa
 
 /* ---- permissions ---- */
 
-enum { PERMISSION_RECORD_VERSION = 1, PERMISSION_PROBES_MAX = 16 };
-
-static void permission_key(struct key *k, uint64_t key)
-{
-	key_init(k);
-	key_tag(k, 'p');
-	key_u64(k, key);
-}
+enum { PERMISSION_PROBES_MAX = 16 };
 
 enum err file_permission_get(struct txn *txn, uint64_t key, struct slice *ret_sddl)
 {
@@ -323,10 +316,7 @@ enum err file_permission_get(struct txn *txn, uint64_t key, struct slice *ret_sd
 	struct slice value;
 	permission_key(&k, key);
 	TRY(txn_get(txn, key_slice(&k), &value));
-	if (!value.len || value.ptr[0] != PERMISSION_RECORD_VERSION)
-		return ERR_CORRUPT;
-	*ret_sddl = slice_from(value, 1);
-	return ERR_OK;
+	return permission_decode(value, ret_sddl);
 }
 
 /* FNV-1a with a last mix: the same text has the same key in every share and at every time. */
@@ -359,8 +349,7 @@ enum err file_permission_put(struct txn *txn, struct slice sddl, uint64_t *ret_k
 			return e;
 		}
 		buf_init(&b, FILE_PERMISSION_BYTES_MAX + 1);
-		bytes_put_u8(&b, PERMISSION_RECORD_VERSION);
-		buf_put(&b, sddl);
+		permission_encode(&b, sddl);
 		permission_key(&k, key);
 		TRY(file_row_put(txn, &k, &b));
 		*ret_key = key;

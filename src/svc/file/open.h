@@ -327,6 +327,9 @@ struct file_handles_call {
 enum err file_apply_list_handles(struct txn *, void *call);
 enum err file_apply_force_close(struct txn *, void *call);
 
+/* A durable row of an open, of a lease or of a file's state: does it read as what its key says? For scrub. */
+enum err file_open_row_check(struct slice key, struct slice record, struct arena *) MUST_CHECK;
+
 /* ---- life of the server ---- */
 /* Persistent opens of a share become rows of this run, without a client; their time begins to run now. Before the first
  * client is served. Blocks. */

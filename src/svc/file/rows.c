@@ -8,7 +8,10 @@
  *   run (1)       stamp, data stamp, first, u8 kind, by kind: bytes | source, u32 offset | extent, u32 offset
  *   cover (1)     first, end
  *   snapshot (1)  ticks, number, etag, u32 quota, metadata, lease
- *   work (1)      u8 kind, subject, stamp, next key */
+ *   work (1)      u8 kind, subject, stamp, next key
+ *   names (1)     u32 count
+ *   permission (1) text
+ *   merge (1)     offset to go on from, or nothing */
 #include "svc/file/rows.h"
 
 #include <assert.h>
@@ -48,7 +51,12 @@ enum err share_state_load(struct txn *txn, struct share_state *ret)
 	if (e == ERR_NOT_FOUND) /* the generation is live, so this row was there */
 		return ERR_CORRUPT;
 	TRY(e);
-	struct cursor c = cursor_make(value);
+	return share_state_decode(value, ret);
+}
+
+enum err share_state_decode(struct slice record, struct share_state *ret)
+{
+	struct cursor c = cursor_make(record);
 	if (cursor_u8(&c) != ROW_VERSION)
 		return ERR_CORRUPT;
 	struct share_state s = { .used_bytes = cursor_u64(&c) };
@@ -64,18 +72,23 @@ enum err share_state_load(struct txn *txn, struct share_state *ret)
 	return ERR_OK;
 }
 
+void share_state_encode(struct buf *b, const struct share_state *s)
+{
+	bytes_put_u8(b, ROW_VERSION);
+	bytes_put_u64(b, s->used_bytes);
+	bytes_put_u64(b, s->quota_bytes);
+	bytes_put_u64(b, s->newest);
+	bytes_put_u32(b, s->snapshot_count);
+	bytes_put_u64(b, s->last_ticks);
+	bytes_put_u64(b, s->deleting_ticks);
+	bytes_put_u64(b, s->tree_stamp);
+}
+
 enum err share_state_put(struct txn *txn, const struct share_state *s)
 {
 	char bytes[64];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	bytes_put_u8(&b, ROW_VERSION);
-	bytes_put_u64(&b, s->used_bytes);
-	bytes_put_u64(&b, s->quota_bytes);
-	bytes_put_u64(&b, s->newest);
-	bytes_put_u32(&b, s->snapshot_count);
-	bytes_put_u64(&b, s->last_ticks);
-	bytes_put_u64(&b, s->deleting_ticks);
-	bytes_put_u64(&b, s->tree_stamp);
+	share_state_encode(&b, s);
 	assert(buf_ok(&b));
 	return txn_put(txn, STATE_KEY, buf_slice(&b));
 }
@@ -470,4 +483,63 @@ enum err work_add(struct txn *txn, const struct work *w)
 void merge_key(struct key *k, uint64_t inode_id)
 {
 	tag_u64(k, 'm', inode_id);
+}
+
+void merge_encode(struct buf *b, uint64_t next)
+{
+	bytes_put_u8(b, ROW_VERSION);
+	if (next)
+		bytes_put_u64(b, next);
+}
+
+enum err merge_decode(struct slice record, uint64_t *ret_next)
+{
+	struct cursor c = cursor_make(record);
+	if (cursor_u8(&c) != ROW_VERSION)
+		return ERR_CORRUPT;
+	uint64_t next = cursor_left(&c) ? cursor_u64(&c) : 0;
+	if (!cursor_done(&c))
+		return ERR_CORRUPT;
+	*ret_next = next;
+	return ERR_OK;
+}
+
+/* ---- names of sources ---- */
+
+void names_encode(struct buf *b, uint32_t count)
+{
+	bytes_put_u8(b, ROW_VERSION);
+	bytes_put_u32(b, count);
+}
+
+enum err names_decode(struct slice record, uint32_t *ret)
+{
+	struct cursor c = cursor_make(record);
+	uint8_t version = cursor_u8(&c);
+	uint32_t count = cursor_u32(&c);
+	if (!cursor_done(&c) || version != ROW_VERSION || count < 2)
+		return ERR_CORRUPT;
+	*ret = count;
+	return ERR_OK;
+}
+
+/* ---- permissions ---- */
+
+void permission_key(struct key *k, uint64_t key)
+{
+	tag_u64(k, 'p', key);
+}
+
+void permission_encode(struct buf *b, struct slice sddl)
+{
+	bytes_put_u8(b, ROW_VERSION);
+	buf_put(b, sddl);
+}
+
+enum err permission_decode(struct slice record, struct slice *ret_sddl)
+{
+	if (!record.len || record.ptr[0] != ROW_VERSION)
+		return ERR_CORRUPT;
+	*ret_sddl = slice_from(record, 1);
+	return ERR_OK;
 }

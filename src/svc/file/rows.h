@@ -54,6 +54,8 @@ enum err share_state_get(struct txn *, struct share_state *ret) MUST_CHECK;
 /* The same, once the generation is known to be live. */
 enum err share_state_load(struct txn *, struct share_state *ret) MUST_CHECK;
 enum err share_state_put(struct txn *, const struct share_state *) MUST_CHECK;
+void share_state_encode(struct buf *, const struct share_state *);
+enum err share_state_decode(struct slice record, struct share_state *ret) MUST_CHECK;
 
 /* ---- inodes ---- */
 void inode_key(struct key *, uint64_t parent_id, struct slice folded);
@@ -88,6 +90,10 @@ void run_encode(struct buf *, const struct run *);
 enum err run_decode(struct slice key, struct slice record, struct run *ret) MUST_CHECK;
 
 void source_key(struct key *, uint64_t source);
+
+/* How many rows name a source, from two on: one has no such row. */
+void names_encode(struct buf *, uint32_t count);
+enum err names_decode(struct slice record, uint32_t *ret) MUST_CHECK;
 
 struct cover {
 	uint64_t first, end;
@@ -127,6 +133,14 @@ enum err work_decode(struct slice record, struct work *ret) MUST_CHECK;
 enum err work_add(struct txn *, const struct work *) MUST_CHECK; /* under its stamp and subject */
 
 void merge_key(struct key *, uint64_t inode_id);
+/* next: offset to go on from. A row may also be its version alone: from the beginning. */
+void merge_encode(struct buf *, uint64_t next);
+enum err merge_decode(struct slice record, uint64_t *ret_next) MUST_CHECK;
+
+/* ---- permissions ---- */
+void permission_key(struct key *, uint64_t key);
+void permission_encode(struct buf *, struct slice sddl);
+enum err permission_decode(struct slice record, struct slice *ret_sddl) MUST_CHECK;
 
 /* Puts what `encode` wrote into b, and frees b. */
 enum err file_row_put(struct txn *, const struct key *, struct buf *b) MUST_CHECK;

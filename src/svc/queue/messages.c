@@ -2,6 +2,8 @@
  * Put, update, delete, clear and count. Each reads the head, at most one message, and writes the head back. */
 #include "svc/queue/rows.h"
 
+#include <assert.h>
+
 static uint64_t ticks_after(uint64_t now, uint64_t seconds)
 {
 	return now + seconds * TICKS_PER_SECOND;
@@ -52,6 +54,7 @@ enum err queue_apply_put(struct txn *txn, void *call)
 		if (!m.indexed)
 			head.last_expiry = m.expires;
 	}
+	assert(m.sequence >= head.ready_head); /* else nobody would look where it lies */
 	TRY(message_set_text(txn, head.epoch, &m, p->text));
 	TRY(message_save(txn, head.epoch, &m));
 	TRY(head_save(txn, &head));
@@ -130,6 +133,7 @@ enum err queue_apply_clear(struct txn *txn, void *call)
 	/* The sweep removes the messages. One that is ready goes at once: a full disk takes only what removes rows. */
 	queue_row_key_ready(&first, head.epoch, head.ready_head);
 	TRY(txn_del(txn, row_key_slice(&first)));
+	assert(head.timed <= head.count && head.ready_head <= head.next_sequence);
 	head.epoch++;
 	head.count = 0;
 	head.timed = 0;

@@ -8,6 +8,8 @@
  * it did see, whose time is max(touched, mark), so a position up to that time stays a lower bound. */
 #include "svc/queue/rows.h"
 
+#include <assert.h>
+
 enum {
 	READY_LAG = 64,	    /* removed rows before the first live one that are worth a commit */
 	MESSAGE_WRITES = 3, /* at most, to remove or to index one: row, text, index */
@@ -47,6 +49,7 @@ static bool sweep_room(struct sweep *s)
 
 static enum err sweep_drop(struct sweep *s, const struct message *m)
 {
+	assert(s->writes_left >= MESSAGE_WRITES);
 	s->changed = true;
 	s->writes_left -= MESSAGE_WRITES;
 	head_forget(&s->head, m);
@@ -77,6 +80,7 @@ static enum err sweep_old_epochs(struct sweep *s)
 			TRY(txn_del(s->txn, rows.row[k].key));
 		left -= rows.count;
 	}
+	assert(LIMIT_QUEUE_CLEAN_ROWS - left <= s->writes_left);
 	s->writes_left -= LIMIT_QUEUE_CLEAN_ROWS - left;
 	s->changed = true;
 	if (left)
@@ -260,6 +264,7 @@ static enum err sweep_due(struct sweep *s)
 		uint64_t goal = m.visible < s->now ? m.visible : s->now;
 		s->renew_mark = goal > h->due && goal - h->due > lag;
 	} else if (s->hint_due > h->due) {
+		assert(s->hint_due <= s->now); /* rows still come in from now on */
 		h->due = s->hint_due;
 		s->changed = true;
 	}

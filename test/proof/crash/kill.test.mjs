@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 in a loop while clients write: nothing acknowledged is missing after the restart, nothing is half there, and the start needs
+// kill -9 in a loop while clients write blobs and files: nothing acknowledged is missing after the restart, nothing is half there, and the start needs
 // no repair. Short in `make test`; ZAFFRE_CRASH_ROUNDS (make crash ROUNDS=...) makes it long. A failure prints its seed;
 // ZAFFRE_SEED repeats the sizes, names and moments (the scheduler's part it cannot repeat).
 //
@@ -11,11 +11,13 @@ import { after, before, test } from 'node:test';
 import { scaled, startServer } from '../../lib/server.mjs';
 import { Client, RawConnection } from '../../lib/http.mjs';
 import { expectStatus, md5 } from '../../lib/assert.mjs';
+import { lossesOfFiles, prepareFiles, writeFiles } from './files.mjs';
 import { random } from './random.mjs';
 
 const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? scaled(20, 3));
 const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const CLIENTS = 16;
+const FILE_CLIENTS = 8;
 const KEYS_PER_CLIENT = 8;
 
 let server, client;
@@ -23,6 +25,7 @@ before(async () => {
 	server = await startServer();
 	client = new Client(server);
 	expectStatus(await client.put('/crash', { query: { restype: 'container' } }), 201);
+	await prepareFiles(server, 'crash');
 });
 after(() => server?.remove());
 
@@ -96,19 +99,24 @@ async function verify(state, round) {
 
 test(`${ROUNDS} rounds of kill -9, seed ${SEED}`, async (t) => {
 	const next = random(SEED);
-	const state = {};
+	const state = {}, files = {};
+	const sent = () => [...Object.values(state), ...Object.values(files)].reduce((n, s) => n + s.n, 0);
 	let acknowledged = 0;
 	let checked = 0;
 	for (let round = 0; round < ROUNDS; round++) {
-		const before = Object.values(state).reduce((n, s) => n + s.n, 0);
+		const before = sent();
 		const writers = Array.from({ length: CLIENTS }, (_, id) => writer(id, state, next));
+		for (let id = 0; id < FILE_CLIENTS; id++) writers.push(writeFiles(server, 'crash', id, files, next));
 		await new Promise((resolve) => setTimeout(resolve, 50 + next(300)));
 		await server.kill9();
 		await Promise.all(writers);
 		await server.start();
-		acknowledged += Object.values(state).reduce((n, s) => n + s.n, 0) - before;
+		acknowledged += sent() - before;
 		checked += await verify(state, round);
+		assert.deepEqual(await lossesOfFiles(server, 'crash', files), [], `round ${round}, seed ${SEED}`);
+		checked += Object.keys(files).length;
 	}
 	t.diagnostic(`${acknowledged} writes sent, ${checked} keys checked, seed ${SEED}`);
+	assert.ok(Object.values(files).reduce((n, s) => n + s.n, 0) > ROUNDS * FILE_CLIENTS, 'too few writes of files to mean anything');
 	assert.ok(acknowledged > ROUNDS * CLIENTS, 'too few writes to mean anything');
 });

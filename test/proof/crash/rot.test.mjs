@@ -12,6 +12,7 @@ import { after, before, test } from 'node:test';
 import { removeDir, runProgram, scaled, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
+import { Files, fileClient } from '../../lib/file.mjs';
 import { random } from './random.mjs';
 
 const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? scaled(24, 4));
@@ -72,6 +73,35 @@ async function fill(server) {
 	}
 }
 
+// A share: files in rows, in extents and in pieces, a snapshot that shares bytes with the live state, permissions, a tree.
+async function fillShare(server) {
+	const files = new Files(fileClient(server));
+	const file = async (path, name = path) => objects.set(`devstoreaccount1/rots/${name}`, read('file', `/rots/${path}`));
+	expectStatus(await files.share('rots', { 'x-ms-share-quota': 5 }), 201);
+	expectStatus(await files.mkdir('/rots/d', { 'x-ms-file-permission': 'O:SYG:SYD:(A;;FA;;;SY)' }), 201);
+	for (let i = 0; i < 10; i++) {
+		await files.put(`/rots/d/tiny${i}`, noise(300));
+		await file(`d/tiny${i}`);
+	}
+	for (let i = 0; i < 10; i++) {
+		await files.put(`/rots/row${i}`, noise(6_000));
+		await file(`row${i}`);
+	}
+	for (let i = 0; i < 4; i++) {
+		await files.put(`/rots/d/extent${i}`, noise(90_000));
+		await file(`d/extent${i}`);
+	}
+	expectStatus(await files.create('/rots/pieces', 1_000_000), 201);
+	for (let i = 0; i < 20; i++) expectStatus(await files.write('/rots/pieces', (i * 48_611) % 900_000, noise([100, 3_000, 40_000][i % 3])), 201);
+	await file('pieces');
+	const snapshot = await files.snapshot('/rots');
+	objects.set('devstoreaccount1/rots/pieces (snapshot)', read('file', '/rots/pieces', { sharesnapshot: snapshot }));
+	expectStatus(await files.write('/rots/pieces', 10_000, noise(200_000)), 201);
+	expectStatus(await files.rename('/rots/row9', '/rots/d/moved'), 200);
+	objects.delete('devstoreaccount1/rots/row9');
+	await file('d/moved');
+}
+
 async function look(server, { service, where, query }) {
 	const client = new Client(server, { service });
 	try {
@@ -85,8 +115,17 @@ async function look(server, { service, where, query }) {
 }
 
 async function listNames(server) {
-	const r = await new Client(server).get('/rot', { query: { restype: 'container', comp: 'list' } });
-	return r.status === 200 ? [...r.text.matchAll(/<Name>([^<]*)</g)].map((m) => m[1]).join() : undefined;
+	const names = [];
+	for (const [service, where, query] of [
+		['blob', '/rot', { restype: 'container', comp: 'list' }],
+		['file', '/rots', { restype: 'directory', comp: 'list' }],
+		['file', '/rots/d', { restype: 'directory', comp: 'list' }],
+	]) {
+		const r = await new Client(server, { service }).get(where, { query });
+		if (r.status !== 200) return undefined;
+		names.push(...[...r.text.matchAll(/<Name>([^<]*)</g)].map((m) => m[1]));
+	}
+	return names.join();
 }
 
 function copyOf(dir) {
@@ -176,6 +215,7 @@ let closed, killed;
 before(async () => {
 	const server = await startServer();
 	await fill(server);
+	await fillShare(server);
 	for (const [name, how] of objects) {
 		expected.set(name, await look(server, how));
 		assert.equal(expected.get(name).status, 200, name);
@@ -244,7 +284,7 @@ async function judge(dir, what) {
 	assert.ok(found.code === 0 || found.code === 1, `${what}: scrub ended with ${found.code ?? found.signal}: ${found.stderr}`);
 	assert.equal(found.code, running && !unserved.length && found.code === 0 ? 0 : 1, `${what}: scrub calls it clean, but ${running ? unserved.join(', ') : 'it does not start'}`);
 	// Named one by one, unless the index itself has a hole.
-	const hole = /the index behind|the list of containers|\/row |\/container |\/queue |\/table |cannot open|zaffre: /.test(found.stdout + found.stderr.replace(/^\d+%.*$/gm, ''));
+	const hole = /the index behind|the list of containers|\/row |\/container |\/queue |\/table |\/share |cannot open|zaffre: /.test(found.stdout + found.stderr.replace(/^\d+%.*$/gm, ''));
 	for (const name of unserved) if (!hole && name !== 'the list') assert.ok(found.stdout.includes(`damaged: ${name}`), `${what}: scrub does not name ${name}: ${said.join(' | ')}`);
 	removeDir(mine);
 	return { refused: !running, unserved: unserved.length, found: found.code === 1, said };

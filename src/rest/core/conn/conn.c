@@ -213,6 +213,12 @@ void conn_run_request(struct conn *c, enum driver_state state)
 	struct exchange *ex = c->ex;
 	switch (state) {
 	case DRIVER_DONE:
+		if (ex->inject_delay_ms && !c->rl->draining) {
+			if (c->state != CONN_BUSY)
+				conn_enter(c, CONN_BUSY);
+			conn_deadline(c, ex->inject_delay_ms);
+			return;
+		}
 		conn_answer(c);
 		return;
 	case DRIVER_PARKED:
@@ -457,6 +463,11 @@ static void conn_timer(struct io_timer *t)
 		conn_body_window(c);
 		break;
 	case CONN_BUSY:
+		if (c->ex->state == REQUEST_DONE) { /* only the test kit's delay held the answer back */
+			conn_answer(c);
+			conn_pump(c);
+		}
+		break;
 	case CONN_CLOSED:
 		break; /* whoever has it is bounded elsewhere; the next state sets its own */
 	case CONN_WRITE:

@@ -4,6 +4,8 @@
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/op.h"
 
+#include <assert.h>
+
 /* Bytes of the body that have not been received yet. */
 static bool body_unread_is_small(const struct exchange *ex)
 {
@@ -40,10 +42,40 @@ static bool answer_is_whole(const struct exchange *ex)
 	return p->set_length && p->content_length == length;
 }
 
+/* The test kit: the answer ends in its middle, in its head if it has no body, and the connection with it. */
+static void answer_truncate(struct exchange *ex)
+{
+	struct response *p = &ex->req.response;
+	uint64_t length = 0, left;
+	for (size_t i = 0; i < p->run_count && p->runs; i++)
+		length += p->runs[i].length;
+	ex->close_after = true;
+	if (ex->skip_body || (!length && !ex->body_rest.len)) {
+		ex->out.len /= 2;
+		return;
+	}
+	ex->body_rest = slice_first(ex->body_rest, ex->body_rest.len / 2);
+	ex->encoder = NULL;
+	left = length / 2;
+	for (size_t i = 0; i < p->run_count && p->runs; i++) {
+		if (p->runs[i].length >= left) {
+			p->runs[i].length = left;
+			p->run_count = left ? i + 1 : i;
+			break;
+		}
+		left -= p->runs[i].length;
+	}
+}
+
 void conn_answer(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	struct response *p = &ex->req.response;
+	if (ex->inject_reset) {
+		io_stream_reset(&c->stream);
+		conn_close(c);
+		return;
+	}
 	ex->close_after = must_close(c);
 	response_finish_head(ex);
 	if (!ex->skip_body && !answer_is_whole(ex)) {
@@ -60,6 +92,8 @@ void conn_answer(struct conn *c)
 	ex->run_pos = 0;
 	ex->piece_pos = ex->piece_len = 0;
 	ex->body_rest = ex->skip_body || p->runs ? SLICE("") : response_body(p);
+	if (ex->inject_truncate)
+		answer_truncate(ex);
 	conn_enter(c, CONN_WRITE);
 }
 
@@ -153,12 +187,14 @@ static void conn_sent(struct exchange *ex, size_t n)
 	size_t memory = ex->body_rest.len < n ? ex->body_rest.len : n;
 	ex->body_rest = slice_from(ex->body_rest, memory);
 	ex->piece_pos += n - memory;
+	assert(ex->piece_pos <= ex->piece_len); /* no more was sent than there was */
 }
 
 /* Forgets what was read ahead for a peer that does not take it; it is read again when it does. */
 static void conn_drop_piece(struct exchange *ex)
 {
 	const struct response *p = &ex->req.response;
+	assert(!ex->encoder && ex->piece_pos <= ex->piece_len);
 	uint64_t back = ex->piece_len - ex->piece_pos;
 	while (back > 0) {
 		if (ex->run_pos == 0)

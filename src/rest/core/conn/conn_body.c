@@ -3,6 +3,8 @@
  * the sink takes it; and the small rest of one that nobody wanted. */
 #include "rest/core/conn/conn_int.h"
 
+#include <assert.h>
+
 enum { RAW_BYTES = 64 * 1024 };
 
 void conn_continue(struct conn *c)
@@ -47,6 +49,7 @@ static bool conn_body_plain(struct conn *c)
 		if (here > f->left_bytes)
 			here = (size_t)f->left_bytes;
 		e = body_take(ex, slice_make(ex->in.ptr + f->in_pos, here), &taken);
+		assert(taken <= here);
 		f->in_pos += taken;
 		f->left_bytes -= taken;
 		f->ended = f->left_bytes == 0;
@@ -65,6 +68,7 @@ static bool conn_body_plain(struct conn *c)
 		conn_close(c); /* half a body is no request */
 	if (n <= 0)
 		return false;
+	assert((size_t)n <= f->left_bytes && (size_t)n <= room); /* what follows is the next request's */
 	f->left_bytes -= (size_t)n;
 	f->ended = f->left_bytes == 0;
 	e = body_filled(ex, (size_t)n);
@@ -77,6 +81,7 @@ static bool conn_body_give(struct conn *c)
 	struct exchange *ex = c->ex;
 	struct framing *f = &ex->framing;
 	size_t taken;
+	assert(ex->sink.received_bytes <= ex->req.body_limit_bytes);
 	if (f->data.len > ex->req.body_limit_bytes - ex->sink.received_bytes)
 		return conn_body_fail(c, body_too_large(&ex->req));
 	enum err e = body_take(ex, f->data, &taken);
@@ -218,6 +223,7 @@ bool conn_drain(struct conn *c)
 	struct exchange *ex = c->ex;
 	struct framing *f = &ex->framing;
 	char waste[4096];
+	assert(!f->chunked); /* its end is not known: such a connection is closed */
 	size_t here = ex->in.len - f->in_pos;
 	if (here > f->left_bytes)
 		here = (size_t)f->left_bytes;

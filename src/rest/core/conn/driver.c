@@ -8,6 +8,7 @@
 
 #include "rest/core/body_checks.h"
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/kit/inject.h"
 #include "rest/core/service.h"
 
 static void step_add(struct request *r, struct step step)
@@ -404,7 +405,7 @@ static enum err precheck_result(struct request *r, enum err e)
 /* Worth a look before the body comes: what would be in memory anyhow is judged once, by the commit. */
 static enum err precheck(struct request *r)
 {
-	bool large = r->head->chunked || r->head->content_length > PAYLOAD_INLINE_BYTES;
+	bool large = r->head->chunked || r->head->content_length > store_inline_bytes(r->server->store);
 	if (!r->precheck || (!large && !r->head->expect_continue))
 		return ERR_OK;
 	for (unsigned i = r->step_next; i < r->step_count; i++) {
@@ -448,6 +449,8 @@ static enum err driver_prepare(struct exchange *ex)
 	if (!r->handler)
 		r->handler = r->op->handler;
 	TRY(access_check(r));
+	TRY(access_check_quota(r));
+	TRY(inject_apply(ex));
 	if (!op_is_built(r->op))
 		return r->op->handler->parse(r);
 	if (rest_service_of(r)->check_request)

@@ -118,6 +118,9 @@ struct exchange {
 	bool skip_body;		/* HEAD, 204, 304 */
 	bool continued;		/* 100 Continue was sent */
 	bool broken_framing;	/* where the next request begins is not known */
+	/* The test kit (kit/inject.h): what happens to the answer. */
+	uint32_t inject_delay_ms;
+	bool inject_reset, inject_truncate;
 
 	struct buf in; /* from the first byte of the head on; frozen while the request runs */
 	size_t scanned_bytes;
@@ -250,6 +253,9 @@ void exchange_pool_fini(struct rest_loop *);
 enum err address_find(struct request *);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
+/* How fast the account and the container may be used; the bytes of a request are charged when it ended. */
+enum err access_check_quota(struct request *);
+void access_charge_quota(struct exchange *);
 
 /* memory.c */
 void memory_init(struct rest_server *);

@@ -5,6 +5,8 @@
 #include "store/encrypted.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 enum { APPEND_BLOCKS_MAX = 50000 };
 
 static void block_key(struct key *k, uint64_t content, uint64_t offset)
@@ -60,6 +62,7 @@ enum err blob_append_put_row(struct txn *txn, uint64_t content_id, uint64_t offs
 static enum err put_block(struct txn *txn, const struct blob_append_call *c)
 {
 	const struct payload *p = c->payload;
+	assert(p->extent_count > 0); /* a block in the record itself would be lost: append blobs take extents alone */
 	for (size_t i = 0; i < p->extent_count; i++)
 		TRY(txn_publish(txn, &p->extents[i]));
 	return blob_append_put_row(txn, c->blob.content.id, c->offset, p->extents, p->extent_count, p->length_bytes);
@@ -78,6 +81,7 @@ enum err blob_apply_append(struct txn *txn, void *call)
 		return ERR_OK;
 	c->offset = b->length_bytes;
 	TRY(put_block(txn, c));
+	assert(b->content.kind == CONTENT_ROWS && c->offset == b->length_bytes);
 	b->length_bytes += added_bytes(c);
 	b->block_count++;
 	b->http.has_md5 = false; /* it was of other bytes */

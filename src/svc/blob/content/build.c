@@ -7,6 +7,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 enum { BUILD_RECORD_VERSION = 1 };
 
 struct build {
@@ -77,6 +79,7 @@ enum err blob_apply_build_add(struct txn *txn, void *call)
 	struct build_add_call *c = call;
 	struct build b = { .kind = c->kind };
 	struct key k;
+	assert(c->content_id && (c->kind == BUILD_APPEND || c->kind == BUILD_MANIFEST));
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	build_key(&k, c->content_id);
 	if (!c->first)

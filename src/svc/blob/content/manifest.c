@@ -4,10 +4,13 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
+
 enum { MANIFEST_PART_VERSION = 1 };
 
 void blob_block_encode(struct buf *b, const struct block *k)
 {
+	assert(k->id.len <= UINT8_MAX);
 	bytes_put_u8(b, (uint8_t)k->id.len);
 	buf_put(b, k->id);
 	bytes_put_u64(b, k->length_bytes);
@@ -127,6 +130,7 @@ enum err blob_manifest_make(struct txn *txn, uint64_t content_id, const struct m
 	}
 	buf_fini(&entries);
 	TRY(e);
+	assert(made == parts); /* no block of the list is left out */
 	*ret = row;
 	*ret_parts = parts;
 	return ERR_OK;
@@ -178,6 +182,7 @@ enum err blob_manifest_get(struct txn *txn, const struct content *content, struc
 		memcpy(&all.block[at], parts[i].block, parts[i].count * sizeof *all.block);
 		at += parts[i].count;
 	}
+	assert(at == all.count);
 	*ret = all;
 	return ERR_OK;
 }

@@ -7,6 +7,8 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
+#include <assert.h>
+
 /* ---- chunk rows ---- */
 
 void blob_page_chunk_key(struct key *k, uint64_t content, uint64_t chunk, uint64_t epoch)
@@ -124,6 +126,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	struct key k;
 	struct buf b;
 	bool same_epoch = old->epoch == content->epoch;
+	assert(old->epoch <= content->epoch && fresh->count <= PAGE_CHUNK_PAGES);
 	TRY(chunk_extents(arena, old, &before));
 	TRY(chunk_extents(arena, fresh, &after));
 	for (uint16_t i = 0; i < after.count && !same_epoch; i++)
@@ -182,6 +185,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	struct chunk c = { .segment = ARENA_NEW_ARRAY(arena, struct segment, old->count + 2), .epoch = old->epoch };
 	uint32_t end = first + count;
 	bool placed = extent == NULL;
+	assert(count > 0 && end <= PAGE_CHUNK_PAGES);
 	if (!c.segment)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < old->count && !old->hidden; i++) {
@@ -204,6 +208,7 @@ static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t
 	}
 	if (!placed)
 		add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+	assert(c.count <= old->count + 2);
 	*ret = c;
 	return ERR_OK;
 }
@@ -214,6 +219,7 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 			     uint64_t offset, const struct extent_ref *extent, uint32_t data_bytes)
 {
 	uint64_t first_chunk = offset / PAGE_CHUNK_BYTES, last_chunk = (offset + data_bytes - 1) / PAGE_CHUNK_BYTES;
+	assert(data_bytes > 0 && offset % PAGE_BYTES == 0 && data_bytes % PAGE_BYTES == 0);
 	TRY(txn_publish(txn, extent));
 	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {

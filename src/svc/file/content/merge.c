@@ -15,7 +15,6 @@
 #include "svc/file/content/run.h"
 
 enum {
-	MERGE_ROW_VERSION = 1,
 	MERGE_LOOK_ROWS = 16384, /* gone along in a round, before others have their turn */
 	MERGE_PAGE_ROWS = 256,
 	MERGE_ARENA_BYTES = 32 * 1024 * 1024
@@ -100,11 +99,9 @@ static enum err first_waiting(struct txn *txn, struct merge *m)
 	if (!m->found)
 		return ERR_OK;
 	struct slice key = rows.row[0].key;
-	struct cursor c = cursor_make(rows.row[0].value);
-	if (!key_take_tag(&key, 'm') || !key_take_u64(&key, &m->inode_id) || cursor_u8(&c) != MERGE_ROW_VERSION)
+	if (!key_take_tag(&key, 'm') || !key_take_u64(&key, &m->inode_id))
 		return ERR_CORRUPT;
-	m->from = cursor_left(&c) ? cursor_u64(&c) : 0;
-	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
+	return merge_decode(rows.row[0].value, &m->from);
 }
 
 static enum err apply_look(struct txn *txn, void *call)
@@ -194,8 +191,7 @@ static enum err put_position(struct txn *txn, const struct merge *m)
 	merge_key(&k, m->inode_id);
 	if (m->at_end)
 		return txn_del(txn, key_slice(&k));
-	bytes_put_u8(&b, MERGE_ROW_VERSION);
-	bytes_put_u64(&b, m->next);
+	merge_encode(&b, m->next);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
 }
 

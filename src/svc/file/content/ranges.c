@@ -110,6 +110,9 @@ struct diff {
 	const struct inode *now, *before;
 	struct file_view now_view, before_view;
 	unsigned char page[WINDOW_PAGES];
+	/* Bytes that lay in runs before, less those that do now. Runs of before only lose bytes, to writes or to a
+	 * resize; what a resize took from the middle of a page shows here alone. */
+	int16_t lost[WINDOW_PAGES];
 };
 
 /* One of the two states: its walk, and the run it is at. */
@@ -119,16 +122,29 @@ struct side {
 	bool has;
 };
 
-/* Marks the pages of its runs in a window; of bytes written after `since`, as written. */
-static enum err mark_side(struct side *s, uint64_t window, bool before, uint64_t since, unsigned char *page)
+static void mark_run(struct diff *d, const struct run *r, uint64_t window, uint64_t limit, bool before)
+{
+	uint64_t first = r->first > window ? r->first - window : 0;
+	uint64_t end = (r->end < limit ? r->end : limit) - window;
+	unsigned char mark = before				       ? PAGE_BEFORE
+			     : r->data_stamp > d->before_view.snapshot ? PAGE_NOW | PAGE_WRITTEN
+								       : PAGE_NOW;
+	end = end < WINDOW_BYTES ? end : WINDOW_BYTES;
+	while (first < end) {
+		uint64_t p = first / RUN_PAGE_BYTES, page_end = (p + 1) * RUN_PAGE_BYTES;
+		int bytes = (int)((end < page_end ? end : page_end) - first);
+		d->page[p] |= mark;
+		d->lost[p] = (int16_t)(d->lost[p] + (before ? bytes : -bytes));
+		first = page_end;
+	}
+}
+
+/* Marks the pages of its runs in a window, up to `limit`, where the file ends or what was asked for. */
+static enum err mark_side(struct side *s, struct diff *d, uint64_t window, uint64_t limit, bool before)
 {
 	while (s->has && s->head.run.first < window + WINDOW_BYTES) {
 		const struct run *r = &s->head.run;
-		uint64_t first = r->first > window ? r->first - window : 0;
-		uint64_t end = r->end - window < WINDOW_BYTES ? r->end - window : WINDOW_BYTES;
-		unsigned char mark = before ? PAGE_BEFORE : r->data_stamp > since ? PAGE_NOW | PAGE_WRITTEN : PAGE_NOW;
-		for (uint64_t p = first / RUN_PAGE_BYTES; p <= (end - 1) / RUN_PAGE_BYTES; p++)
-			page[p] |= mark;
+		mark_run(d, r, window, limit, before);
 		if (r->end >= window + WINDOW_BYTES)
 			return ERR_OK; /* goes on in the next one */
 		enum err e = run_walk_next(&s->walk, &s->head);
@@ -155,7 +171,7 @@ static bool list_window(struct lister *l, const struct diff *d, uint64_t window)
 {
 	for (size_t p = 0; p < WINDOW_PAGES; p++) {
 		uint64_t first = window + p * RUN_PAGE_BYTES;
-		bool written = d->page[p] & PAGE_WRITTEN;
+		bool written = (d->page[p] & PAGE_WRITTEN) || ((d->page[p] & PAGE_NOW) && d->lost[p]);
 		bool cleared = (d->page[p] & (PAGE_BEFORE | PAGE_NOW)) == PAGE_BEFORE;
 		if ((written || cleared) && !add_range(l, first, first + RUN_PAGE_BYTES, cleared))
 			return false;
@@ -177,8 +193,9 @@ static enum err diff_window(struct lister *l, struct diff *d, uint64_t *at, bool
 		first = before.head.run.first;
 	uint64_t window = page_floor(first > *at ? first : *at);
 	memset(d->page, 0, sizeof d->page);
-	TRY(mark_side(&now, window, false, d->before_view.snapshot, d->page));
-	TRY(mark_side(&before, window, true, 0, d->page));
+	memset(d->lost, 0, sizeof d->lost);
+	TRY(mark_side(&now, d, window, l->end, false));
+	TRY(mark_side(&before, d, window, l->end, true));
 	*ret_done = !list_window(l, d, window);
 	*at = window + WINDOW_BYTES;
 	return ERR_OK;

@@ -234,3 +234,27 @@ bool open_key_take(struct slice key, uint64_t *ret_inode, uint64_t *ret_open)
 	return key_take_tag(&key, 'o') && key_take_u64(&key, ret_inode) && key_take_tag(&key, 'o') &&
 	       key_take_u64(&key, ret_open) && !key.len;
 }
+
+enum err file_open_row_check(struct slice key, struct slice record, struct arena *arena)
+{
+	struct slice rest = key;
+	struct file_open open;
+	struct open_oplock lease;
+	struct open_state state;
+	uint64_t inode_id, open_id;
+	if (!key_take_tag(&rest, 'o') || !key_take_u64(&rest, &inode_id) || !rest.len)
+		return ERR_CORRUPT;
+	switch (rest.ptr[0]) {
+	case 'f':
+		return rest.len == 1 ? open_state_decode(record, &state) : ERR_CORRUPT;
+	case 'k':
+		return open_lease_decode(record, &lease);
+	case 'o':
+		TRY(open_row_decode(record, arena, &open));
+		if (!open_key_take(key, &inode_id, &open_id))
+			return ERR_CORRUPT;
+		return open.inode_id == inode_id && open.open_id == open_id ? ERR_OK : ERR_CORRUPT;
+	default:
+		return ERR_CORRUPT;
+	}
+}

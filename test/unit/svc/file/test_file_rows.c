@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "svc/file/open/open_int.h"
 #include "svc/file/rows.h"
 
 #define GOLDEN_INODE                                                                                                   \
@@ -31,11 +32,32 @@
 #define GOLDEN_SETTINGS                                                                                                \
 	"010100000002020000000000000000000300000000000000040000000000000005000000000000000000000000000000"             \
 	"00"
-#define GOLDEN_KEY_INODE   "6e808080808080808080814e414d4501"
-#define GOLDEN_KEY_HISTORY "686e808080808080808080814e414d450180808080808080808082"
-#define GOLDEN_KEY_RUN	   "728080808080808080808180808080808080808082"
-#define GOLDEN_KEY_COVER   "638080808080808080808180808080808080808082"
-#define GOLDEN_KEY_WORK	   "778080808080808080808180808080808080808082"
+#define GOLDEN_STATE                                                                                                   \
+	"0101000000000000000200000000000000030000000000000004000000050000000000000006000000000000000700000000000000"
+#define GOLDEN_NAMES	  "0102000000"
+#define GOLDEN_PERMISSION "014f3a5359"
+#define GOLDEN_MERGE	  "01"
+#define GOLDEN_MERGE_NEXT "010500000000000000"
+#define GOLDEN_OPEN                                                                                                    \
+	"010100000000000000020000000000000002000000030000000400000005000000020600000007000000000000000000000000000000" \
+	"0800000000000000090000000000000000000000000000000a00000000000000010000007501000000690b000000000000000c000000" \
+	"000000000d000000000000000e0f00000000000000100011000000000000000000000000000000000000000000000000000000000000" \
+	"000000000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000" \
+	"000000000000000000000000021200130000000000000000000000010000001500000000000000160000000000000001"
+#define GOLDEN_LEASE                                                                                                   \
+	"0101020000000000000000000000000000000000000000000000000000000000000000021200130000000000000000000000"
+#define GOLDEN_OPENS	      "01010010000000000000"
+#define GOLDEN_KEY_INODE      "6e808080808080808080814e414d4501"
+#define GOLDEN_KEY_HISTORY    "686e808080808080808080814e414d450180808080808080808082"
+#define GOLDEN_KEY_RUN	      "728080808080808080808180808080808080808082"
+#define GOLDEN_KEY_COVER      "638080808080808080808180808080808080808082"
+#define GOLDEN_KEY_WHERE      "6980808080808080808081"
+#define GOLDEN_KEY_SOURCE     "6480808080808080808081"
+#define GOLDEN_KEY_SNAPSHOT   "5380808080808080808081"
+#define GOLDEN_KEY_MERGE      "6d80808080808080808081"
+#define GOLDEN_KEY_PERMISSION "7080808080808080808081"
+#define GOLDEN_KEY_OPEN	      "7e6f808080808080808080816f80808080808080808082"
+#define GOLDEN_KEY_WORK	      "778080808080808080808180808080808080808082"
 
 static const struct uuid some_id = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
 
@@ -168,6 +190,108 @@ static void test_others(void **state)
 	buf_fini(&b);
 }
 
+static void test_counts(void **state)
+{
+	(void)state;
+	struct buf b;
+	struct share_state share = { 1, 2, 3, 4, 5, 6, 7 }, share_back;
+	uint32_t names;
+	uint64_t next;
+	struct slice text;
+	buf_init(&b, 1 << 16);
+	share_state_encode(&b, &share);
+	assert_int_equal(share_state_decode(buf_slice(&b), &share_back), ERR_OK);
+	assert_int_equal(share_back.tree_stamp, 7);
+	for (size_t cut = 0; cut < b.len; cut++)
+		assert_int_equal(share_state_decode(slice_first(buf_slice(&b), cut), &share_back), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_STATE);
+	names_encode(&b, 2);
+	assert_int_equal(names_decode(buf_slice(&b), &names), ERR_OK);
+	assert_int_equal(names, 2);
+	assert_int_equal(names_decode(slice_first(buf_slice(&b), 4), &names), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_NAMES);
+	names_encode(&b, 1); /* has no row */
+	assert_int_equal(names_decode(buf_slice(&b), &names), ERR_CORRUPT);
+	buf_clear(&b);
+	permission_encode(&b, SLICE("O:SY"));
+	assert_int_equal(permission_decode(buf_slice(&b), &text), ERR_OK);
+	assert_true(slice_eq(text, SLICE("O:SY")));
+	assert_int_equal(permission_decode(SLICE(""), &text), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_PERMISSION);
+	merge_encode(&b, 0);
+	assert_int_equal(merge_decode(buf_slice(&b), &next), ERR_OK);
+	assert_int_equal(next, 0);
+	assert_buf(&b, GOLDEN_MERGE);
+	merge_encode(&b, 5);
+	assert_int_equal(merge_decode(buf_slice(&b), &next), ERR_OK);
+	assert_int_equal(next, 5);
+	assert_int_equal(merge_decode(slice_first(buf_slice(&b), 8), &next), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_MERGE_NEXT);
+	buf_fini(&b);
+}
+
+static struct file_open some_open(struct byte_range *range)
+{
+	*range = (struct byte_range){ 21, 22, true };
+	return (struct file_open){
+		.inode_id = 1,
+		.open_id = 2,
+		.access = 3,
+		.share = 4,
+		.options = 5,
+		.delete_on_close = true,
+		.life = OPEN_PERSISTENT,
+		.timeout_ms = 6,
+		.create_guid = { { 7 } },
+		.end_ticks = 8,
+		.opener = { .client = { { 9 } }, .session_id = 10, .user = SLICE("u"), .client_ip = SLICE("i") },
+		.opened_ticks = 11,
+		.reconnected_ticks = 12,
+		.snapshot_ticks = 13,
+		.action = 14,
+		.position = 15,
+		.channel_sequence = 16,
+		.lock_sequence = { 17 },
+		.oplock = { .kind = OPLOCK_LEASE, .version = 2, .epoch = 18, .state = 19 },
+		.range = range,
+		.range_count = 1
+	};
+}
+
+static void test_opens(void **state)
+{
+	(void)state;
+	struct buf b;
+	struct arena arena;
+	struct byte_range range;
+	struct file_open o = some_open(&range), back;
+	struct open_oplock lease;
+	struct open_state opens;
+	struct key k;
+	arena_init(&arena, 1 << 16);
+	buf_init(&b, 1 << 16);
+	open_row_encode(&b, &o);
+	assert_int_equal(open_row_decode(buf_slice(&b), &arena, &back), ERR_OK);
+	assert_int_equal(back.range[0].length, 22);
+	open_key(&k, 1, 2);
+	struct slice durable = slice_from(key_slice(&k), 1);
+	assert_int_equal(file_open_row_check(durable, buf_slice(&b), &arena), ERR_OK);
+	assert_int_equal(file_open_row_check(durable, slice_first(buf_slice(&b), b.len - 1), &arena), ERR_CORRUPT);
+	open_key(&k, 1, 3);
+	assert_int_equal(file_open_row_check(slice_from(key_slice(&k), 1), buf_slice(&b), &arena), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_OPEN);
+	open_lease_encode(&b, &o.oplock, true);
+	assert_int_equal(open_lease_decode(buf_slice(&b), &lease), ERR_OK);
+	assert_int_equal(lease.oplock.epoch, 18);
+	assert_buf(&b, GOLDEN_LEASE);
+	open_state_encode(&b, &(struct open_state){ .delete_pending = true, .allocation_bytes = 4096 });
+	assert_int_equal(open_state_decode(buf_slice(&b), &opens), ERR_OK);
+	assert_true(opens.delete_pending && !opens.durable);
+	assert_buf(&b, GOLDEN_OPENS);
+	buf_fini(&b);
+	arena_fini(&arena);
+}
+
 static void test_keys(void **state)
 {
 	(void)state;
@@ -180,13 +304,26 @@ static void test_keys(void **state)
 	assert_hex(key_slice(&k), GOLDEN_KEY_RUN);
 	cover_key(&k, 1, 2);
 	assert_hex(key_slice(&k), GOLDEN_KEY_COVER);
+	where_key(&k, 1);
+	assert_hex(key_slice(&k), GOLDEN_KEY_WHERE);
+	source_key(&k, 1);
+	assert_hex(key_slice(&k), GOLDEN_KEY_SOURCE);
+	snapshot_key(&k, 1);
+	assert_hex(key_slice(&k), GOLDEN_KEY_SNAPSHOT);
+	merge_key(&k, 1);
+	assert_hex(key_slice(&k), GOLDEN_KEY_MERGE);
+	permission_key(&k, 1);
+	assert_hex(key_slice(&k), GOLDEN_KEY_PERMISSION);
+	open_key(&k, 1, 2);
+	assert_hex(key_slice(&k), GOLDEN_KEY_OPEN);
 	work_key(&k, 1, 2);
 	assert_hex(key_slice(&k), GOLDEN_KEY_WORK);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_inode), cmocka_unit_test(test_runs),
-					    cmocka_unit_test(test_others), cmocka_unit_test(test_keys) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_inode),  cmocka_unit_test(test_runs),
+					    cmocka_unit_test(test_others), cmocka_unit_test(test_counts),
+					    cmocka_unit_test(test_opens),  cmocka_unit_test(test_keys) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors that teach: in development mode every refusal has a hint in a header and a reason in the access log, HEAD too; in production
+// mode neither.
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { BlobServiceClient, BlobSASPermissions, StorageSharedKeyCredential, generateBlobSASQueryParameters } from '@azure/storage-blob';
+import { TableClient } from '@azure/data-tables';
+import { removeDir, startServer, tempDir } from '../../lib/server.mjs';
+import { Client } from '../../lib/http.mjs';
+import { expectStatus } from '../../lib/assert.mjs';
+
+describe('hints', () => {
+	let server, dir, client;
+	before(async () => {
+		dir = tempDir();
+		server = await startServer({ accessLog: path.join(dir, 'log') });
+		client = new Client(server);
+		expectStatus(await client.put('/hints', { query: { restype: 'container' } }), 201);
+		expectStatus(await client.put('/hints/b', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+	});
+	after(async () => {
+		await server.remove();
+		removeDir(dir);
+	});
+	const hint = (r) => r.headers['x-zaffre-hint'] ?? '';
+	const service = (name) => new Client(server, { service: name });
+	const sasOf = (hours) => new URLSearchParams(generateBlobSASQueryParameters(
+		{ containerName: 'hints', blobName: 'b', permissions: BlobSASPermissions.parse('r'), startsOn: new Date(Date.now() + (hours - 2) * 3600_000), expiresOn: new Date(Date.now() + hours * 3600_000) },
+		new StorageSharedKeyCredential(server.account, server.key)).toString());
+
+	test('another service was meant: this is the Queue port, Blob is at', async () => {
+		const r = await service('queue').put('/hints/b', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } });
+		assert.ok(r.status >= 400);
+		assert.match(hint(r), new RegExp(`^This is the Queue port.*Blob, which is at http://127\\.0\\.0\\.1:${server.ports.blob}/`));
+		assert.match(hint(await service('blob').get('/Tables')), new RegExp(`Table, which is at http://127\\.0\\.0\\.1:${server.ports.table}/`));
+		assert.match(hint(await service('table').get('/q/messages', { headers: { 'user-agent': 'azsdk-js-azure-storage-queue/12.1' } })), /Queue, which is at/);
+		// The official client, pointed at the wrong port.
+		const wrong = BlobServiceClient.fromConnectionString(server.connectionString.replace(/BlobEndpoint=[^;]*/, `BlobEndpoint=${server.endpoints.queue}`), { retryOptions: { maxTries: 1 } });
+		const error = await wrong.getContainerClient('hints').getBlockBlobClient('b').upload('x', 1).catch((e) => e);
+		assert.match(error.response.headers.get('x-zaffre-hint'), /^This is the Queue port/);
+	});
+	test('no such account, have', async () => {
+		const r = await new Client(server, { account: 'nobody' }).get('/x/y');
+		assert.match(hint(r), /^No account nobody, have devstoreaccount1\./);
+		assert.match(hint(await fetch(server.endpoints.blob.replace(/\/[^/]*$/, '/')).then((x) => ({ headers: Object.fromEntries(x.headers) }))), /names no account/);
+	});
+	test('Data Lake', async () => {
+		assert.match(hint(await client.put('/hints', { query: { resource: 'filesystem' } })), /^Data Lake .* not served\. .*Blob API: http:/);
+	});
+	test('a SAS that ended, one that begins later, one that may not', async () => {
+		assert.match(hint(await client.get('/hints/b', { sas: sasOf(-1) })), /^The SAS ended 1 hour ago, at /);
+		assert.match(hint(await client.get('/hints/b', { sas: sasOf(5) })), /^The SAS begins in 2 hours, at /);
+		expectStatus(await client.get('/hints/b', { sas: sasOf(1) }), 200);
+		assert.match(hint(await client.put('/hints/b', { body: 'y', sas: sasOf(1), headers: { 'x-ms-blob-type': 'BlockBlob' } })), /^The SAS has sp=r; Put Blob needs one of/);
+	});
+	test('keys, leases, conditions, If-Match, what is not there', async () => {
+		assert.match(hint(await client.get('/hints/b', { key: Buffer.alloc(64).toString('base64') })), /signature does not fit.*devstoreaccount1.*--debug/);
+		assert.match(hint(await client.get('/hints/b', { anonymous: true })), /^No credentials/);
+		assert.match(hint(await client.get('/absent/b')), /^No container absent in account devstoreaccount1: create it first, or start the server with --create absent/);
+		assert.match(hint(await service('queue').get('/absent/messages')), /--create queue:absent/);
+		assert.match(hint(await client.get('/hints/b', { headers: { 'if-match': '"0x8D0"' } })), /not the current one/);
+		const lease = expectStatus(await client.put('/hints/b', { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': '15' } }), 201);
+		assert.match(hint(await client.put('/hints/b', { body: 'y', headers: { 'x-ms-blob-type': 'BlockBlob' } })), /leased: send its id/);
+		expectStatus(await client.put('/hints/b', { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'release', 'x-ms-lease-id': lease.headers['x-ms-lease-id'] } }), 200);
+		const table = TableClient.fromConnectionString(server.connectionString, 'Hints', { allowInsecureConnection: true });
+		await table.createTable();
+		await table.createEntity({ partitionKey: 'p', rowKey: 'r' });
+		assert.match(hint(await service('table').request('DELETE', "/Hints(PartitionKey='p',RowKey='r')")), /needs If-Match: send the ETag/);
+	});
+	test('HEAD too, and every refusal of many kinds; the log has the reason', async () => {
+		assert.match(hint(await client.request('HEAD', '/absent/b')), /^No container absent/);
+		const asks = [['GET', '/hints', { comp: 'nonsense' }], ['PUT', '/hints/b', { comp: 'block' }], ['PUT', '/A', { restype: 'container' }], ['POST', '/hints/b', {}],
+			['GET', '/hints/b', { snapshot: 'never' }], ['PUT', '/hints/p', { comp: 'page' }], ['GET', '/hints/nothing', {}], ['DELETE', '/hints/nothing', {}]];
+		for (const [method, where, query] of asks) {
+			const r = await client.request(method, where, { query });
+			assert.ok(r.status >= 400, `${method} ${where} ${r.status}`);
+			assert.ok(hint(r).length > 10, `${method} ${where}: ${hint(r)}`);
+		}
+		await new Promise((resolve) => setTimeout(resolve, 200));
+		const lines = fs.readFileSync(path.join(dir, 'log'), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
+		const refused = lines.filter((l) => l.status >= 400);
+		assert.ok(refused.length >= asks.length);
+		for (const l of refused) assert.ok(l.reason?.length > 10, JSON.stringify(l));
+		for (const l of lines.filter((l) => l.status < 400)) assert.equal(l.reason, undefined);
+		assert.ok(!fs.readFileSync(path.join(dir, 'log'), 'utf8').includes('MAC signature'));
+	});
+	test('never in production mode', async () => {
+		const log = path.join(dir, 'production');
+		const production = await startServer({ flags: ['--mode', 'production'], accessLog: log });
+		for (const where of ['/nobody/x', '/zaffre/absent/b']) {
+			const r = await fetch(new URL(where, production.endpoints.blob));
+			assert.ok(r.status >= 400);
+			assert.equal(r.headers.get('x-zaffre-hint'), null);
+		}
+		await production.remove();
+		assert.ok(!fs.readFileSync(log, 'utf8').includes('"reason"'));
+	});
+});
