@@ -221,7 +221,7 @@ export function Live({ route, account, overview }) {
 		<>
 			<header class="bar"><h1>Live</h1><Figures /></header>
 			<div class="charts">
-				<Chart title="Requests a second" unit="/s" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', '4xx and 5xx', '--bad'], ['conflicts', '409 and 412', '--warn']]} />
+				<Chart title="Requests a second" unit="/s" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
 				<Chart title="Latency" unit="ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
 				<Chart title="Commits a second" unit="/s" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
 				<Chart title="Transactions a sync" unit="" lines={[['group', 'group size', '--good']]} />

@@ -209,6 +209,7 @@ static enum err overview_format(struct request *r)
 	BUF_PUT(b, "{");
 	explorer_put_text(b, "version", slice_str(s->config.version ? s->config.version : ""));
 	explorer_put_text(b, "mode", s->config.admin.development ? SLICE("development") : SLICE("production"));
+	explorer_put_text(b, "scope", call_of(r)->scope);
 	explorer_put_text(b, "directory", slice_str(s->config.admin.data_dir ? s->config.admin.data_dir : ""));
 	explorer_put_time(b, "now", r->arrival_ticks);
 	explorer_put_number(b, "upSeconds", (base_monotonic_ns() - e->started_ns) / 1000000000);
@@ -233,6 +234,7 @@ static const struct api_row rows[] = {
 	{ "requests", false, false, explorer_requests_parse, NULL, explorer_requests_format },
 	{ "leases", false, false, explorer_leases_parse, NULL, explorer_leases_format },
 	{ "sign", true, false, explorer_sign_parse, NULL, explorer_sign_format },
+	{ "command", true, false, explorer_command_parse, explorer_command_body, explorer_command_format },
 	{ "why", true, false, explorer_why_parse, explorer_why_body, explorer_why_format },
 };
 

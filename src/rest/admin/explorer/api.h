@@ -41,6 +41,10 @@ enum err explorer_leases_format(struct request *) MUST_CHECK;
 enum err explorer_why_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_why_body(struct request *) MUST_CHECK;
 enum err explorer_why_format(struct request *) MUST_CHECK;
+/* command.c: a command for the running server. */
+enum err explorer_command_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_command_body(struct request *) MUST_CHECK;
+enum err explorer_command_format(struct request *) MUST_CHECK;
 /* sign.c: a signature of the account's key for the body, a string to sign. */
 enum err explorer_sign_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_sign_format(struct request *) MUST_CHECK;
