@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre serve`: builds the house from the cellar up (directory, accounts, engine, store, front end), waits for a
+ * `zaffre serve`: opens everything bottom up (directory, accounts, engine, store, front end), waits for a
  * signal, takes it down in the opposite order. Signals are blocked in every thread and taken here, so no code runs in a
  * signal handler.
  *
@@ -231,6 +231,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.delete_pending_short = strcmp(c->deletePendingCode, "DeletePending") == 0,
 		.waits = h->waits,
 		.holders = h->holders,
+		.watches = h->watches,
 		.accounts = h->admission->rest.accounts,
 		.account_count = h->admission->rest.account_count,
 		.bearer = h->admission->bearer,

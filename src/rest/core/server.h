@@ -85,6 +85,7 @@ struct rest_config {
 	bool delete_pending_short; /* a file that SMB is about to delete answers DeletePending, not SMBDeletePending */
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
+	struct watch_list *watches;  /* directories that SMB clients watch */
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_admin_config admin;

@@ -150,6 +150,7 @@ static enum err tell_closed(struct request *r)
 		if (r->server->config.waits)
 			wait_wake(r->server->config.waits, &key);
 	}
+	rest_file_publish(r, c->partition, &c->handles.events);
 	return ERR_OK;
 }
 
