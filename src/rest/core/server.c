@@ -325,6 +325,14 @@ bool rest_server_is_ending(const struct rest_server *s)
 	return atomic_load(&s->ending);
 }
 
+size_t rest_server_loops(const struct rest_server *s, struct io_loop **ret, size_t most)
+{
+	size_t count = s->loop_count < most ? s->loop_count : most;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = s->loops[i]->loop;
+	return count;
+}
+
 uint16_t rest_server_port(const struct rest_server *s, size_t i)
 {
 	return s->listeners[i].port;

@@ -151,6 +151,8 @@ enum err rest_server_start(const struct rest_config *, struct rest_server **ret,
 void rest_server_stop(struct rest_server *);
 /* The port listener i (order of the configuration) really has. */
 uint16_t rest_server_port(const struct rest_server *, size_t i);
+/* Its event loops, for who asks them whether they still turn; returns how many. They live until rest_server_stop. */
+size_t rest_server_loops(const struct rest_server *, struct io_loop **ret, size_t most);
 /* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
