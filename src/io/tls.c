@@ -6,8 +6,10 @@
 #include "io/tls.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -121,7 +123,50 @@ static void tls_explain(struct buf *message, const char *what, const char *file)
 	ERR_clear_error();
 }
 
-static SSL_CTX *context_new(const char *cert_file, const char *key_file, struct buf *ret_message)
+/* Names of TLS 1.3 and those of 1.2 are set apart from each other; who names only one kind gets only that. */
+static bool ciphers_set(SSL_CTX *ctx, struct slice list)
+{
+	struct buf new_ones, old_ones;
+	bool ok = true;
+	buf_init(&new_ones, 4096);
+	buf_init(&old_ones, 4096);
+	while (slice_is_set(list)) {
+		struct slice name = slice_trim(slice_cut(&list, ':'));
+		struct buf *to = slice_has_prefix(name, SLICE("TLS_")) ? &new_ones : &old_ones;
+		if (to->len)
+			BUF_PUT(to, ":");
+		buf_put(to, name);
+	}
+	buf_put_byte(&new_ones, 0);
+	buf_put_byte(&old_ones, 0);
+	ok = buf_ok(&new_ones) && buf_ok(&old_ones);
+	if (ok && new_ones.len > 1)
+		ok = SSL_CTX_set_ciphersuites(ctx, new_ones.ptr) == 1;
+	else if (ok)
+		ok = SSL_CTX_set_max_proto_version(ctx, TLS1_2_VERSION) == 1;
+	if (ok && old_ones.len > 1)
+		ok = SSL_CTX_set_cipher_list(ctx, old_ones.ptr) == 1;
+	else if (ok)
+		ok = SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1;
+	buf_fini(&new_ones);
+	buf_fini(&old_ones);
+	return ok;
+}
+
+static bool client_ca_set(SSL_CTX *ctx, const char *file)
+{
+	static const unsigned char id[] = "zaffre";
+	STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(file);
+	if (!names || SSL_CTX_load_verify_locations(ctx, file, NULL) != 1)
+		return false;
+	SSL_CTX_set_client_CA_list(ctx, names); /* taken over */
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	/* A session that is taken up again was one of ours. */
+	return SSL_CTX_set_session_id_context(ctx, id, sizeof id - 1) == 1;
+}
+
+static SSL_CTX *context_new(const struct io_tls_options *o, const char *cert_file, const char *key_file,
+			    struct buf *ret_message)
 {
 	ERR_clear_error();
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
@@ -129,14 +174,18 @@ static SSL_CTX *context_new(const char *cert_file, const char *key_file, struct 
 		tls_explain(ret_message, "cannot prepare TLS for", cert_file);
 		return NULL;
 	}
-	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	SSL_CTX_set_min_proto_version(ctx, o->only_13 ? TLS1_3_VERSION : TLS1_2_VERSION);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_msg_callback(ctx, message_seen);
 	/* Idle connections give their buffers back; a write may be retried from another place and end early. */
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	if (SSL_CTX_use_certificate_chain_file(ctx, cert_file) != 1)
+	if (o->ciphers && o->ciphers[0] && !ciphers_set(ctx, slice_str(o->ciphers)))
+		tls_explain(ret_message, "no cipher that is known in", o->ciphers);
+	else if (o->client_ca && o->client_ca[0] && !client_ca_set(ctx, o->client_ca))
+		tls_explain(ret_message, "cannot use the certificates of clients' authorities", o->client_ca);
+	else if (SSL_CTX_use_certificate_chain_file(ctx, cert_file) != 1)
 		tls_explain(ret_message, "cannot use the certificate", cert_file);
 	else if (SSL_CTX_use_PrivateKey_file(ctx, key_file, SSL_FILETYPE_PEM) != 1)
 		tls_explain(ret_message, "cannot use the key", key_file);
@@ -148,15 +197,94 @@ static SSL_CTX *context_new(const char *cert_file, const char *key_file, struct 
 	return NULL;
 }
 
-enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls **ret, struct buf *ret_message)
+/* ---- several certificates ---- */
+
+enum { CERTIFICATES_MAX = 64 };
+
+/* Beside the first, whose context owns this. */
+struct other_certificates {
+	SSL_CTX *ctx[CERTIFICATES_MAX];
+	size_t count;
+};
+
+static void others_free(void *parent, void *ptr, CRYPTO_EX_DATA *ad, int index, long argl, void *argp)
+{
+	struct other_certificates *o = ptr;
+	(void)parent, (void)ad, (void)index, (void)argl, (void)argp;
+	for (size_t i = 0; o && i < o->count; i++)
+		SSL_CTX_free(o->ctx[i]);
+	free(o);
+}
+
+static int others_index = -1;
+
+static void others_index_make(void)
+{
+	others_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, others_free);
+}
+
+/* A client said which name it wants: the first certificate that is for it, else the one that is always there. */
+static int name_asked(SSL *ssl, int *alert, void *arg)
+{
+	const struct other_certificates *o = arg;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+	(void)alert;
+	for (size_t i = 0; name && i < o->count; i++)
+		if (X509_check_host(SSL_CTX_get0_certificate(o->ctx[i]), name, 0, 0, NULL) == 1) {
+			SSL_set_SSL_CTX(ssl, o->ctx[i]);
+			break;
+		}
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static bool others_add(struct other_certificates *o, const struct io_tls_options *options, struct slice pair,
+		       struct buf *ret_message)
+{
+	char cert[PATH_MAX], key[PATH_MAX];
+	struct slice rest = pair, first = slice_trim(slice_cut(&rest, ':'));
+	int n = snprintf(cert, sizeof cert, "%.*s", SLICE_FMT(first));
+	int m = slice_is_set(rest) ? snprintf(key, sizeof key, "%.*s", SLICE_FMT(slice_trim(rest))) : 0;
+	if (n <= 0 || m <= 0 || (size_t)n >= sizeof cert || (size_t)m >= sizeof key || o->count == CERTIFICATES_MAX) {
+		buf_printf(ret_message, "more certificates are CERT:KEY,CERT:KEY, at most %d of them",
+			   CERTIFICATES_MAX);
+		return false;
+	}
+	o->ctx[o->count] = context_new(options, cert, key, ret_message);
+	return o->ctx[o->count] && ++o->count;
+}
+
+static SSL_CTX *contexts_new(const struct io_tls_options *options, struct buf *ret_message)
+{
+	SSL_CTX *ctx = context_new(options, options->cert_file, options->key_file, ret_message);
+	if (!ctx || !options->more || !options->more[0])
+		return ctx;
+	struct other_certificates *o = calloc(1, sizeof *o);
+	bool ok = o && others_index >= 0 && SSL_CTX_set_ex_data(ctx, others_index, o) == 1;
+	if (!ok)
+		free(o);
+	struct slice list = slice_str(options->more);
+	while (ok && slice_is_set(list))
+		ok = others_add(o, options, slice_cut(&list, ','), ret_message);
+	if (!ok) {
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
+	SSL_CTX_set_tlsext_servername_callback(ctx, name_asked);
+	SSL_CTX_set_tlsext_servername_arg(ctx, o);
+	return ctx;
+}
+
+enum err io_tls_new(const struct io_tls_options *options, struct io_tls **ret, struct buf *ret_message)
 {
 	struct io_tls *t = calloc(1, sizeof *t);
 	if (!t)
 		return ERR_NO_MEMORY;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_once_t others_once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, bio_method_make);
+	pthread_once(&others_once, others_index_make);
 	pthread_mutex_init(&t->lock, NULL);
-	t->ctx = context_new(cert_file, key_file, ret_message);
+	t->ctx = contexts_new(options, ret_message);
 	if (!t->ctx) {
 		io_tls_free(t);
 		return ERR_IO;
@@ -165,9 +293,9 @@ enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls *
 	return ERR_OK;
 }
 
-enum err io_tls_reload(struct io_tls *t, const char *cert_file, const char *key_file, struct buf *ret_message)
+enum err io_tls_reload(struct io_tls *t, const struct io_tls_options *options, struct buf *ret_message)
 {
-	SSL_CTX *fresh = context_new(cert_file, key_file, ret_message);
+	SSL_CTX *fresh = contexts_new(options, ret_message);
 	if (!fresh)
 		return ERR_IO;
 	pthread_mutex_lock(&t->lock);

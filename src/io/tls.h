@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A TLS server context: certificate chain and key from PEM files, TLS 1.2 and later. Shared by all threads. */
+ * A TLS server context: certificate chains and keys from PEM files, TLS 1.2 and later. Shared by all threads. */
 #ifndef IO_TLS_H
 #define IO_TLS_H
 
@@ -8,13 +8,19 @@
 
 struct io_tls;
 
+struct io_tls_options {
+	const char *cert_file, *key_file;
+	/* "cert:key,cert:key": instead of the first for clients that ask for a name one of these is for. NULL: none. */
+	const char *more;
+	const char *ciphers;   /* OpenSSL's names joined by ':', of 1.3 (TLS_...) and of 1.2; NULL: its own choice */
+	bool only_13;	       /* not TLS 1.2 */
+	const char *client_ca; /* clients must show a certificate that one of these signed; NULL: none is asked for */
+};
 /* On failure *ret_message says which file and why. */
-enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls **ret,
-		    struct buf *ret_message) MUST_CHECK;
+enum err io_tls_new(const struct io_tls_options *, struct io_tls **ret, struct buf *ret_message) MUST_CHECK;
 /* Reads the files again, for the streams to come; those that are there keep what they have. On failure nothing
  * changes. */
-enum err io_tls_reload(struct io_tls *, const char *cert_file, const char *key_file,
-		       struct buf *ret_message) MUST_CHECK;
+enum err io_tls_reload(struct io_tls *, const struct io_tls_options *, struct buf *ret_message) MUST_CHECK;
 void io_tls_free(struct io_tls *); /* accepts NULL; after the last stream that used it */
 
 #endif

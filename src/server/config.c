@@ -471,6 +471,15 @@ static bool config_check(struct config *c, struct buf *error)
 		return false;
 	}
 	c->secure = c->cert[0];
+	if (!c->secure && (c->moreCerts[0] || c->tlsCiphers[0] || c->clientCa[0])) {
+		BUF_PUT(error, "--moreCerts, --tlsCiphers and --clientCa are about HTTPS: give --cert and --key too");
+		return false;
+	}
+	if (c->proxyProtocol && !c->trustedProxies[0]) {
+		BUF_PUT(error,
+			"--proxyProtocol says nothing without --trustedProxies: whose headers are to be believed?");
+		return false;
+	}
 	if (!ports_check(c, error) || !limits_check(c, error))
 		return false;
 	if (c->production && c->beyond_loopback && !c->secure && !c->allowPlainHttp) {
@@ -481,6 +490,7 @@ static bool config_check(struct config *c, struct buf *error)
 	}
 	return secrets_check(c, error) && test_settings_check(c, error) &&
 	       word_check("--deletePendingCode", c->deletePendingCode, "SMBDeletePending", "DeletePending", error) &&
+	       word_check("--tlsMinVersion", c->tlsMinVersion, "1.2", "1.3", error) &&
 	       word_check("--rowIndex", c->rowIndex, "on", "off", error) &&
 	       word_check("--sandbox", c->sandbox, "on", "off", error) && oauth_check(c, error);
 }

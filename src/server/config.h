@@ -20,7 +20,9 @@ struct config {
 	bool inMemoryPersistence;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;
-	const char *cert, *key;
+	const char *cert, *key, *moreCerts, *tlsMinVersion, *tlsCiphers, *clientCa;
+	const char *trustedProxies;
+	bool proxyProtocol;
 	const char *accounts, *accountName;
 	const char *accounts_source; /* where they stood: a variable, or a line of the file */
 	bool iKnowThisKeyIsPublic, allowPlainHttp, silent;

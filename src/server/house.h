@@ -6,7 +6,9 @@
 
 #include <limits.h>
 
+#include "auth/address.h"
 #include "base/sys/clock.h"
+#include "io/tls.h"
 #include "rest/core/server.h"
 #include "server/access/admission.h"
 #include "server/config.h"
@@ -34,6 +36,8 @@ struct house {
 	bool ending;			 /* under it: none any more */
 	struct clock clock;
 	struct io_tls *tls;
+	struct address_range trusted[REST_TRUSTED_MAX]; /* --trustedProxies */
+	size_t trusted_count;
 	struct store *store;
 	struct background *background;
 	struct states *states;				     /* NULL in production mode */
@@ -55,6 +59,8 @@ bool house_write_ready_file(const struct house *, struct buf *error);
 
 /* The address of listener i, as a client on this machine writes it. */
 void house_put_endpoint(struct buf *, const struct house *, size_t i);
+/* What the settings say about TLS. */
+struct io_tls_options house_tls_options(const struct config *);
 /* --debug FILE: messages go there from now on; again after it was moved away. */
 void house_open_debug_log(const char *path);
 

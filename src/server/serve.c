@@ -182,6 +182,34 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
 }
 
+struct io_tls_options house_tls_options(const struct config *c)
+{
+	return (struct io_tls_options){ .cert_file = c->cert,
+					.key_file = c->key,
+					.more = c->moreCerts,
+					.ciphers = c->tlsCiphers,
+					.only_13 = strcmp(c->tlsMinVersion, "1.3") == 0,
+					.client_ca = c->clientCa };
+}
+
+static bool trusted_parse(struct house *h, struct buf *error)
+{
+	struct slice list = slice_str(h->config->trustedProxies);
+	while (list.len && slice_is_set(list)) {
+		struct slice one = slice_trim(slice_cut(&list, ','));
+		if (h->trusted_count == REST_TRUSTED_MAX ||
+		    !auth_address_range_parse(one, &h->trusted[h->trusted_count++])) {
+			buf_printf(error,
+				   "--trustedProxies: addresses are like 10.0.0.5, 10.0.0.5-10.0.0.9 or 10.0.0.0/8, "
+				   "joined by "
+				   "',', at most %d, not \"%.*s\"",
+				   REST_TRUSTED_MAX, SLICE_FMT(one));
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -203,7 +231,10 @@ static bool house_build(struct house *h, struct buf *error)
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
 	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
-	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
+	struct io_tls_options tls = house_tls_options(c);
+	if (!trusted_parse(h, error))
+		return false;
+	if (c->secure && io_tls_new(&tls, &h->tls, error) != ERR_OK)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice names[ACCOUNTS_MAX];
@@ -249,6 +280,9 @@ static bool house_build(struct house *h, struct buf *error)
 		.debug_signatures = c->debug[0],
 		.kit = states_rest(h->states),
 		.admin = admin_settings(h),
+		.trusted = h->trusted,
+		.trusted_count = h->trusted_count,
+		.proxy_protocol = c->proxyProtocol,
 		.command = admin_command,
 		.command_arg = h,
 	};

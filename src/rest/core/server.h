@@ -25,6 +25,7 @@ struct rest_service; /* rest/core/service.h */
 struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
 struct rest_access;
+struct address_range; /* auth/address.h */
 struct rest_listener_state;
 
 struct rest_listener {
@@ -89,6 +90,9 @@ struct rest_config {
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_admin_config admin;
+	const struct address_range *trusted; /* proxies whose word about a client's address is taken */
+	size_t trusted_count;
+	bool proxy_protocol; /* they give it as a PROXY header, else in X-Forwarded-For and -Proto */
 	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
 	 * On a worker; may block. NULL: nothing can be asked. */
 	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
@@ -106,6 +110,7 @@ struct rest_access {
 	atomic_size_t users;			 /* rest/core/access_set.c */
 };
 
+enum { REST_TRUSTED_MAX = 64 };
 enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
 
 /* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */

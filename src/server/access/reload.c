@@ -88,10 +88,11 @@ bool reload_admission(struct house *h, struct buf *error)
 static void certificate_reload(struct house *h)
 {
 	struct buf reason;
+	struct io_tls_options tls = house_tls_options(h->config);
 	if (!h->tls)
 		return;
 	buf_init(&reason, 64 * KIB);
-	if (io_tls_reload(h->tls, h->config->cert, h->config->key, &reason) == ERR_OK)
+	if (io_tls_reload(h->tls, &tls, &reason) == ERR_OK)
 		log_info("the certificate was read again from %s", h->config->cert);
 	else
 		log_error("%.*s; the certificate that was in use stays", SLICE_FMT(buf_slice(&reason)));

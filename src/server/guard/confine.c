@@ -4,13 +4,14 @@
 #include "server/guard/confine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/slice.h"
 #include "base/sys/log.h"
 #include "sandbox/sandbox.h"
 
-enum { PATHS_MAX = 64, PATH_BYTES = 4096 };
+enum { PATHS_MAX = 192, PATH_BYTES = 4096 };
 
 struct paths {
 	struct sandbox_path path[PATHS_MAX];
@@ -82,11 +83,21 @@ static void paths_of(const struct config *c, const char *data_path, struct paths
 		path_add(ret, data_path, SANDBOX_OWN);
 	if (strcmp(c->adminSocket, "off") != 0)
 		file_add(ret, c->adminSocket, SANDBOX_OWN);
-	const char *read[] = { c->config,    c->cert,	    c->key,	      c->accountLimits,
-			       c->oauthKeys, c->oauthRoles, c->clockShiftFile };
+	const char *read[] = { c->config,     c->cert,		 c->key,     c->accountLimits, c->oauthKeys,
+			       c->oauthRoles, c->clockShiftFile, c->clientCa };
 	const char *written[] = { c->accessLog, c->debug, c->readyFile };
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		file_add(ret, read[i], SANDBOX_READ);
+	/* CERT:KEY,CERT:KEY: read again when certificates are renewed. */
+	struct slice more = slice_str(c->moreCerts);
+	while (more.len && slice_is_set(more)) {
+		struct slice key = slice_cut(&more, ','), cert = slice_trim(slice_cut(&key, ':'));
+		char name[PATH_BYTES];
+		if (snprintf(name, sizeof name, "%.*s", SLICE_FMT(cert)) < PATH_BYTES)
+			file_add(ret, name, SANDBOX_READ);
+		if (slice_is_set(key) && snprintf(name, sizeof name, "%.*s", SLICE_FMT(slice_trim(key))) < PATH_BYTES)
+			file_add(ret, name, SANDBOX_READ);
+	}
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
 		file_add(ret, written[i], SANDBOX_WRITE);
 }

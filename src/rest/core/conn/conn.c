@@ -132,7 +132,9 @@ void conn_enter_linger(struct conn *c)
 
 ssize_t conn_read(struct conn *c, void *dst, size_t size)
 {
-	ssize_t n = io_stream_read(&c->stream, dst, size);
+	ssize_t n = c->proxy_pending ? forwarded_read(c) : 1;
+	if (n > 0)
+		n = io_stream_read(&c->stream, dst, size);
 	c->turn_reads++;
 	if (n > 0)
 		c->turn_bytes += (size_t)n;
@@ -269,11 +271,13 @@ static void request_begin(struct conn *c)
 	ex->req.head = &ex->head;
 	ex->req.arena = &ex->arena;
 	ex->req.service = c->service;
-	ex->req.secure = c->stream.ssl != NULL;
+	ex->req.secure = c->stream.ssl != NULL || c->secure_before;
 	/* Copied: the exchange may outlive the connection. */
 	memcpy(ex->address, c->address, c->address_len);
 	ex->req.client_ip = slice_make(ex->address, c->address_len);
 	ex->req.local = c->local;
+	if (c->trusted)
+		forwarded_apply(ex);
 	ex->framing = (struct framing){ .in_pos = ex->head.head_bytes };
 	stat_add(&c->rl->requests, 1);
 }

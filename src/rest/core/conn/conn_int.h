@@ -25,6 +25,9 @@ struct conn {
 	enum conn_state state;
 	enum service service;
 	bool local;		 /* through a unix socket */
+	bool trusted;		 /* from a proxy whose word about the client is taken */
+	bool proxy_pending;	 /* and it has yet to say it, in a PROXY header */
+	bool secure_before;	 /* the client spoke TLS with that proxy */
 	bool readable, writable; /* as far as we know */
 	bool peer_ended;
 	bool task_queued;
@@ -92,6 +95,12 @@ void conn_keep_rest(struct exchange *); /* what came behind the request moves to
 bool conn_body(struct conn *);
 bool conn_drain(struct conn *);	   /* the small rest of a body that was not wanted */
 void conn_continue(struct conn *); /* 100, if it is waited for */
+/* forwarded.c: proxies in front of us. */
+bool forwarded_is_trusted(const struct rest_server *, struct slice address);
+/* Takes the PROXY header off the socket. STREAM_AGAIN: not all of it is there; STREAM_BROKEN: it is none. 1: done. */
+ssize_t forwarded_read(struct conn *);
+/* What the headers of a request from a trusted proxy say about its client. */
+void forwarded_apply(struct exchange *);
 /* conn_answer.c */
 void conn_answer(struct conn *);
 bool conn_write(struct conn *); /* true: the state changed */

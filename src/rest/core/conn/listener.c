@@ -71,6 +71,10 @@ static void hand_over(struct rest_listener_state *l, int fd, const char *address
 	c->rl = rl;
 	c->service = l->service;
 	c->local = l->local;
+	if (l->server->config.trusted_count && !l->local) {
+		c->trusted = forwarded_is_trusted(l->server, slice_str(address));
+		c->proxy_pending = c->trusted && l->server->config.proxy_protocol;
+	}
 	c->address_bucket = (uint16_t)bucket;
 	atomic_fetch_add_explicit(&l->server->address_count[bucket], 1, memory_order_relaxed);
 	c->address_len = (uint8_t)strlen(address);
