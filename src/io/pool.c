@@ -174,3 +174,11 @@ enum err io_pool_submit(struct io_pool *p, struct io_work *w)
 		pthread_cond_signal(&c->wake);
 	return ERR_OK;
 }
+
+size_t io_pool_waiting(struct io_pool *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	size_t n = p->class[0].waiting + p->class[1].waiting;
+	pthread_mutex_unlock(&p->mutex);
+	return n;
+}

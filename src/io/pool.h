@@ -27,6 +27,8 @@ struct io_work { /* embedded in its owner; not submitted again before done ran *
 enum err io_pool_new(unsigned threads, struct io_pool **ret) MUST_CHECK;
 /* Finishes what is queued and joins the threads. Accepts NULL. */
 void io_pool_free(struct io_pool *);
+/* How many pieces wait. */
+size_t io_pool_waiting(struct io_pool *);
 /* ERR_BUSY if LIMIT_WORK_QUEUE pieces wait already, of the long or of the others, or LIMIT_WORK_QUEUE_OWNER of the
  * owner's long ones. */
 enum err io_pool_submit(struct io_pool *, struct io_work *) MUST_CHECK;

@@ -17,6 +17,7 @@ struct config {
 	/* as given */
 	const char *location, *mode, *config;
 	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
+	bool changeMode, check;
 	bool inMemoryPersistence;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;

@@ -72,8 +72,9 @@ static bool directory_make(const char *path, struct buf *error)
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
 	static const char *const known[] = {
-		".",	    "..",      "LOCK",	   "FORMAT",	   "FORMAT.new", "TAIL",	   "db",
-		"segments", "journal", "accounts", "accounts.new", "admin.sock", "checkpoint.new", "lost+found"
+		".",	"..",	    "LOCK",	      "FORMAT",	   "FORMAT.new",   "TAIL",
+		"db",	"segments", "journal",	      "accounts",  "accounts.new", "admin.sock",
+		"MODE", "MODE.new", "checkpoint.new", "lost+found"
 	};
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
@@ -198,6 +199,58 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	else if (create)
 		files_belong_to(&st);
 	return d->path != NULL;
+}
+
+static const char *mode_name(bool production)
+{
+	return production ? "production" : "development";
+}
+
+/* The word in the file MODE; empty if there is none. */
+static void mode_read(const char *dir, char *ret, size_t room)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof path, "%s/MODE", dir);
+	int fd = n > 0 && (size_t)n < sizeof path ? base_file_open_at(AT_FDCWD, path, O_RDONLY, 0) : -1;
+	ssize_t got = fd >= 0 ? read(fd, ret, room - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	ret[got > 0 ? got : 0] = 0;
+	ret[strcspn(ret, "\n")] = 0;
+}
+
+bool datadir_check_mode(const struct datadir *d, bool production, bool change, struct buf *error)
+{
+	char word[32];
+	mode_read(d->path, word, sizeof word);
+	if (change || !word[0] || strcmp(word, mode_name(production)) == 0)
+		return true;
+	buf_printf(
+		error,
+		"%s is a data directory of %s mode and this is a server of %s mode: give --mode %s, or --changeMode if "
+		"it is to change",
+		d->path, word, mode_name(production), word);
+	return false;
+}
+
+bool datadir_keep_mode(const struct datadir *d, bool production, struct buf *error)
+{
+	char word[32], path[PATH_MAX], temporary[PATH_MAX];
+	mode_read(d->path, word, sizeof word);
+	if (strcmp(word, mode_name(production)) == 0)
+		return true;
+	int n = snprintf(path, sizeof path, "%s/MODE", d->path);
+	int m = snprintf(temporary, sizeof temporary, "%s/MODE.new", d->path);
+	bool ok = n > 0 && (size_t)n < sizeof path && m > 0 && (size_t)m < sizeof temporary;
+	int fd = ok ? base_file_open_at(AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+	ok = fd >= 0 && dprintf(fd, "%s\n", mode_name(production)) > 0 && fsync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	if (!ok || rename(temporary, path) != 0) {
+		buf_printf(error, "cannot write %s: %s", path, strerror(errno));
+		return false;
+	}
+	return true;
 }
 
 static bool become(const struct stat *owner)

@@ -14,6 +14,11 @@ struct datadir {
 /* create: makes it if absent, and from here on root makes files that belong to the directory's owner. On failure *error
  * has the line to print, and nothing in the directory changed. */
 bool datadir_open(struct datadir *, const char *path, bool create, struct buf *error);
+/* Is it of this mode, or of none yet? A server with a public key must not offer what another kept, and the other way
+ * round keys would be missed that were never there. `change`: never mind. */
+bool datadir_check_mode(const struct datadir *, bool production, bool change, struct buf *error);
+/* It is, from now on. */
+bool datadir_keep_mode(const struct datadir *, bool production, struct buf *error);
 /* For root that only looks: this process goes into the directory and becomes its owner, for good, before any file there
  * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not
  * go. The directory is "." from now on: the owner may not be allowed to come from above. One thread. */

@@ -9,6 +9,7 @@
 #include "jobs/background.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/check.h"
 #include "server/checkpoint/checkpoint.h"
 #include "server/guard/confine.h"
 #include "server/guard/watchdog.h"
@@ -175,11 +176,13 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 	}
 	if (!datadir_open(&h->data, c->location, true, error))
 		return false;
+	if (!datadir_check_mode(&h->data, c->production, c->changeMode, error))
+		return false;
 	confine_files(c, h->data.path); /* here, because every thread comes after it */
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
 				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
-	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
+	return engine_rocks_open(&rocks, ret, error) == ERR_OK && datadir_keep_mode(&h->data, c->production, error);
 }
 
 struct io_tls_options house_tls_options(const struct config *c)
@@ -367,6 +370,8 @@ static void signals_block(sigset_t *set)
 
 int serve_main(const struct config *config)
 {
+	if (config->check)
+		return check_main(config);
 	static struct house house; /* large */
 	house.config = config;
 	accounts_slots_init(&house.slots);

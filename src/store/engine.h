@@ -94,6 +94,7 @@ struct engine_stats {
 	uint64_t extent_bytes_free; /* recyclable space in files that exist */
 	uint64_t retired_waiting;   /* extents retired and not yet reclaimed */
 	uint64_t syncs;
+	uint64_t sync_ns; /* what making groups durable took, all in all */
 	uint64_t bytes_written;
 	/* Point reads that an index of the engine's own answered: with a row, with "no such row"; and those it could
 	 * not answer, which cost more. Engines without one leave them 0. */

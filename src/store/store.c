@@ -333,7 +333,8 @@ void store_stats(struct store *s, struct store_stats *ret)
 				     .txns = s->txns,
 				     .applies = s->applies,
 				     .conflicts = s->conflicts,
-				     .unknowns = s->unknowns };
+				     .unknowns = s->unknowns,
+				     .queued = atomic_load(&s->queued_count) };
 	size_t bytes;
 	if (s->cache)
 		cache_stats(s->cache, &ret->cache_hits, &ret->cache_misses, &bytes);

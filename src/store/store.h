@@ -134,6 +134,7 @@ void store_on_answers(struct store *, void (*begin)(void), void (*end)(void));
 
 struct store_stats {
 	uint64_t groups, txns, applies, conflicts, unknowns, cache_hits, cache_misses;
+	uint64_t queued; /* transactions that wait for the committer now */
 	struct engine_stats engine;
 };
 void store_stats(struct store *, struct store_stats *ret);

@@ -482,6 +482,7 @@ static void op_stats(struct engine *e, struct engine_stats *ret)
 {
 	struct rocks *r = rocks_of(e);
 	*ret = (struct engine_stats){ .retired_waiting = r->retired_waiting,
+				      .sync_ns = r->sync_ns,
 				      .syncs = r->syncs,
 				      .bytes_written = r->bytes_written };
 	segment_stats(r->segments, ret);

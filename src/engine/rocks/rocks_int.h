@@ -93,7 +93,7 @@ struct rocks {
 	atomic_uint_fast64_t retire_durable; /* every retire up to here is committed */
 	uint64_t reclaim_from;		     /* the reclaimer's: no row before this */
 	atomic_uint_fast64_t retired_waiting;
-	atomic_uint_fast64_t syncs, bytes_written;
+	atomic_uint_fast64_t syncs, sync_ns, bytes_written;
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;

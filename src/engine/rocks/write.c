@@ -4,6 +4,7 @@
 #include "engine/rocks/locator/locator.h"
 #include "engine/rocks/rocks_int.h"
 
+#include "base/sys/clock.h"
 #include "base/sys/log.h"
 
 static enum err give_up(struct rocks *r, const char *what, char *error)
@@ -46,7 +47,9 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struc
 	const char *bytes = rocksdb_writebatch_data(batch, &len);
 	if (atomic_load(&r->failed))
 		return ERR_STOPPED;
+	uint64_t began_ns = base_monotonic_ns();
 	enum err err = journal_append(r->journal, slice_make(bytes, len), &number);
+	atomic_fetch_add_explicit(&r->sync_ns, base_monotonic_ns() - began_ns, memory_order_relaxed);
 	if (err == ERR_NO_SPACE)
 		return err;
 	if (err != ERR_OK)

@@ -354,7 +354,11 @@ enum err rest_server_reopen_log(struct rest_server *s, struct buf *ret_message)
 
 void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)
 {
-	struct rest_stats t = { .connections = rest_server_connections(s) };
+	int64_t held = atomic_load(&s->memory.held_bytes); /* loops tell late: it can be below 0 for a while */
+	struct rest_stats t = { .connections = rest_server_connections(s),
+				.memory_held = held > 0 ? (uint64_t)held : 0,
+				.memory_limit = (uint64_t)s->memory.limit_bytes,
+				.work_waiting = io_pool_waiting(s->workers) };
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);

@@ -172,7 +172,9 @@ enum err rest_server_reopen_log(struct rest_server *, struct buf *ret_message) M
 struct rest_stats {
 	uint64_t connections; /* open now */
 	uint64_t requests;
-	uint64_t aborted; /* the client left before the answer was out */
+	uint64_t aborted;		    /* the client left before the answer was out */
+	uint64_t memory_held, memory_limit; /* of requests and answers */
+	uint64_t work_waiting;		    /* for a worker */
 };
 void rest_server_stats(const struct rest_server *, struct rest_stats *ret);
 

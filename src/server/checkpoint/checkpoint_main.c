@@ -167,9 +167,11 @@ static bool copy_all(struct copying *c, uint64_t commit)
 	c->measuring = false;
 	if (!clone_each_name(c->from_db, table_copy, c) || !clone_each_name(c->from_seg, segment_copy, c))
 		return false;
-	if (faccessat(c->data, "accounts", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !clone_file(c->data, c->to, "accounts", &c->progress))
-		return fail("copy", "accounts");
+	static const char *const beside[] = { "accounts", "MODE" };
+	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+		if (faccessat(c->data, beside[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !clone_file(c->data, c->to, beside[i], &c->progress))
+			return fail("copy", beside[i]);
 	clone_show(&c->progress, true);
 	if (fsync(c->to_db) != 0 || fsync(c->to_seg) != 0)
 		return fail("sync", "the checkpoint");

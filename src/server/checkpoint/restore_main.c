@@ -94,8 +94,10 @@ static int run(const char *checkpoint, const char *location)
 		fail("restore into", location);
 	} else {
 		ok = copy_folder(from, to, "db", &p) && copy_folder(from, to, "segments", &p);
-		if (ok && faccessat(from, "accounts", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			ok = clone_file(from, to, "accounts", &p) || fail("copy", "accounts");
+		static const char *const beside[] = { "accounts", "MODE" };
+		for (size_t i = 0; ok && i < sizeof beside / sizeof *beside; i++)
+			if (faccessat(from, beside[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+				ok = clone_file(from, to, beside[i], &p) || fail("copy", beside[i]);
 		/* Last: without it the directory is no store. */
 		ok = ok && (clone_text(to, "FORMAT", SLICE(FORMAT_TEXT)) || fail("write", "FORMAT"));
 	}
