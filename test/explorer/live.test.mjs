@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { Client } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
+import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
 import { ACCOUNT, explorerTests, rows } from './stage.mjs';
 
 explorerTests('explorer, what happens now', (stage) => {
@@ -24,6 +25,22 @@ explorerTests('explorer, what happens now', (stage) => {
 		assert.equal(stored.toString(), 'a new file');
 		await page.getByRole('tab', { name: 'Open handles' }).click();
 		await page.getByText('Nobody has anything open.').waitFor();
+		await stage.done(page);
+	});
+
+	test('files: what an SMB client has open, with what it lets others do, and force close', async () => {
+		const port = Number(/over SMB is successfully listening at \S+ port (\d+)/.exec(stage.server.stdout)[1]);
+		const client = await SmbClient.connect(port);
+		await client.negotiate();
+		await client.login(stage.server.account, stage.server.key);
+		const tree = await client.treeConnect('team');
+		assert.equal((await client.create(tree, 'plan.txt', { access: ACCESS.READ, share: SHARE.READ })).status, 0);
+		const page = await stage.open(`#/files/${ACCOUNT}/team?tab=handles`);
+		const handle = rows(page).filter({ hasText: 'plan.txt' });
+		assert.match(await handle.innerText(), /Read\s+r\s+none\s+0\s+127\.0\.0\.1/);
+		await handle.getByRole('button', { name: 'Close' }).click();
+		await page.getByText('Nobody has anything open.').waitFor();
+		client.end();
 		await stage.done(page);
 	});
 

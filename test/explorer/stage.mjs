@@ -15,7 +15,7 @@ export function explorerTests(name, tests) {
 	describe(name, { skip: browserMissing() }, () => {
 		const stage = {};
 		before(async () => {
-			stage.server = await startServer({ flags: ['--adminPort', '0', '--blobVersioning'] });
+			stage.server = await startServer({ flags: ['--adminPort', '0', '--blobVersioning', '--smbPort', '0'] });
 			stage.world = await makeWorld(stage.server, { blobs: 5 });
 			stage.race = startRace(stage.server, stage.world);
 			stage.browser = await openBrowser();

@@ -114,6 +114,17 @@ explorerTests('explorer', (stage) => {
 		await stage.done(page);
 	});
 
+	test('queues: a queue that is being worked on is shown without an error, and its consumers lose nothing', async () => {
+		const page = await stage.open(`#/queues/${ACCOUNT}/jobs`);
+		for (let i = 0; i < 10; i++) {
+			await page.getByRole('button', { name: 'Reload' }).click();
+			await page.waitForTimeout(50);
+		}
+		assert.equal(await page.locator('.problem').count(), 0);
+		assert.deepEqual(stage.race.wrong, []);
+		await stage.done(page);
+	});
+
 	test('tables: filter and plan, types kept, import and export', async () => {
 		const page = await stage.open(`#/tables/${ACCOUNT}/people`);
 		await rows(page).nth(7).waitFor();
