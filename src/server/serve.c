@@ -9,6 +9,7 @@
 #include "jobs/background.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
 #include "server/guard/confine.h"
 #include "server/guard/watchdog.h"
 #include "server/house.h"
@@ -198,6 +199,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
 	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
@@ -285,6 +287,7 @@ static void watchdog_begin(struct house *h)
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	checkpoint_end(h);
 	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
@@ -335,6 +338,7 @@ int serve_main(const struct config *config)
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);
+	pthread_mutex_init(&house.checkpoint_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

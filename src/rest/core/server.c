@@ -253,6 +253,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
+	live_fini(&s->live);
 	inject_free(s->inject);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
@@ -278,6 +279,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	rng_init_system(&rng);
 	s->address_seed = rng_u64(&rng);
 	memory_init(s);
+	live_init(&s->live);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/sys/clock.h"
 #include "io/pool.h"
+#include "rest/core/live/live.h"
 #include "rest/core/request.h"
 #include "store/store.h"
 
@@ -138,6 +139,7 @@ struct rest_server {
 	uint64_t address_seed;
 	struct memory_budget memory;
 	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
+	struct live live;				 /* the newest requests, while somebody looks */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
