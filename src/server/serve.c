@@ -32,6 +32,7 @@
 #include "wait/wait.h"
 #include "wait/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -207,6 +208,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice names[ACCOUNTS_MAX];
+	assert(accounts->count > 0); /* admission_load refuses none */
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
