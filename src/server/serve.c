@@ -9,6 +9,9 @@
 #include "jobs/background.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
+#include "server/guard/confine.h"
+#include "server/guard/watchdog.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -166,11 +169,13 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;
 	if (c->inMemoryPersistence) {
+		confine_files(c, NULL);
 		h->data.path = strdup("memory");
 		return h->data.path && engine_mem_open(NULL, ret) == ERR_OK;
 	}
 	if (!datadir_open(&h->data, c->location, true, error))
 		return false;
+	confine_files(c, h->data.path); /* here, because every thread comes after it */
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
 				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
@@ -194,6 +199,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
 	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
@@ -254,9 +260,35 @@ static bool house_build(struct house *h, struct buf *error)
 	return true;
 }
 
+static void beat(void *arg)
+{
+	(void)arg;
+	notify_manager("WATCHDOG=1");
+}
+
+/* The service manager may want to hear that we still move. */
+static void watchdog_begin(struct house *h)
+{
+	struct io_loop *loops[2 * LIMIT_LOOPS];
+	uint64_t period_ms = watchdog_period_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
+	if (!period_ms)
+		return;
+	size_t count = rest_server_loops(h->server, loops, LIMIT_LOOPS);
+	if (h->smb)
+		count += smb_server_loops(h->smb, loops + count, LIMIT_LOOPS);
+	struct watchdog_options options = {
+		.loops = loops, .loop_count = count, .store = h->store, .period_ms = period_ms, .beat = beat
+	};
+	h->watchdog = watchdog_start(&options);
+	if (!h->watchdog)
+		log_warn("no memory or thread for the watchdog: the service manager will hear nothing");
+}
+
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	checkpoint_end(h);
+	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
 		unlink(h->admin_socket);
@@ -306,6 +338,7 @@ int serve_main(const struct config *config)
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);
+	pthread_mutex_init(&house.checkpoint_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;
@@ -313,6 +346,7 @@ int serve_main(const struct config *config)
 	signals_block(&signals);
 	files_raise_limit();
 	umask(077);
+	confine_memory(config);
 	if (!house_build(&house, &error)) {
 		say_error(error.len ? buf_slice(&error) : SLICE("out of memory"));
 		goto out;
@@ -322,6 +356,8 @@ int serve_main(const struct config *config)
 		say_error(buf_slice(&error));
 		goto out;
 	}
+	watchdog_begin(&house);
+	confine_calls(config);
 	house_print_ready(&house);
 	notify_manager("READY=1");
 	int signal_number;
