@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
 #include "server/compat.h"
 #include "server/health.h"
 #include "server/serve.h"
@@ -32,16 +33,19 @@ static int help_main(void)
 {
 	struct buf out;
 	buf_init(&out, MIB);
-	BUF_PUT(&out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue, Table and File over REST, File "
-		      "over SMB.\n\n"
-		      "  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains "
-		      "and ends\n"
-		      "  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
-		      "name what is damaged\n"
-		      "  zaffre health [OPTIONS]          exit status 0 if a server with these options takes requests\n"
-		      "  zaffre account add|rotate|show|list|remove [NAME]   accounts of a running server\n"
-		      "  zaffre compat                    the table of operations (docs/compat.md)\n"
-		      "  zaffre --help | --version\n");
+	BUF_PUT(&out,
+		"Zaffre speaks the wire protocols of Azure Storage: Blob, Queue, Table and File over REST, File "
+		"over SMB.\n\n"
+		"  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains "
+		"and ends\n"
+		"  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
+		"name what is damaged\n"
+		"  zaffre health [OPTIONS]          exit status 0 if a server with these options takes requests\n"
+		"  zaffre account add|rotate|show|list|remove [NAME]   accounts of a running server\n"
+		"  zaffre checkpoint DIR [PREVIOUS]  one moment of a running server's data, in the new directory DIR\n"
+		"  zaffre restore CHECKPOINT --location DIR   a data directory out of it\n"
+		"  zaffre compat                    the table of operations (docs/compat.md)\n"
+		"  zaffre --help | --version\n");
 	config_help(&out);
 	return print_and_free(&out);
 }
@@ -109,11 +113,17 @@ int main(int argc, char **argv)
 		return store_command(health_main, argc - skip, argv + skip);
 	if (strcmp(command, "account") == 0)
 		return admin_account_main(argc - skip, argv + skip);
+	if (strcmp(command, "checkpoint") == 0)
+		return checkpoint_main(argc - skip, argv + skip);
+	if (strcmp(command, "restore") == 0)
+		return checkpoint_restore_main(argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
 	if (strcmp(command, "help") == 0)
 		return help_main();
-	fprintf(stderr, "zaffre: unknown command %s (serve, scrub, health, account or compat; zaffre --help)\n",
+	fprintf(stderr,
+		"zaffre: unknown command %s (serve, scrub, health, account, checkpoint, restore or compat; zaffre "
+		"--help)\n",
 		command);
 	return EXIT_USAGE;
 }

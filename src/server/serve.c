@@ -9,6 +9,7 @@
 #include "jobs/background.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
 #include "server/guard/confine.h"
 #include "server/guard/watchdog.h"
 #include "server/house.h"
@@ -31,6 +32,7 @@
 #include "wait/wait.h"
 #include "wait/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -198,6 +200,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
 	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
@@ -205,6 +208,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice names[ACCOUNTS_MAX];
+	assert(accounts->count > 0); /* admission_load refuses none */
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	background_at_start(h->store, names, accounts->count);
@@ -285,6 +289,7 @@ static void watchdog_begin(struct house *h)
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	checkpoint_end(h);
 	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
@@ -335,6 +340,7 @@ int serve_main(const struct config *config)
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);
+	pthread_mutex_init(&house.checkpoint_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;
