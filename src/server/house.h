@@ -44,6 +44,8 @@ struct house {
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
 void house_print_ready(const struct house *);
+/* Azurite's words before and after the end, in its place. */
+void house_print_ending(const struct house *, bool ended);
 /* The same as JSON in --readyFile, if there is one. */
 bool house_write_ready_file(const struct house *, struct buf *error);
 

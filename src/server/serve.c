@@ -121,12 +121,13 @@ static void listeners_choose(struct house *h)
 	const struct config *c = h->config;
 	int64_t port;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
-		listener_add(h, (enum service)i, config_host(c, i), config_port(c, i), h->tls);
+		if (config_serves(c, i))
+			listener_add(h, (enum service)i, config_host(c, i), config_port(c, i), h->tls);
 	if (slice_to_i64(slice_str(c->webPort), &port))
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
-	else if (!c->adminPort[0] && !c->production) {
+	else if (!c->adminPort[0] && !c->production && c->persona == PERSONA_ZAFFRE) {
 		/* Nobody asked for it: somebody else's port is no reason not to serve. */
 		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
 		h->listeners[h->listener_count - 1].optional = true;
@@ -240,6 +241,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.path_style_only = c->disableProductStyleUrl,
 		.kit = states_rest(h->states),
 		.admin = admin_settings(h),
 		.command = admin_command,
@@ -327,6 +329,7 @@ int serve_main(const struct config *config)
 	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
 		reload_everything(&house);
 	notify_manager("STOPPING=1");
+	house_print_ending(&house, false);
 	/* A second signal ends a drain that takes too long for somebody's patience. */
 	signal(SIGINT, SIG_DFL);
 	sigdelset(&signals, SIGTERM);
@@ -338,6 +341,8 @@ int serve_main(const struct config *config)
 	status = 0;
 out:
 	house_take_down(&house);
+	if (status == 0)
+		house_print_ending(&house, true);
 	buf_fini(&error);
 	return status;
 }

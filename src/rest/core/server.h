@@ -21,6 +21,7 @@ struct wait_list;
 struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
+struct lease_notes;  /* rest/core/lease_notes.h */
 struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
 struct rest_access;
@@ -85,6 +86,7 @@ struct rest_config {
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
+	bool path_style_only;	     /* the name of the host never names an account */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_admin_config admin;
 	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
@@ -122,6 +124,7 @@ struct rest_server {
 	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
+	struct lease_notes *lease_notes;
 	struct inject *inject;		    /* NULL: no test kit */
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */
