@@ -99,7 +99,7 @@ enum err background_load_opens(struct store *store, const struct slice *accounts
 	return ERR_OK;
 }
 
-/* The first error of a row of errors is said; the work is tried again anyway. */
+/* Logs the first of a series of errors; the work is tried again anyway. */
 static void result_note(struct background *b, const char *what, enum err err, bool *failed)
 {
 	if (err == ERR_OK || err == ERR_STOPPED)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One copy, from the first byte to the last commit (copy_run.c). Inside the room. */
+ * One copy, from the first byte to the last commit (copy_run.c). Private to jobs. */
 #ifndef JOBS_COPY_RUN_H
 #define JOBS_COPY_RUN_H
 

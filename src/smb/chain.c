@@ -451,8 +451,7 @@ static void part_begin(struct smb_chain *ch)
 	struct smb_request *r = &ch->request;
 	*r = (struct smb_request){ .chain = ch, .conn = ch->conn, .out = &ch->out };
 	arena_init(&r->arena, SMB_ARENA_BYTES);
-	if (!header_check(ch, r) ||
-	    (ch->encrypted && !(r->h.flags & SMB2_FLAG_RELATED) && r->h.session_id != ch->encrypted->id)) {
+	if (!header_check(ch, r)) {
 		arena_fini(&r->arena);
 		smb_conn_close(ch->conn);
 		return;
@@ -460,6 +459,9 @@ static void part_begin(struct smb_chain *ch)
 	ch->begun = true;
 	part_head_begin(r);
 	uint32_t status = related_check(ch, r);
+	/* Under a session's keys nothing is asked in another's name. */
+	if (status == STATUS_OK && ch->encrypted && r->h.session_id != ch->encrypted->id)
+		status = STATUS_USER_SESSION_DELETED;
 	if (status == STATUS_OK)
 		status = session_check(ch, r);
 	ch->related_broken = status != STATUS_OK;

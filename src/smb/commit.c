@@ -205,35 +205,6 @@ void smb_commit_breaking(struct smb_request *r, apply_fn *apply, void *call, str
 
 /* ---- changes for those who watch ---- */
 
-enum { DIRS_MAX = FILE_PATH_DEPTH_MAX + 2 };
-
-struct above_call {
-	uint64_t parent_id;
-	/* out */
-	uint64_t dir[DIRS_MAX];
-	size_t depth;
-	struct slice path;
-};
-
-/* The directories above an entry, its parent first, and the parent's path. */
-static enum err apply_above(struct txn *t, void *call)
-{
-	struct above_call *c = call;
-	struct file_view live = { 0 };
-	uint64_t id = c->parent_id;
-	c->depth = 0;
-	TRY(inode_path(t, &live, id, &c->path));
-	while (c->depth < DIRS_MAX) {
-		struct inode dir;
-		c->dir[c->depth++] = id;
-		if (id == FILE_ROOT_ID)
-			return ERR_OK;
-		TRY(inode_get(t, &live, id, &dir));
-		id = dir.parent_id;
-	}
-	return ERR_CORRUPT;
-}
-
 void smb_publish_events(struct smb_loop *sl, struct slice partition, uint64_t share, const struct file_events *events,
 			struct arena *arena)
 {
@@ -241,8 +212,8 @@ void smb_publish_events(struct smb_loop *sl, struct slice partition, uint64_t sh
 		return;
 	for (size_t i = 0; i < events->count; i++) {
 		const struct file_event *e = &events->event[i];
-		struct above_call above = { .parent_id = e->parent_id };
-		if (store_read(sl->server->config.store, partition, apply_above, &above, arena) != ERR_OK)
+		struct file_above_call above = { .parent_id = e->parent_id };
+		if (store_read(sl->server->config.store, partition, file_apply_above, &above, arena) != ERR_OK)
 			continue; /* the directory is gone, and its watchers were told */
 		struct slice path = e->name;
 		if (above.path.len)

@@ -92,16 +92,12 @@ static uint32_t dots_fold(struct arena *arena, struct slice path, struct slice *
 uint32_t smb_path_parse(struct smb_request *r, struct slice utf16, struct file_path *ret)
 {
 	struct slice text;
-	static const struct slice stream = { "::$DATA", 7 };
 	enum err e = utf16_to_utf8(utf16, &r->arena, &text);
 	if (e != ERR_OK)
 		return e == ERR_NO_MEMORY ? STATUS_INSUFFICIENT_RESOURCES : STATUS_OBJECT_NAME_INVALID;
 	if (text.len && (text.ptr[0] == '\\' || text.ptr[0] == '/'))
 		return STATUS_INVALID_PARAMETER;
-	/* The one stream that a file has is the file. */
-	if (text.len > stream.len && slice_eq_nocase(slice_from(text, text.len - stream.len), stream))
-		text.len -= stream.len;
-	if (has_any(text, ":*?\"<>|"))
+	if (has_any(text, ":*?\"<>|")) /* no streams, not even by the name of the one that is the file */
 		return STATUS_OBJECT_NAME_INVALID;
 	text = slashes_turn(&r->arena, text);
 	if (!slice_is_set(text))

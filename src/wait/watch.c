@@ -258,6 +258,14 @@ static struct slice path_tail(struct slice path, size_t parts)
 	return slice_from(path, at);
 }
 
+bool watch_any(struct watch_list *l)
+{
+	pthread_mutex_lock(&l->lock);
+	bool any = l->count != 0;
+	pthread_mutex_unlock(&l->lock);
+	return any;
+}
+
 void watch_publish(struct watch_list *l, const struct watch_event *e)
 {
 	pthread_mutex_lock(&l->lock);

@@ -68,6 +68,8 @@ void watch_gone(struct watch_list *, uint64_t share, uint64_t dir);
 void watch_back(struct watch_list *, uint64_t share, uint64_t dir);
 bool watch_is_gone(const struct watcher *);
 
+/* Whether there is a watcher at all: without one, changes need not be described. */
+bool watch_any(struct watch_list *);
 void watch_publish(struct watch_list *, const struct watch_event *);
 
 #endif

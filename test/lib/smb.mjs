@@ -7,7 +7,8 @@
 //   const { status, header, body } = await c.request(COMMAND.CREATE, body, { tree });
 //   c.send(bytes)            raw message, framed      c.sendRaw(bytes)   bytes as they are
 //   await c.nextBreak()      the next unasked message
-// Dialects 2.1 (HMAC-SHA256) and 3.0, 3.0.2 (AES-CMAC). Not a client for anything but tests.
+// Dialects 2.1 (HMAC-SHA256), 3.0, 3.0.2 (AES-CMAC) and 3.1.1 (also AES-GMAC); every cipher. Encrypted from the login on
+// with login(..., { encrypt: true }). Not a client for anything but tests.
 import crypto from 'node:crypto';
 import net from 'node:net';
 
@@ -72,9 +73,41 @@ function cmac(key, message) {
 	return Buffer.concat([cipher.update(padded), cipher.final()]).subarray(-16);
 }
 
-function derive(key, label, context) {
-	const text = Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from(`${label}\0`), Buffer.from([0]), Buffer.from(`${context}\0`), Buffer.from([0, 0, 0, 128])]);
-	return crypto.createHmac('sha256', key).update(text).digest().subarray(0, 16);
+function derive(key, label, context, bytes = 16) {
+	const about = Buffer.isBuffer(context) ? context : Buffer.from(`${context}\0`);
+	const length = Buffer.alloc(4);
+	length.writeUInt32BE(8 * bytes);
+	const text = Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from(`${label}\0`), Buffer.from([0]), about, length]);
+	return crypto.createHmac('sha256', key).update(text).digest().subarray(0, bytes);
+}
+
+export const SIGNING = { HMAC_SHA256: 0, AES_CMAC: 1, AES_GMAC: 2 };
+export const CIPHER = { AES_128_CCM: 1, AES_128_GCM: 2, AES_256_CCM: 3, AES_256_GCM: 4 };
+const CIPHERS = [null, ['aes-128-ccm', 16, 11], ['aes-128-gcm', 16, 12], ['aes-256-ccm', 32, 11], ['aes-256-gcm', 32, 12]]; // key, nonce bytes
+
+function gmac(key, part, fromServer) {
+	const nonce = Buffer.alloc(12);
+	part.copy(nonce, 0, 24, 32);
+	nonce.writeUInt32LE((fromServer ? 1 : 0) | (part.readUInt16LE(12) === COMMAND.CANCEL ? 2 : 0), 8);
+	const cipher = crypto.createCipheriv('aes-128-gcm', key, nonce);
+	cipher.setAAD(part);
+	cipher.final();
+	return cipher.getAuthTag();
+}
+
+// The contexts of a 3.1.1 NEGOTIATE: each at a multiple of 8, the last without padding.
+function negotiateContexts(ciphers, signing) {
+	const list = (numbers) => Buffer.from(Uint16Array.from([numbers.length, ...numbers]).buffer);
+	const preauth = Buffer.concat([Buffer.from([1, 0, 32, 0, 1, 0]), crypto.randomBytes(32)]);
+	const all = [[1, preauth], [2, list(ciphers)], ...(signing === undefined ? [] : [[8, list([signing])]])];
+	return all.map(([type, data], i) => {
+		const size = 8 + data.length;
+		const c = Buffer.alloc(i + 1 < all.length ? Math.ceil(size / 8) * 8 : size);
+		c.writeUInt16LE(type, 0);
+		c.writeUInt16LE(data.length, 2);
+		data.copy(c, 8);
+		return c;
+	});
 }
 
 export class SmbClient {
@@ -95,6 +128,11 @@ export class SmbClient {
 		this.sessionId = 0n;
 		this.signKey = null;
 		this.guid = crypto.randomBytes(16);
+		this.hash = Buffer.alloc(64); // of what came before the keys, 3.1.1
+		this.signing = SIGNING.AES_CMAC;
+		this.cipher = 0;
+		this.encrypts = false;
+		this.nonce = 0n;
 		this.waiting = new Map();
 		this.interims = [];
 		this.breaks = [];
@@ -106,7 +144,7 @@ export class SmbClient {
 			while (input.length >= 4) {
 				const length = input.readUInt32BE(0) & 0xffffff;
 				if (input.length < 4 + length) break;
-				this.#received(input.subarray(4, 4 + length));
+				this.#received(this.#opened(input.subarray(4, 4 + length)));
 				input = input.subarray(4 + length);
 			}
 		});
@@ -119,7 +157,43 @@ export class SmbClient {
 		}));
 	}
 
+	#absorb(message) {
+		this.hash = crypto.createHash('sha512').update(this.hash).update(message).digest();
+	}
+
+	// Without its transform, if it has one.
+	#opened(message) {
+		if (message[0] !== 0xfd) return message;
+		const [name, , nonceBytes] = CIPHERS[this.cipher];
+		const size = message.readUInt32LE(36);
+		const decipher = crypto.createDecipheriv(name, this.openKey, message.subarray(20, 20 + nonceBytes), { authTagLength: 16 });
+		decipher.setAuthTag(message.subarray(4, 20));
+		decipher.setAAD(message.subarray(20, 52), { plaintextLength: size });
+		const plain = decipher.update(message.subarray(52, 52 + size));
+		decipher.final();
+		this.decrypted = (this.decrypted ?? 0) + 1;
+		return plain;
+	}
+
+	#sealed(message) {
+		const [name, , nonceBytes] = CIPHERS[this.cipher];
+		const head = Buffer.alloc(52);
+		head.write('\xfdSMB', 0, 'latin1');
+		head.writeBigUInt64LE(++this.nonce, 20);
+		head.writeUInt32LE(message.length, 36);
+		head.writeUInt16LE(1, 42);
+		head.writeBigUInt64LE(this.sessionId, 44);
+		const cipher = crypto.createCipheriv(name, this.sealKey, head.subarray(20, 20 + nonceBytes), { authTagLength: 16 });
+		cipher.setAAD(head.subarray(20), { plaintextLength: message.length });
+		const body = cipher.update(message);
+		cipher.final();
+		cipher.getAuthTag().copy(head, 4);
+		return Buffer.concat([head, body]);
+	}
+
 	#received(message) {
+		const command = message.readUInt16LE(12);
+		if (command === COMMAND.NEGOTIATE || (command === COMMAND.SESSION_SETUP && message.readUInt32LE(8) === STATUS.MORE)) this.#absorb(message);
 		for (let at = 0; ;) {
 			const next = message.readUInt32LE(at + 20);
 			const part = next ? message.subarray(at, at + next) : message.subarray(at);
@@ -182,7 +256,8 @@ export class SmbClient {
 	sign(part) {
 		part.writeUInt32LE(part.readUInt32LE(16) | 8, 16);
 		part.fill(0, 48, 64);
-		const mac = this.dialect >= 0x300 ? cmac(this.signKey, part) : crypto.createHmac('sha256', this.signKey).update(part).digest();
+		const mac = this.signing === SIGNING.AES_GMAC ? gmac(this.signKey, part, false)
+			: this.signing === SIGNING.AES_CMAC ? cmac(this.signKey, part) : crypto.createHmac('sha256', this.signKey).update(part).digest();
 		mac.copy(part, 48, 0, 16);
 		return part;
 	}
@@ -193,9 +268,11 @@ export class SmbClient {
 		const messageId = options.messageId ?? this.messageId;
 		const part = Buffer.concat([this.header(command, { ...options, messageId, charge }), body]);
 		if (options.messageId === undefined) this.messageId += BigInt(Math.max(1, charge));
-		if (this.signKey && options.sign !== false) this.sign(part);
+		const encrypt = this.encrypts && options.sign !== false;
+		if (this.signKey && options.sign !== false && !encrypt) this.sign(part);
+		if (command === COMMAND.NEGOTIATE || command === COMMAND.SESSION_SETUP) this.#absorb(part);
 		const answer = this.expect(messageId);
-		this.send(part);
+		this.send(encrypt ? this.#sealed(part) : part);
 		return answer;
 	}
 
@@ -204,17 +281,52 @@ export class SmbClient {
 		return new Promise((resolve) => this.waiting.set(messageId, resolve));
 	}
 
-	async negotiate({ dialects = [0x210], mode = 1 } = {}) {
-		const body = Buffer.alloc(36 + 2 * dialects.length);
+	async negotiate({ dialects = [0x210], mode = 1, ciphers = [2, 1], signing } = {}) {
+		const contexts = dialects.includes(0x311) ? negotiateContexts(ciphers, signing) : [];
+		const at = Math.ceil((36 + 2 * dialects.length) / 8) * 8;
+		const body = Buffer.alloc(contexts.length ? at : 36 + 2 * dialects.length);
 		body.writeUInt16LE(36, 0);
 		body.writeUInt16LE(dialects.length, 2);
 		body.writeUInt16LE(mode, 4);
 		body.writeUInt32LE(0x7f, 8);
 		this.guid.copy(body, 12);
 		dialects.forEach((d, i) => body.writeUInt16LE(d, 36 + 2 * i));
-		const answer = await this.request(COMMAND.NEGOTIATE, body, { charge: 0 });
-		if (answer.status === 0) this.dialect = answer.body.readUInt16LE(4);
+		if (contexts.length) {
+			body.writeUInt32LE(64 + at, 28);
+			body.writeUInt16LE(contexts.length, 32);
+		}
+		const answer = await this.request(COMMAND.NEGOTIATE, Buffer.concat([body, ...contexts]), { charge: 0 });
+		if (answer.status === 0) this.#negotiated(answer);
 		return answer;
+	}
+
+	#negotiated({ part, body }) {
+		this.dialect = body.readUInt16LE(4);
+		this.signing = this.dialect >= 0x300 ? SIGNING.AES_CMAC : SIGNING.HMAC_SHA256;
+		this.cipher = this.dialect >= 0x300 && body.readUInt32LE(24) & 0x40 ? CIPHER.AES_128_CCM : 0;
+		let at = this.dialect === 0x311 ? body.readUInt32LE(60) : 0;
+		for (let i = 0; at && i < body.readUInt16LE(6); i++) {
+			const type = part.readUInt16LE(at);
+			const length = part.readUInt16LE(at + 2);
+			if (type === 2) this.cipher = part.readUInt16LE(at + 10);
+			if (type === 8) this.signing = part.readUInt16LE(at + 10);
+			at = Math.ceil((at + 8 + length) / 8) * 8;
+		}
+	}
+
+	#keys(sessionKey) {
+		const bytes = CIPHERS[this.cipher]?.[1] ?? 16;
+		if (this.dialect === 0x311) {
+			this.signKey = derive(sessionKey, 'SMBSigningKey', this.hash);
+			this.sealKey = derive(sessionKey, 'SMBC2SCipherKey', this.hash, bytes);
+			this.openKey = derive(sessionKey, 'SMBS2CCipherKey', this.hash, bytes);
+		} else if (this.dialect >= 0x300) {
+			this.signKey = derive(sessionKey, 'SMB2AESCMAC', 'SmbSign');
+			this.sealKey = derive(sessionKey, 'SMB2AESCCM', 'ServerIn ');
+			this.openKey = derive(sessionKey, 'SMB2AESCCM', 'ServerOut');
+		} else {
+			this.signKey = sessionKey;
+		}
 	}
 
 	sessionSetup(token, { previous = 0n, sessionId = this.sessionId, flags = 0 } = {}) {
@@ -229,7 +341,7 @@ export class SmbClient {
 	}
 
 	// Raw NTLMSSP, as Linux does it.
-	async login(account, key, { domain = 'AZURE', previous = 0n } = {}) {
+	async login(account, key, { domain = 'AZURE', previous = 0n, encrypt = false } = {}) {
 		const flags = 0x20088205;
 		const first = Buffer.alloc(32);
 		first.write('NTLMSSP\0\x01', 0, 'latin1');
@@ -256,8 +368,8 @@ export class SmbClient {
 		const answer = await this.sessionSetup(Buffer.concat([last, ...fields]), { sessionId, previous });
 		if (answer.status !== 0) return answer;
 		this.sessionId = sessionId;
-		const sessionKey = hmacMd5(owner, proof);
-		this.signKey = this.dialect >= 0x300 ? derive(sessionKey, 'SMB2AESCMAC', 'SmbSign') : sessionKey;
+		this.#keys(hmacMd5(owner, proof));
+		this.encrypts = encrypt;
 		return answer;
 	}
 
@@ -269,6 +381,7 @@ export class SmbClient {
 		body.writeUInt16LE(path.length, 6);
 		const answer = await this.request(COMMAND.TREE_CONNECT, Buffer.concat([body, path]));
 		if (answer.status !== 0) throw new Error(`tree connect: ${answer.status?.toString(16)}`);
+		this.treeCapabilities = answer.body.readUInt32LE(8);
 		return answer.header.tree;
 	}
 
@@ -378,6 +491,14 @@ export class SmbClient {
 	acknowledgeOplock(tree, id, level) {
 		const body = SmbClient.fileBody(24, id);
 		body[2] = level;
+		return this.request(COMMAND.OPLOCK_BREAK, body, { tree });
+	}
+
+	acknowledgeLease(tree, key, state) {
+		const body = Buffer.alloc(36);
+		body.writeUInt16LE(36, 0);
+		key.copy(body, 8);
+		body.writeUInt32LE(state, 24);
 		return this.request(COMMAND.OPLOCK_BREAK, body, { tree });
 	}
 

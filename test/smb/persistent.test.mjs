@@ -116,3 +116,37 @@ test('a persistent handle whose client stays away ends by its time', { timeout: 
 	assert.equal(back.status, OBJECT_NAME_NOT_FOUND);
 	await late.c.end();
 });
+
+// The server's setting is the rule, a share's metadata the exception; what was connected before keeps what it was told.
+test('continuous availability is a setting of a share', { timeout: 120_000 }, async () => {
+	const CONTINUOUS = 0x10;
+	const shares = ShareServiceClient.fromConnectionString(server.connectionString);
+	async function seen(dialect, name) {
+		const c = await SmbClient.connect(port);
+		await c.negotiate({ dialects: [dialect] });
+		assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
+		const tree = await c.treeConnect(name);
+		const continuous = Boolean(c.treeCapabilities & CONTINUOUS);
+		const open = await c.create(tree, 'f', { contexts: [persistentRequest(crypto.randomBytes(16), 60_000)] });
+		assert.equal(open.status, 0);
+		const granted = open.body.indexOf('DH2Q');
+		const persistent = granted > 0 && (open.body.readUInt32LE(granted + 8 + 4) & 2) === 2;
+		assert.equal(persistent, continuous, 'what the tree promises, the open has');
+		assert.equal((await c.close(tree, open.id)).status, 0);
+		await c.end();
+		return continuous;
+	}
+	await shares.getShareClient('some').create({ metadata: { smbcontinuousavailability: 'off' } });
+	for (const dialect of [0x300, 0x302, 0x311]) {
+		assert.equal(await seen(dialect, 'always'), true);
+		assert.equal(await seen(dialect, 'some'), false);
+	}
+	assert.equal(await seen(0x210, 'always'), false); // 2.1 has none
+	await server.stop();
+	await server.restart({ flags: ['--smbPort', String(port)] });
+	assert.equal(await seen(0x300, 'always'), false);
+	const again = ShareServiceClient.fromConnectionString(server.connectionString);
+	await again.getShareClient('some').setMetadata({ smbContinuousAvailability: 'on' });
+	assert.equal(await seen(0x300, 'some'), true);
+	assert.equal(await seen(0x311, 'some'), true);
+});

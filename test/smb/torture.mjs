@@ -16,11 +16,12 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const ALL_SUITES = `connect tcon session-id create mkdir openattr winattr read rw lock sharemode deny delete-on-close-perms
 	rename dir fileid charset getinfo setinfo timestamps timestamp_resolution dosmode compound compound_find compound_async
 	credits oplock lease durable-open durable-open-disconnect durable-v2-open durable-v2-delay notify session replay ioctl
-	acls maximum_allowed sdread secleak streams ea`.split(/\s+/);
+	acls maximum_allowed sdread secleak streams ea session-require-signing create_no_streams`.split(/\s+/);
 // What ends within seconds: for every run of the tests.
 export const QUICK_SUITES = `connect tcon session-id create mkdir openattr winattr read rw lock sharemode deny
 	delete-on-close-perms rename dir fileid charset getinfo compound compound_find compound_async credits durable-open
-	durable-v2-open ioctl sdread`.split(/\s+/);
+	durable-open-disconnect durable-v2-open ioctl sdread session timestamps secleak session-require-signing
+	create_no_streams`.split(/\s+/);
 
 export function mustPass() {
 	const lines = fs.readFileSync(path.join(here, 'must-pass.txt'), 'utf8').split('\n');

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file, two doors: what an SMB client's open means to REST, cell by cell as the service documents it, and the
-// promises about files marked for deletion. Through every dialect that the raw client speaks.
+// promises about files marked for deletion. In every dialect, signed and encrypted.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { ShareServiceClient } from '@azure/storage-file-share';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, SHARE, SmbClient, STATUS } from '../lib/smb.mjs';
+import { ACCESS, CIPHER, SHARE, SIGNING, SmbClient, STATUS } from '../lib/smb.mjs';
 
 let server;
 let port;
@@ -23,11 +23,24 @@ after(async () => {
 	await server.remove();
 });
 
-async function client(dialect = 0x210) {
+// Every dialect, and each way of encryption.
+const DOORS = {
+	'2.1': { dialects: [0x210] },
+	'3.0': { dialects: [0x300] },
+	'3.0.2': { dialects: [0x302] },
+	'3.1.1': { dialects: [0x311] },
+	'3.1.1 signed by AES-GMAC': { dialects: [0x311], signing: SIGNING.AES_GMAC },
+	'3.0 encrypted': { dialects: [0x300], encrypt: true },
+	'3.1.1 encrypted': { dialects: [0x311], encrypt: true, ciphers: [CIPHER.AES_256_GCM] },
+};
+
+async function client(door = DOORS['2.1']) {
 	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate({ dialects: [dialect] })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	return { c, tree: await c.treeConnect('doors') };
+	assert.equal((await c.negotiate(door)).status, 0);
+	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, { encrypt: door.encrypt })).status, 0);
+	const tree = await c.treeConnect('doors');
+	assert.equal(Boolean(c.decrypted), Boolean(door.encrypt), 'encrypted as asked');
+	return { c, tree };
 }
 
 const file = (name) => share.rootDirectoryClient.getFileClient(name);
@@ -65,21 +78,134 @@ const STOPPED = [
 	[SHARE.ALL, ['Delete File']],
 ];
 
-for (const dialect of [0x210, 0x300, 0x302])
-	test(`share modes against REST, dialect ${dialect.toString(16)}`, { timeout: 120_000 }, async () => {
-		const { c, tree } = await client(dialect);
+// Lease File is an open that reads, writes and deletes, and shares reading: only an open that shares everything lets it in.
+async function leaseIsStopped(name) {
+	const lease = file(name).getShareLeaseClient();
+	const code = await codeOf(lease.acquireLease(-1));
+	if (code === 'ok') await lease.releaseLease();
+	return code;
+}
+
+for (const [door, how] of Object.entries(DOORS))
+	test(`share modes against REST, ${door}`, { timeout: 120_000 }, async () => {
+		const { c, tree } = await client(how);
 		for (const [mode, stopped] of STOPPED) {
-			const name = `modes-${dialect}-${mode}`;
+			const name = `modes-${door}-${mode}`;
 			await file(name).create(1024);
 			const open = await c.create(tree, name, { access: ACCESS.READ, share: mode, disposition: 1 });
 			assert.equal(open.status, 0);
 			for (const [operation, run] of Object.entries(OPERATIONS))
 				assert.equal(await codeOf(run(file(name))), stopped.includes(operation) ? '409 SharingViolation' : 'ok', `${operation}, share mode ${mode}`);
+			assert.equal(await leaseIsStopped(name), mode === SHARE.ALL ? 'ok' : '409 SharingViolation', `Lease File, share mode ${mode}`);
 			assert.equal((await c.close(tree, open.id)).status, 0);
 			assert.equal(await codeOf(file(name).delete()), 'ok');
 		}
 		await c.end();
 	});
+
+for (const [door, how] of Object.entries(DOORS))
+	test(`leases of REST and the access of opens, ${door}`, { timeout: 120_000 }, async () => {
+		const { c, tree } = await client(how);
+		const name = `leased-${door}`;
+		const accesses = [[ACCESS.READ_ATTRIBUTES, false], [1, false], [2, true], [ACCESS.DELETE, true], [1 | 2, true], [1 | ACCESS.DELETE, true], [2 | ACCESS.DELETE, true], [1 | 2 | ACCESS.DELETE, true]];
+		await file(name).create(1024);
+		for (const [access, stops] of accesses) {
+			const open = await c.create(tree, name, { access, disposition: 1 });
+			assert.equal(open.status, 0);
+			assert.equal(await leaseIsStopped(name), stops ? '409 SharingViolation' : 'ok', `an open with access ${access}`);
+			await c.close(tree, open.id);
+		}
+		const lease = file(name).getShareLeaseClient();
+		await lease.acquireLease(-1);
+		for (const [access, stops] of accesses) {
+			const open = await c.create(tree, name, { access, disposition: 1 });
+			assert.equal(open.status, stops ? STATUS.SHARING_VIOLATION : 0, `opening with access ${access} while leased`);
+			if (!stops) await c.close(tree, open.id);
+		}
+		await lease.breakLease();
+		const open = await c.create(tree, name, { disposition: 1 });
+		assert.equal(open.status, 0);
+		await c.end();
+	});
+
+// What REST does to caches: [state asked, operation, state it is broken to (absent: no break), does REST wait].
+const R = 1, H = 2, W = 4;
+const READS = ['Get File', 'Get Properties', 'List Ranges', 'Get Metadata'];
+const WRITES = ['Put Range', 'Set Properties', 'Set Metadata'];
+const BREAKS = [
+	...READS.flatMap((operation) => [[R | W | H, operation, R | H, true], [R | H, operation], [R | W, operation, R, true]]),
+	...WRITES.flatMap((operation) => [[R | W | H, operation, 0, true], [R | H, operation, 0, false], [R | W, operation, 0, true]]),
+	[R | W | H, 'List'], [R | H, 'List'], [R | W, 'List'],
+	[R | W | H, 'Delete File', R | W, true], [R | H, 'Delete File', R, true], [R | W, 'Delete File'],
+];
+
+async function leased(c, tree, name, state) {
+	const key = Buffer.from(name.padEnd(16).slice(-16));
+	const data = Buffer.alloc(32);
+	key.copy(data);
+	data.writeUInt32LE(state, 16);
+	const open = await c.create(tree, name, { disposition: 1, oplock: 0xff, contexts: [['RqLs', data]] });
+	assert.equal(open.status, 0);
+	const granted = open.body.indexOf('RqLs');
+	assert.equal(open.body.readUInt32LE(granted + 8 + 16), state, 'the lease asked for is granted');
+	return { open, key };
+}
+
+async function breakCell(c, tree, name, [state, operation, to, waits]) {
+	await file(name).create(1024);
+	const { open, key } = await leased(c, tree, name, state);
+	let done = false;
+	const run = OPERATIONS[operation] ?? ((f) => f.getProperties());
+	const answer = codeOf(run(file(name))).then((code) => {
+		done = true;
+		return code;
+	});
+	const wanted = operation === 'Delete File' ? '409 SharingViolation' : 'ok'; // it is still open
+	if (to === undefined) {
+		assert.equal(await answer, wanted);
+		assert.equal(c.breaks.length, 0, 'nothing is broken');
+	} else {
+		const { body } = await c.nextBreak();
+		assert.deepEqual(body.subarray(8, 24), key);
+		assert.equal(body.readUInt32LE(24), state);
+		assert.equal(body.readUInt32LE(28), to);
+		assert.equal(body.readUInt32LE(4) & 1, 1, 'an acknowledgement is asked for whenever more than R was held');
+		if (waits) {
+			assert.equal((await c.echo()).status, 0);
+			assert.equal(done, false, 'REST waits');
+		} else {
+			assert.equal(await answer, wanted); // before anything is acknowledged
+		}
+		assert.equal((await c.acknowledgeLease(tree, key, to)).status, 0, 'also a late one is taken');
+		assert.equal(await answer, wanted);
+	}
+	assert.equal((await c.close(tree, open.id)).status, 0);
+	assert.equal(await codeOf(file(name).delete()), 'ok');
+}
+
+for (const [door, how] of Object.entries(DOORS))
+	test(`caches against REST, ${door}`, { timeout: 120_000 }, async () => {
+		const { c, tree } = await client(how);
+		for (const [i, cell] of BREAKS.entries())
+			try {
+				await breakCell(c, tree, `caches-${door.replaceAll(/[ .]/g, '')}-${i}`, cell);
+			} catch (error) {
+				error.message = `${cell[1]} against ${cell[0]}: ${error.message}`;
+				throw error;
+			}
+		await c.end();
+	});
+
+test('REST deletes a file whose holder only cached its handle, and closes it when asked', async () => {
+	const { c, tree } = await client(DOORS['3.1.1']);
+	await file('let-go').create(8);
+	const { open } = await leased(c, tree, 'let-go', R | W | H);
+	const answer = codeOf(file('let-go').delete());
+	await c.nextBreak();
+	assert.equal((await c.close(tree, open.id)).status, 0);
+	assert.equal(await answer, 'ok');
+	await c.end();
+});
 
 test('share none: REST is refused until the close, then at once let in', async () => {
 	const { c, tree } = await client();

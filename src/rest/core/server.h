@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/sys/clock.h"
 #include "io/pool.h"
+#include "rest/core/live/live.h"
 #include "rest/core/request.h"
 #include "store/store.h"
 
@@ -85,6 +86,7 @@ struct rest_config {
 	bool delete_pending_short; /* a file that SMB is about to delete answers DeletePending, not SMBDeletePending */
 	struct wait_list *waits;   /* requests of both doors that wait for SMB clients (src/wait) */
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
+	struct watch_list *watches;  /* directories that SMB clients watch */
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
 	bool path_style_only;	     /* the name of the host never names an account */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
@@ -137,6 +139,7 @@ struct rest_server {
 	uint64_t address_seed;
 	struct memory_budget memory;
 	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
+	struct live live;				 /* the newest requests, while somebody looks */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
@@ -151,6 +154,8 @@ enum err rest_server_start(const struct rest_config *, struct rest_server **ret,
 void rest_server_stop(struct rest_server *);
 /* The port listener i (order of the configuration) really has. */
 uint16_t rest_server_port(const struct rest_server *, size_t i);
+/* Its event loops, for who asks them whether they still turn; returns how many. They live until rest_server_stop. */
+size_t rest_server_loops(const struct rest_server *, struct io_loop **ret, size_t most);
 /* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */

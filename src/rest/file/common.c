@@ -32,11 +32,11 @@ enum err rest_file_find(struct request *r, struct slice *ret_partition)
 	return rest_file_find_share(r, &share, ret_partition);
 }
 
-enum err rest_file_step_write(struct request *r, apply_fn *apply)
+enum err rest_file_step_write(struct request *r, apply_fn *apply, const struct file_events *events)
 {
 	struct slice partition;
 	TRY(rest_file_find(r, &partition));
-	rest_file_step_write_in(r, partition, apply);
+	rest_file_step_write_in(r, partition, apply, events);
 	return ERR_OK;
 }
 

@@ -36,10 +36,13 @@ enum err rest_file_size_parse(struct request *, bool *ret_has, uint64_t *ret) MU
 enum err rest_file_refuse_body(struct request *) MUST_CHECK;
 
 /* The last step of a parse: the share is found, and the apply runs in its partition. */
-enum err rest_file_step_write(struct request *, apply_fn *) MUST_CHECK;
+/* events: of the call, told to SMB's watchers after the commit; may be NULL. */
+enum err rest_file_step_write(struct request *, apply_fn *, const struct file_events *events) MUST_CHECK;
 enum err rest_file_step_read(struct request *, apply_fn *) MUST_CHECK;
 /* The same where the partition was found already. Holders of oplocks are told after the commit. */
-void rest_file_step_write_in(struct request *, struct slice partition, apply_fn *);
+void rest_file_step_write_in(struct request *, struct slice partition, apply_fn *, const struct file_events *events);
+/* What a commit changed, to those who watch. */
+void rest_file_publish(struct request *, struct slice partition, const struct file_events *);
 
 /* The answer to an error of a write or read that must wait for SMB clients first (wait.c). For struct handler. */
 enum err rest_file_refused(struct request *, enum err);

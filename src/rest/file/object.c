@@ -37,7 +37,7 @@ static enum err end_create(struct request *r, struct create_call *c)
 	struct slice partition;
 	TRY(rest_file_find(r, &partition));
 	TRY(rest_file_settings_check_key(r, partition, &c->create.settings));
-	rest_file_step_write_in(r, partition, file_apply_create);
+	rest_file_step_write_in(r, partition, file_apply_create, &c->create.events);
 	return ERR_OK;
 }
 
@@ -186,7 +186,7 @@ static enum err end_set_properties(struct request *r, struct file_modify_call *c
 	struct slice partition;
 	TRY(rest_file_find(r, &partition));
 	TRY(rest_file_settings_check_key(r, partition, &c->settings));
-	rest_file_step_write_in(r, partition, file_apply_set_properties);
+	rest_file_step_write_in(r, partition, file_apply_set_properties, &c->events);
 	return ERR_OK;
 }
 
@@ -227,7 +227,7 @@ static enum err parse_set_metadata(struct request *r, enum file_kind kind)
 	struct file_modify_call *c;
 	TRY(begin_modify(r, kind, &c));
 	TRY(metadata_parse(r, &c->metadata));
-	return rest_file_step_write(r, file_apply_set_metadata);
+	return rest_file_step_write(r, file_apply_set_metadata, &c->events);
 }
 
 static enum err parse_set_directory_metadata(struct request *r)
@@ -274,7 +274,7 @@ static enum err parse_lease(struct request *r)
 	c->target.has_lease_id = false; /* it belongs to the action here */
 	TRY(rest_lease_request_parse(r, &c->lease));
 	TRY(check_file_lease(r, &c->lease));
-	return rest_file_step_write(r, file_apply_lease);
+	return rest_file_step_write(r, file_apply_lease, &c->events);
 }
 
 static enum err format_lease(struct request *r)
@@ -297,7 +297,7 @@ static enum err parse_delete(struct request *r, enum file_kind kind)
 	if (c->target.place.path.count == 0)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "restype", request_param(r, "restype"),
 				   "The root directory cannot be deleted.");
-	return rest_file_step_write(r, file_apply_delete);
+	return rest_file_step_write(r, file_apply_delete, &c->events);
 }
 
 static enum err parse_delete_directory(struct request *r)

@@ -27,7 +27,7 @@ static enum err parse_create(struct request *r)
 {
 	struct permission_call *c;
 	TRY(begin(r, &c));
-	return rest_file_step_write(r, file_apply_create_permission);
+	return rest_file_step_write(r, file_apply_create_permission, NULL);
 }
 
 static enum err parse_create_body(struct request *r)

@@ -89,7 +89,7 @@ static enum err parse_write(struct request *r)
 	r->want_md5 = !c->write.clear;
 	r->want_crc64 = c->checks.has_crc64;
 	r->precheck = true;
-	rest_file_step_write_in(r, partition, file_apply_write);
+	rest_file_step_write_in(r, partition, file_apply_write, &c->write.events);
 	return ERR_OK;
 }
 

@@ -90,7 +90,7 @@ static enum err parse(struct request *r, enum file_kind kind)
 		return ERR_INVALID_RESOURCE_NAME;
 	TRY(rest_file_find(r, &partition));
 	TRY(rest_file_settings_check_key(r, partition, &c->settings));
-	rest_file_step_write_in(r, partition, file_apply_rename);
+	rest_file_step_write_in(r, partition, file_apply_rename, &c->events);
 	return ERR_OK;
 }
 

@@ -381,7 +381,7 @@ static enum err parse_lease(struct request *r)
 	c->share.lease = c->snapshot.lease = lease;
 	if (c->of_snapshot) {
 		r->call = &c->snapshot;
-		return rest_file_step_write(r, share_apply_lease_snapshot);
+		return rest_file_step_write(r, share_apply_lease_snapshot, NULL);
 	}
 	r->call = &c->share;
 	return step_account(r, share_apply_lease, true);

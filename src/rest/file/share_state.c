@@ -65,7 +65,7 @@ static enum err parse_delete_one(struct request *r, uint64_t ticks)
 				   request_param(r, "sharesnapshot"),
 				   "x-ms-delete-snapshots is not allowed on a share snapshot.");
 	TRY(rest_lease_id_parse(r, "x-ms-lease-id", &c->has_lease_id, &c->lease_id));
-	return rest_file_step_write(r, share_apply_delete_snapshot);
+	return rest_file_step_write(r, share_apply_delete_snapshot, NULL);
 }
 
 static enum err parse_delete(struct request *r)

@@ -15,6 +15,7 @@
 #include "svc/file/open.h"
 #include "wait/holder.h"
 #include "wait/wait.h"
+#include "wait/watch.h"
 
 enum { WAIT_MAX_SECONDS = 30 };
 
@@ -24,7 +25,8 @@ struct file_wait {
 	struct waiter *waiter;
 	bool woken, timed_out;
 	uint64_t deadline_ms;
-	struct slice partition; /* of the step that is run again, with the request's own call */
+	struct slice partition;		  /* of the step that is run again, with the request's own call */
+	const struct file_events *events; /* of the call */
 	void *call;
 };
 
@@ -148,17 +150,50 @@ static enum err break_first(struct request *r)
 	return ERR_OK;
 }
 
-/* The write is durable: those whose cached state it took away without waiting are told. */
+void rest_file_publish(struct request *r, struct slice partition, const struct file_events *events)
+{
+	struct watch_list *watches = r->server->config.watches;
+	if (!events->count || !watches || !watch_any(watches))
+		return;
+	struct file_above_call *above = ARENA_NEW(r->arena, struct file_above_call);
+	for (size_t i = 0; above && i < events->count; i++) {
+		const struct file_event *e = &events->event[i];
+		above->parent_id = e->parent_id;
+		if (store_read(r->server->config.store, partition, file_apply_above, above, r->arena) != ERR_OK)
+			continue; /* the directory is gone, and with it who watched it */
+		struct slice path = e->name;
+		if (above->path.len)
+			path = arena_printf(r->arena, "%.*s/%.*s", SLICE_FMT(above->path), SLICE_FMT(e->name));
+		if (!slice_is_set(path))
+			continue;
+		watch_publish(watches, &(struct watch_event){
+					       .share = base_hash_bytes(0, partition),
+					       .action = (enum watch_action)e->action,
+					       .filter = e->changed,
+					       .unless = e->of_rename ? WATCH_FILE_NAME : 0,
+					       .dir = above->dir,
+					       .depth = above->depth,
+					       .path = path,
+				       });
+	}
+}
+
+/* The write is durable: those whose cached state it took away without waiting are told, and those who watch. */
 static enum err tell_after(struct request *r)
 {
 	struct file_wait *w = r->wait;
+	if (w && w->events)
+		rest_file_publish(r, w->partition, w->events);
 	if (w && w->breaks.count && r->server->config.holders)
 		rest_file_wait_tell(r, &w->breaks);
 	return ERR_OK;
 }
 
-void rest_file_step_write_in(struct request *r, struct slice partition, apply_fn *apply)
+void rest_file_step_write_in(struct request *r, struct slice partition, apply_fn *apply,
+			     const struct file_events *events)
 {
+	if (r->wait)
+		((struct file_wait *)r->wait)->events = events;
 	request_step_write(r, partition, apply);
 	request_step_call(r, tell_after);
 }

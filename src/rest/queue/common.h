@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the handlers of the Queue service share. Inside the REST room. */
+ * What the handlers of the Queue service share. Private to rest/queue. */
 #ifndef REST_QUEUE_COMMON_H
 #define REST_QUEUE_COMMON_H
 

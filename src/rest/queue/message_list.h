@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * <QueueMessagesList> as put, get and peek answer it. Inside the REST room. */
+ * <QueueMessagesList> as put, get and peek answer it. Private to rest/queue. */
 #ifndef REST_MESSAGE_LIST_H
 #define REST_MESSAGE_LIST_H
 

@@ -40,7 +40,8 @@ static enum err get_apply(struct txn *txn, void *call)
 	return txn_get(txn, g->key, &g->value);
 }
 
-/* How many bytes they have together. `content` (0: none) is said in the names of its holders instead of the row's. */
+/* How many bytes they have together. `content` (0: none) is reported under the names of its holders instead of the
+ * row's. */
 static uint64_t extents_check(struct scrub *s, struct slice key, uint64_t content, const struct extent_ref *refs,
 			      size_t count)
 {
@@ -72,7 +73,7 @@ static uint64_t extents_check(struct scrub *s, struct slice key, uint64_t conten
 	return bytes;
 }
 
-/* Are all bytes of a blob there? Which of the rows below it are damaged is said where they are walked. */
+/* Are all bytes of a blob there? Which of the rows below it are damaged is reported where they are walked. */
 struct whole_call {
 	struct blob blob;
 	uint64_t bytes; /* out */

@@ -240,7 +240,7 @@ static bool holds(const struct blob *b, uint64_t content)
 	return b->content.id == content || (b->content.kind == CONTENT_MANIFEST && b->content.epoch == content);
 }
 
-/* A page of rows that cannot be read ends the search: its own damage is said by the walk. */
+/* A page of rows that cannot be read ends the search: its own damage is reported by the walk. */
 static size_t holders_say(struct scrub *s, uint64_t content, char tag, const char *what, enum err err)
 {
 	size_t named = 0;
@@ -303,7 +303,7 @@ void scrub_progress(struct scrub *s, bool end)
 	uint64_t now = base_monotonic_ns(), work = s->rows + s->extent_bytes / WORK_BYTES;
 	if (!end && now - s->shown_ns < (s->terminal ? SHOW_NS : LINES_NS))
 		return;
-	/* The total is an estimate: 100 is said at the end only. */
+	/* The total is an estimate: 100 % is shown at the end only. */
 	int percent = end ? 100 : work >= s->work_total ? 99 : (int)(work * 100 / s->work_total);
 	double seconds = (double)(now - s->begun_ns) / 1e9;
 	double left = end || work == 0	      ? 0

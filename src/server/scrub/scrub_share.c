@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shares under scrub: every row is decoded, every run's bytes are read, names and ids must lead to each other, the use
- * must be the sum of the sizes, and damage is said by the path of the file that has it, live or in a snapshot. */
+ * must be the sum of the sizes, and damage is reported by the path of the file that has it, live or in a snapshot. */
 #include "server/scrub/scrub.h"
 
 #include "svc/common/generation.h"
@@ -59,7 +59,7 @@ static enum err holders_apply(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
-/* A page of rows that cannot be read ends the search: its own damage is said by the walk. */
+/* A page of rows that cannot be read ends the search: its own damage is reported by the walk. */
 static size_t holders_say(struct scrub *s, uint64_t content, bool past, const char *what, enum err err)
 {
 	size_t named = 0;
@@ -209,7 +209,7 @@ static enum err inode_apply(struct txn *txn, void *call)
 	return ERR_OK;
 }
 
-/* A row that cannot be read is said by its own check. */
+/* A row that cannot be read is reported by its own check. */
 static enum err pair_check(struct scrub *s, apply_fn *apply, struct pair_call *c, struct arena *arena)
 {
 	return store_read(s->store, s->partition, apply, c, arena) == ERR_OK && !c->fits ? ERR_CORRUPT : ERR_OK;

@@ -157,14 +157,14 @@ static void open_fill(struct smb_request *r, struct create *c)
 	o->allocation_bytes = in->has_allocation ? in->allocation : 0;
 	o->opener = opener_of(r);
 	o->oplock = oplock_asked(r->conn, in);
-	bool v2 = in->durable_v2 && smb_is_3x(r->conn);
+	bool v2 = in->durable_v2; /* of 3.x, but as well of a client that asks for it in 2.1 */
 	o->life = in->durable || v2 ? OPEN_DURABLE : OPEN_PLAIN;
 	if (v2 && (in->durable_flags & SMB2_DURABLE_PERSISTENT) && r->tree->continuous)
 		o->life = OPEN_PERSISTENT;
 	o->durable_v2 = v2;
 	o->create_guid = guid_of(in->create_guid);
 	o->timeout_ms = in->durable_timeout_ms;
-	o->replay = (r->h.flags & SMB2_FLAG_REPLAY) && v2;
+	o->replay = (r->h.flags & SMB2_FLAG_REPLAY) && v2 && smb_is_3x(r->conn);
 	o->guid_is_used = v2 && smb_guid_is_used(r->session, in->create_guid);
 }
 

@@ -21,6 +21,7 @@ enum {
 #define FSCTL_SET_COMPRESSION	      UINT32_C(0x0009C040)
 #define FSCTL_CREATE_OR_GET_OBJECT_ID UINT32_C(0x000900C0)
 #define FSCTL_REQUEST_RESUME_KEY      UINT32_C(0x00140078)
+#define FSCTL_NETWORK_INTERFACE_INFO  UINT32_C(0x001401FC)
 #define FSCTL_VALIDATE_NEGOTIATE_INFO UINT32_C(0x00140204)
 #define FSCTL_COPYCHUNK		      UINT32_C(0x001440F2)
 #define FSCTL_ENUMERATE_SNAPSHOTS     UINT32_C(0x00144064)
@@ -175,6 +176,9 @@ void smb_do_ioctl(struct smb_request *r)
 	case FSCTL_DFS_GET_REFERRALS:
 	case FSCTL_DFS_GET_REFERRALS_EX:
 		smb_fail(r, STATUS_FS_DRIVER_REQUIRED);
+		return;
+	case FSCTL_NETWORK_INTERFACE_INFO: /* for several channels, which are not offered; it is asked without a file */
+		smb_fail(r, STATUS_INVALID_DEVICE_REQUEST);
 		return;
 	default:
 		on_file(r, &io);

@@ -232,7 +232,16 @@ static void setup_refused(struct io_timer *t)
 	smb_fail(r, r->status);
 }
 
-/* A wrong key: from the third on the answer waits, at the tenth the connection ends. */
+static bool has_valid_session(const struct smb_conn *c)
+{
+	for (const struct smb_session *s = c->sessions; s; s = s->next)
+		if (s->valid)
+			return true;
+	return false;
+}
+
+/* A wrong key: from the third on the answer waits, at the tenth the connection ends, unless somebody is logged in on
+ * it. */
 static void setup_refuse(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
@@ -244,7 +253,7 @@ static void setup_refuse(struct smb_request *r)
 	log_warn("smb: login from %s refused", c->address);
 	if (!s->ended)
 		smb_session_end(s, false);
-	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX) {
+	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX && !has_valid_session(c)) {
 		smb_conn_close(c);
 		smb_fail(r, r->status);
 	} else if (c->login_failures > SMB_LOGIN_FREE_FAILURES) {

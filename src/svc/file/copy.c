@@ -92,6 +92,7 @@ enum err file_apply_copy(struct txn *txn, void *call)
 	struct file_view view;
 	struct shared_runs runs = { NULL, 0 };
 	c->too_many = false;
+	c->create.events.count = 0;
 	if (c->share) {
 		TRY(load_source(txn, c, &view));
 		TRY(take_runs(txn, &view, c, &runs));

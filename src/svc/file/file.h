@@ -47,6 +47,18 @@ struct file_events {
 	struct file_event event[FILE_EVENTS_MAX];
 };
 
+/* The directories above an entry, its parent first, the root last, and the parent's path: what those who watch a tree
+ * are told by. ERR_RESOURCE_NOT_FOUND if the parent is gone. */
+enum { FILE_ABOVE_MAX = FILE_PATH_DEPTH_MAX + 2 };
+struct file_above_call {
+	uint64_t parent_id;
+	/* out */
+	uint64_t dir[FILE_ABOVE_MAX];
+	size_t depth;
+	struct slice path;
+};
+enum err file_apply_above(struct txn *, void *call);
+
 /* Which object, and what must hold: part of every call. */
 struct file_target {
 	bool has_snapshot;

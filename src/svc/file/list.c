@@ -93,3 +93,21 @@ enum err file_apply_list(struct txn *txn, void *call)
 				c->limit < LIST_PAGE_ROWS ? c->limit + 1 : LIST_PAGE_ROWS));
 	return list_rows(txn, c, &w);
 }
+
+enum err file_apply_above(struct txn *txn, void *call)
+{
+	static const struct file_view live = { 0 };
+	struct file_above_call *c = call;
+	uint64_t id = c->parent_id;
+	c->depth = 0;
+	TRY(inode_path(txn, &live, id, &c->path));
+	while (c->depth < FILE_ABOVE_MAX) {
+		struct inode dir;
+		c->dir[c->depth++] = id;
+		if (id == FILE_ROOT_ID)
+			return ERR_OK;
+		TRY(inode_get(txn, &live, id, &dir));
+		id = dir.parent_id;
+	}
+	return ERR_CORRUPT;
+}

@@ -28,8 +28,8 @@ struct linear_history {
 	size_t name_count, name_cap;
 };
 
-static const struct linear_model *const models[] = { &linear_blob, &linear_entity, &linear_pair, &linear_queue,
-						     &linear_lease };
+static const struct linear_model *const models[] = { &linear_blob,  &linear_entity, &linear_pair,
+						     &linear_queue, &linear_lease,  &linear_file };
 static const char *const status_text[] = { "ok", "404", "409", "412", "unknown" };
 
 static void *need(void *p)

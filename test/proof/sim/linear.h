@@ -29,6 +29,11 @@
  *           read - -> ok,A,B    cas a=A,b=B,d=AMOUNT -> ok | 412 (a move from what was read; both rows or none)
  *   queue   put m=ID -> ok    get - -> ok,ID | ok (empty)    peek - -> as get    del m=ID -> ok | 404
  *           (at most 63 messages; what was got stays hidden)
+ *   file    two names, #0 and #1, between which a file moves: put n=NAME,v=VALUE -> ok,ETAG
+ *           get n=NAME -> ok,VALUE,ETAG    over n=NAME,v=VALUE -> ok,ETAG | 404 (all bytes of a file that is there)
+ *           del n=NAME -> ok | 404
+ *           move n=NAME[,r=#1] -> ok,ETAG | 404 | 409 (to the other name; r: which it may replace)
+ *           list - -> ok,BITS (1: the first is there, 2: the second)
  *
  * Threads: none; a history belongs to one. */
 #ifndef TEST_SIM_LINEAR_H

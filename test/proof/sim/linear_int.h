@@ -41,7 +41,7 @@ struct linear_model {
 	const char *(*scan)(const struct linear_op *const *ops, size_t count, size_t names);
 };
 
-extern const struct linear_model linear_blob, linear_entity, linear_pair, linear_queue, linear_lease;
+extern const struct linear_model linear_blob, linear_entity, linear_pair, linear_queue, linear_lease, linear_file;
 
 /* wgl.c. *ret_stuck: an operation that no order could place. */
 enum linear_answer linear_search(const struct linear_model *, const struct linear_op *const *ops, size_t count,

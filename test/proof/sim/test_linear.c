@@ -96,6 +96,35 @@ static void leases(void **state)
 	BAD(WITH("2 acquire blob:a id=M 5 6 ok\n1 release blob:a id=L 7 8 ok"));
 }
 
+static void files(void **state)
+{
+	const char *base = "1 put file:a n=#0,v=x 1 2 ok,e1\n";
+	char text[1024];
+	GOOD(WITH("1 move file:a n=#0 3 4 ok,e2\n1 get file:a n=#0 5 6 404\n1 get file:a n=#1 7 8 ok,x,e2"));
+	BAD(WITH("1 move file:a n=#0 3 4 ok,e2\n1 get file:a n=#0 5 6 ok,x,e1"));
+	/* two renames of one source: one winner */
+	GOOD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 move file:a n=#0 4 5 404"));
+	BAD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 move file:a n=#0 4 5 ok,e3"));
+	BAD(WITH("1 move file:a n=#0 3 6 404\n2 move file:a n=#0 4 5 404"));
+	/* never both names, never none */
+	GOOD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 list file:a - 4 5 ok,1\n2 list file:a - 7 8 ok,2"));
+	BAD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 list file:a - 4 5 ok,3"));
+	BAD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 list file:a - 4 5 ok,0"));
+	BAD(WITH("1 move file:a n=#0 3 6 ok,e2\n2 get file:a n=#1 4 5 ok,x,e2\n2 list file:a - 6 7 ok,1"));
+	/* a name that is taken */
+	GOOD(WITH("1 put file:a n=#1,v=y 3 4 ok,e2\n1 move file:a n=#0 5 6 409\n1 move file:a n=#0,r=#1 7 8 ok,e3"));
+	BAD(WITH("1 put file:a n=#1,v=y 3 4 ok,e2\n1 move file:a n=#0 5 6 ok,e3"));
+	BAD(WITH("1 put file:a n=#1,v=y 3 4 ok,e2\n1 move file:a n=#0,r=#1 5 6 409"));
+	/* a write over a file goes with it, or finds none */
+	GOOD(WITH("1 over file:a n=#0,v=y 3 6 ok,e2\n2 move file:a n=#0 4 5 ok,e3\n2 get file:a n=#1 7 8 ok,y,e3"));
+	GOOD(WITH("1 over file:a n=#0,v=y 3 6 404\n2 move file:a n=#0 4 5 ok,e3\n2 get file:a n=#1 7 8 ok,x,e3"));
+	BAD(WITH("1 over file:a n=#0,v=y 3 6 ok,e2\n2 move file:a n=#0 4 5 ok,e3\n2 get file:a n=#1 7 8 ok,x,e3"));
+	BAD(WITH("1 over file:a n=#1,v=y 3 4 ok,e2"));
+	/* open ones */
+	GOOD(WITH("1 move file:a n=#0 3 - unknown\n2 list file:a - 4 5 ok,2\n2 del file:a n=#1 6 7 ok"));
+	BAD(WITH("1 move file:a n=#0 3 - unknown\n2 list file:a - 4 5 ok,2\n2 get file:a n=#0 6 7 ok,x,e1"));
+}
+
 /* Times of the server's clock are milliseconds; the calls' own order stands beside them. */
 static void leases_end(void **state)
 {
@@ -294,6 +323,7 @@ int main(void)
 		cmocka_unit_test(blobs),
 		cmocka_unit_test(conditions),
 		cmocka_unit_test(leases),
+		cmocka_unit_test(files),
 		cmocka_unit_test(leases_end),
 		cmocka_unit_test(leases_break),
 		cmocka_unit_test(pairs_and_queues),

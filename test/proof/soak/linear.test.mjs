@@ -27,7 +27,7 @@ process.on('exit', () => removeDir(tools));
 function buildChecker() {
 	const sim = path.join(root, 'test/proof/sim');
 	const base = path.join(root, 'src/base');
-	const sources = ['check.c', 'linear.c', 'models.c', 'model_lease.c', 'wgl.c'].map((f) => path.join(sim, f)).concat(fs.readdirSync(base).filter((f) => f.endsWith('.c')).map((f) => path.join(base, f)));
+	const sources = ['check.c', 'linear.c', 'models.c', 'model_file.c', 'model_lease.c', 'wgl.c'].map((f) => path.join(sim, f)).concat(fs.readdirSync(base).filter((f) => f.endsWith('.c')).map((f) => path.join(base, f)));
 	const r = spawnSync(process.env.CC ?? 'cc', ['-O2', '-std=gnu11', '-D_GNU_SOURCE', '-include', path.join(base, 'banned.h'), '-I', path.join(root, 'src'), '-I', sim, '-o', path.join(tools, 'linear_check'), ...sources, '-lm', '-pthread'], { encoding: 'utf8' });
 	assert.equal(r.status, 0, r.stderr);
 	return path.join(tools, 'linear_check');
@@ -95,6 +95,7 @@ async function soak(seconds, { flags = [], program, kills = true, queues = true 
 		sum.listed = recorder.listed;
 		sum.leaseStates = recorder.leaseStates;
 		sum.snapshots = recorder.snapshots;
+		sum.moves = recorder.moves;
 	} catch (error) {
 		// What a client sees at once (half a batch, two values, not listed) is a violation, too.
 		if (error.code !== 'ERR_ASSERTION') throw error;
@@ -110,7 +111,7 @@ describe('linearizability over sockets', () => {
 	test(`${SECONDS} s with kill -9 and clock jumps, seed ${SEED}`, async (t) => {
 		const sum = await soak(SECONDS);
 		assert.equal(sum.violation, undefined, `seed ${SEED}, history in ${sum.violation?.file}: ${sum.violation?.text}`);
-		t.diagnostic(`${sum.operations} operations checked, ${sum.unknown} with an unknown outcome, ${sum.kills} kills, ${sum.jumps} clock jumps, leases seen: ${JSON.stringify(sum.leaseStates)}, ${sum.listed} lists after writes, ${sum.snapshots} reads of snapshots, ${sum.undecided} histories too open to tell; seed ${SEED}`);
+		t.diagnostic(`${sum.operations} operations checked, ${sum.unknown} with an unknown outcome, ${sum.kills} kills, ${sum.jumps} clock jumps, leases seen: ${JSON.stringify(sum.leaseStates)}, ${sum.listed} lists after writes, ${sum.snapshots} reads of snapshots, ${sum.moves} renames, ${sum.undecided} histories too open to tell; seed ${SEED}`);
 		assert.ok(sum.operations > 100 && sum.kills > 0);
 		assert.equal(sum.undecided, 0);
 		const states = sum.leaseStates;

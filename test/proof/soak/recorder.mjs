@@ -6,16 +6,18 @@
 //   recorder.retire()                      new keys from here on: a key is kept small enough for the search
 //   recorder.lines                         the history
 //   recorder.jump(seconds)                 moves the server's clock, both ways
-// Blobs with conditions and leases without end, their snapshots, blobs with leases that end, entities, batches of two rows that must always show one
-// value, queues, and lists that must show what was written before they began.
+// Blobs with conditions and leases without end, their snapshots, blobs with leases that end, files that are created with their bytes,
+// written over, moved onto each other, listed and deleted, entities, batches of two rows that must always show one value, queues, and
+// lists that must show what was written before they began.
 //
 // Between which times of the server's clock did an operation run? The server never goes back behind a time it has made durable, so not
 // before the clock at the call nor before any acknowledged write that returned before it; and not after the furthest the clock has been.
 import assert from 'node:assert/strict';
 import { Client, RawConnection } from '../../lib/http.mjs';
+import { fileClient, range } from '../../lib/file.mjs';
 
 const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
-const KEYS = { blob: 2, lease: 2, entity: 2, batch: 1, queue: 1 };
+const KEYS = { blob: 2, file: 2, lease: 2, entity: 2, batch: 1, queue: 1 };
 const SIZES = [20, 300, 5_000, 40_000];
 const MESSAGES_MAX = 55; // per queue: the model's bound is 63
 const now = () => process.hrtime.bigint();
@@ -29,9 +31,9 @@ export class Recorder {
 		this.server = server;
 		this.withQueues = queues;
 		this.next = next;
-		this.clients = { blob: new Client(server), table: new Client(server, { service: 'table' }), queue: new Client(server, { service: 'queue' }) };
+		this.clients = { blob: new Client(server), table: new Client(server, { service: 'table' }), queue: new Client(server, { service: 'queue' }), file: fileClient(server, { version: '2026-02-06' }) };
 		this.lines = [];
-		this.operations = this.unknown = this.listed = this.snapshots = 0;
+		this.operations = this.unknown = this.listed = this.snapshots = this.moves = 0;
 		this.shifts = [0];
 		this.floorMs = 0; // some acknowledged write's time is not before this
 		this.ceilingMs = 0; // the clock was never past this before the last jump
@@ -46,6 +48,7 @@ export class Recorder {
 		for (const [service, where, o] of [
 			['blob', '/soak', { query: { restype: 'container' } }],
 			['blob', '/list', { query: { restype: 'container' } }],
+			['file', '/soak', { query: { restype: 'share' } }],
 		])
 			assert.equal((await this.clients[service].put(where, o)).status, 201);
 		assert.equal((await this.clients.table.post('/Tables', { headers: json, body: '{"TableName":"soak"}' })).status, 201);
@@ -162,6 +165,48 @@ export class Recorder {
 			if (release && r.status === 200) known.leases = known.leases.filter((other) => other !== id);
 			return r.status === 200 || r.status === 201 ? 'ok' : refusal(r);
 		});
+	}
+
+	// Two names of a share between which a file moves; its bytes are always one value and, for a name pair, of one size, so that a range
+	// write covers all of them. Lists of both names belong to the history, too.
+	async #file(client) {
+		const { next } = this;
+		const pair = next(KEYS.file);
+		const key = `file:f${pair}-${this.epoch}`;
+		const name = next(2);
+		const where = (n) => `/soak/f${pair}-${this.epoch}-${n}`;
+		const size = [300, 40_000][pair % 2];
+		const value = `v${this.serial++}`;
+		const body = Buffer.alloc(size, `${value};`);
+		const wrote = (ok) => (r) => {
+			if (r.status === ok) return r.etag ? `ok,${plain(r.etag)}` : 'ok';
+			assert.ok([404, 409].includes(r.status), `${r.status} ${r.text}`);
+			return String(r.status);
+		};
+		const ask = (...rest) => this.#ask(client, 'file', ...rest);
+		const dice = next(12);
+		if (dice < 2) return ask('put', key, `n=#${name},v=${value}`, 'PUT', where(name), { body, headers: { 'x-ms-type': 'file', 'x-ms-content-length': size } }, wrote(201));
+		if (dice < 4)
+			return ask('over', key, `n=#${name},v=${value}`, 'PUT', where(name), { query: { comp: 'range' }, body, headers: { 'x-ms-write': 'update', 'x-ms-range': range(0, size) } }, wrote(201));
+		if (dice < 7)
+			return ask('get', key, `n=#${name}`, 'GET', where(name), {}, (r) => {
+				if (r.status === 404) return '404';
+				assert.equal(r.status, 200, r.text);
+				const seen = /^v\d+/.exec(r.text)[0];
+				assert.ok(r.body.equals(Buffer.alloc(size, `${seen};`)), `${key}: a mixture of values`);
+				return `ok,${seen},${plain(r.etag)}`;
+			});
+		if (dice === 7) return ask('del', key, `n=#${name}`, 'DELETE', where(name), {}, (r) => (r.status === 202 ? 'ok' : wrote(0)(r)));
+		if (dice === 8)
+			return ask('list', key, '', 'GET', '/soak', { query: { restype: 'directory', comp: 'list', prefix: `f${pair}-${this.epoch}-` } }, (r) => {
+				assert.equal(r.status, 200, r.text);
+				const names = [...r.text.matchAll(/<Name>[^<]*-(\d)<\/Name>/g)].map((m) => Number(m[1]));
+				return `ok,${names.reduce((bits, n) => bits | (1 << n), 0)}`;
+			});
+		const replace = next(2) === 1;
+		this.moves++;
+		const headers = { 'x-ms-file-rename-source': this.clients.file.url(where(name)).href, 'x-ms-file-rename-replace-if-exists': replace ? 'true' : undefined };
+		return ask('move', key, replace ? `n=#${name},r=#1` : `n=#${name}`, 'PUT', where(1 - name), { query: { comp: 'rename' }, headers }, wrote(200));
 	}
 
 	// A snapshot shows what the blob was at one instant while it was made: for the history a read. And it stays so.
@@ -384,7 +429,7 @@ export class Recorder {
 
 	async #client(id, untilMs) {
 		const client = { id, connections: {}, gone: false };
-		const kinds = [this.#blob, this.#blob, this.#blob, this.#snapshot, this.#lease, this.#lease, this.#lease, this.#entity, this.#entity, this.#batch, this.#list];
+		const kinds = [this.#blob, this.#blob, this.#blob, this.#snapshot, this.#lease, this.#lease, this.#lease, this.#entity, this.#entity, this.#batch, this.#list, this.#file, this.#file, this.#file];
 		if (this.withQueues) kinds.push(this.#queue, this.#queue);
 		try {
 			while (!client.gone && Date.now() < untilMs) await kinds[this.next(kinds.length)].call(this, client);

@@ -37,7 +37,7 @@ describe('words', () => {
 		const text = fs.readFileSync(path.join(root, 'docs/concurrency.md'), 'utf8').replace(/\s+/g, ' ');
 		let named = 0, source = '';
 		/* A file, then titles, or parts of them, in backquotes until the next file. */
-		for (const [, file, title] of text.matchAll(/\b((?:sdk|http|proof\/crash|proof\/soak)\/[\w/-]+)|`([^`]+)`/g)) {
+		for (const [, file, title] of text.matchAll(/\b((?:sdk|http|smb|proof\/crash|proof\/soak)\/[\w/-]+)|`([^`]+)`/g)) {
 			if (file) source = fs.readFileSync(path.join(root, 'test', `${file}.test.mjs`), 'utf8');
 			else if (source && !/^ZAFFRE|^\*$/.test(title)) {
 				assert.ok(source.includes(title), `no test is called "${title}"`);

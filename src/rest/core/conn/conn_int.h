@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the REST room: the connection. Small, because ten thousand of them may sit idle; all that a request needs is
+ * Private to rest/core: the connection. Small, because ten thousand of them may sit idle; all that a request needs is
  * in its exchange. Belongs to its loop's thread once adopted. */
 #ifndef REST_CONN_INT_H
 #define REST_CONN_INT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the REST room: an exchange is a request with all that carries it, from the bytes of its head to the last byte
+ * Private to rest/core: an exchange is a request with all that carries it, from the bytes of its head to the last byte
  * of its answer. Exchanges are recycled by their loop: an idle connection holds none.
  *
  * Who may touch one: the loop's thread, except that (a) between store_write and the wake task the committer uses job

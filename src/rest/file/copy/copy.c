@@ -187,9 +187,9 @@ static enum err step_long_way(struct request *r)
 	TRY(take_from_source(r, c));
 	if (c->copy.copy.total_bytes <= COPY_AT_ONCE_BYTES) {
 		request_step_work(r, fetch);
-		rest_file_step_write_in(r, c->partition, file_apply_copy);
+		rest_file_step_write_in(r, c->partition, file_apply_copy, &c->copy.create.events);
 	} else {
-		rest_file_step_write_in(r, c->partition, file_apply_copy);
+		rest_file_step_write_in(r, c->partition, file_apply_copy, &c->copy.create.events);
 		request_step_work(r, bring);
 	}
 	request_step_call(r, read_after);
@@ -213,7 +213,7 @@ static enum err choose_way(struct request *r)
 	c->copy.copy.total_bytes = request_child_length(c->source.part);
 	c->copy.source = rest_file_get_result(c->source.part)->target;
 	c->copy.source.breaks = c->copy.create.target.breaks;
-	rest_file_step_write_in(r, c->partition, file_apply_copy);
+	rest_file_step_write_in(r, c->partition, file_apply_copy, &c->copy.create.events);
 	request_step_call(r, after_share);
 	return ERR_OK;
 }
@@ -299,7 +299,7 @@ static enum err parse_abort(struct request *r)
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "copyid", slice_is_set(id) ? id : SLICE(""),
 				   "copyid needs to be valid Guid.");
 	TRY(rest_file_target_write(r, FILE_KIND_FILE, &c->target));
-	return rest_file_step_write(r, file_apply_abort_copy);
+	return rest_file_step_write(r, file_apply_abort_copy, NULL);
 }
 
 static enum err format_abort(struct request *r)

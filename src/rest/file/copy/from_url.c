@@ -90,7 +90,7 @@ static enum err parse(struct request *r)
 	TRY(rest_file_find(r, &partition));
 	request_step_call(r, start);
 	request_step_work(r, fetch);
-	rest_file_step_write_in(r, partition, file_apply_write);
+	rest_file_step_write_in(r, partition, file_apply_write, &c->write.events);
 	return ERR_OK;
 }
 

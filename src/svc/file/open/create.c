@@ -107,7 +107,7 @@ static enum err check_parent(struct txn *txn, const struct file_open_call *c, co
 	return c->read_only ? ERR_SMB_ACCESS_DENIED : ERR_OK;
 }
 
-/* A key names one lease, of one file. */
+/* A key names one lease, of one file; a directory has none, but another file's key is wrong there too. */
 static enum err check_lease_key(struct txn *txn, const struct file_open_call *c, bool exists, uint64_t inode_id)
 {
 	uint64_t other;
@@ -265,8 +265,7 @@ static enum err open_existing(struct txn *txn, struct file_open_call *c)
 	if (c->delete_on_close && c->inode.id == FILE_ROOT_ID)
 		return ERR_SMB_CANNOT_DELETE;
 	bool directory = c->inode.kind == FILE_KIND_DIRECTORY;
-	if (!directory)
-		TRY(check_lease_key(txn, c, true, c->inode.id));
+	TRY(check_lease_key(txn, c, !directory, c->inode.id));
 	TRY(ask_others(txn, &f, c, directory, &state));
 	if (c->target.breaks->wait)
 		return ERR_OK;
@@ -284,8 +283,7 @@ static enum err open_new(struct txn *txn, struct file_open_call *c, const struct
 	TRY(check_parent(txn, c, parent));
 	if (c->delete_on_close && (c->attributes & FILE_ATTR_READONLY))
 		return ERR_SMB_CANNOT_DELETE;
-	if (!c->want_directory)
-		TRY(check_lease_key(txn, c, false, 0));
+	TRY(check_lease_key(txn, c, false, 0));
 	TRY(make(txn, c));
 	TRY(opens_load(txn, c->inode.id, &f));
 	TRY(ask_others(txn, &f, c, c->want_directory, &state));
