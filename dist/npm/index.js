@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { TestKit } from './kit.js';
 
 export { TestKit };
+export { importAzurite } from './import.js';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 

@@ -161,6 +161,11 @@ int main(int argc, char **argv)
 		return manual_main();
 	if (strcmp(command, "completion") == 0)
 		return completion_main(argc > 2 ? argv[2] : NULL);
+	if (strcmp(command, "import-azurite") == 0) {
+		say_error(
+			SLICE("import-azurite is in the npm package: npx zaffre import-azurite DIR (docs/azurite.md)"));
+		return EXIT_USAGE;
+	}
 	struct buf unknown;
 	buf_init(&unknown, 4096);
 	help_put_unknown(&unknown, command);
