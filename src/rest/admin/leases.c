@@ -41,7 +41,7 @@ static void put_text(struct buf *out, const char *name, struct slice text)
 static void put_holder(struct walk_leases *w, struct slice id)
 {
 	struct lease_note note;
-	if (!lease_notes_find(w->server, id, &note))
+	if (!notes_find(w->server, id, &note))
 		return;
 	char time[DATE_ISO_BYTES];
 	date_format_iso(note.ticks, time);

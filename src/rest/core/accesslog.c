@@ -80,7 +80,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
-	lease_notes_take(ex);
+	notes_take(ex);
 	access_charge_quota(ex);
 	bool watched = live_is_watched(&rl->server->live);
 	if (!rl->server->access_log && !watched)

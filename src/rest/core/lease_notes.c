@@ -13,7 +13,7 @@ struct lease_notes {
 	struct lease_note ring[LEASE_NOTES];
 };
 
-struct lease_notes *lease_notes_new(void)
+struct lease_notes *notes_new(void)
 {
 	struct lease_notes *n = calloc(1, sizeof *n);
 	if (n)
@@ -21,7 +21,7 @@ struct lease_notes *lease_notes_new(void)
 	return n;
 }
 
-void lease_notes_free(struct lease_notes *n)
+void notes_free(struct lease_notes *n)
 {
 	if (!n)
 		return;
@@ -57,7 +57,7 @@ static struct slice answered_id(const struct response *p)
 	return slice_first(rest, slice_find_byte(rest, '\r'));
 }
 
-void lease_notes_take(struct exchange *ex)
+void notes_take(struct exchange *ex)
 {
 	const struct request *r = &ex->req;
 	struct lease_notes *n = r->server->lease_notes;
@@ -82,7 +82,7 @@ void lease_notes_take(struct exchange *ex)
 	pthread_mutex_unlock(&n->lock);
 }
 
-bool lease_notes_find(const struct rest_server *s, struct slice id, struct lease_note *ret)
+bool notes_find(const struct rest_server *s, struct slice id, struct lease_note *ret)
 {
 	struct lease_notes *n = s->lease_notes;
 	if (!n)

@@ -20,10 +20,10 @@ struct lease_note {
 	char ip[48], client[64], agent[96]; /* cut to fit */
 };
 
-struct lease_notes *lease_notes_new(void); /* NULL: no memory */
-void lease_notes_free(struct lease_notes *);
+struct lease_notes *notes_new(void); /* NULL: no memory */
+void notes_free(struct lease_notes *);
 /* A request was answered: notes it if it gave a lease to somebody. */
-void lease_notes_take(struct exchange *);
-bool lease_notes_find(const struct rest_server *, struct slice id, struct lease_note *ret);
+void notes_take(struct exchange *);
+bool notes_find(const struct rest_server *, struct slice id, struct lease_note *ret);
 
 #endif

@@ -256,7 +256,7 @@ static void server_free(struct rest_server *s)
 	free(s->listeners);
 	live_fini(&s->live);
 	inject_free(s->inject);
-	lease_notes_free(s->lease_notes);
+	notes_free(s->lease_notes);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
 	free(s);
@@ -282,7 +282,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;
-	s->lease_notes = lease_notes_new(); /* without it nobody is told who holds a lease */
+	s->lease_notes = notes_new(); /* without it nobody is told who holds a lease */
 	enum err e = config->kit && !s->inject ? ERR_NO_MEMORY : open_log(s, ret_message);
 	if (e == ERR_OK)
 		e = open_listeners(s, ret_message);
