@@ -67,7 +67,7 @@ static enum err parse(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->get.target));
-	TRY(body_refuse_structured(r));
+	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
 	c->get.piece_limit = GET_PIECES_MAX;
 	TRY(parse_range(r, c));
