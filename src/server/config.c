@@ -447,7 +447,7 @@ static bool test_settings_check(const struct config *c, struct buf *error)
 		reason = "--clockShiftFile is for tests and works in development mode only";
 	else if (c->production && c->mutant && !reason)
 		reason = "--mutant breaks promises on purpose and works in development mode only";
-	else if (c->production && c->anyAccount)
+	else if (c->production && c->anyAccount && !reason)
 		reason = "--anyAccount lets everybody in and works in development mode only";
 	else if (c->production && c->inMemoryPersistence)
 		reason = "--inMemoryPersistence keeps nothing and works in development mode only";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
 #include "server/cli/help.h"
 #include "server/compat.h"
 #include "server/health.h"
@@ -149,6 +150,10 @@ int main(int argc, char **argv)
 		return store_command(health_main, argc - skip, argv + skip);
 	if (strcmp(command, "account") == 0)
 		return admin_account_main(argc - skip, argv + skip);
+	if (strcmp(command, "checkpoint") == 0)
+		return checkpoint_main(argc - skip, argv + skip);
+	if (strcmp(command, "restore") == 0)
+		return checkpoint_restore_main(argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
 	if (strcmp(command, "leases") == 0)

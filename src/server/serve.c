@@ -7,8 +7,10 @@
  * and take the connection string from the last one. */
 #include "server/serve.h"
 #include "jobs/background.h"
+#include "server/access/any.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/checkpoint/checkpoint.h"
 #include "server/guard/confine.h"
 #include "server/guard/watchdog.h"
 #include "server/house.h"
@@ -182,6 +184,20 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
 }
 
+/* An account of --anyAccount is new: its data is tended beside that of the others. */
+static void any_made(void *arg)
+{
+	struct house *h = arg;
+	struct slice *names = malloc((ACCOUNTS_MAX + ANY_ACCOUNTS_MAX) * sizeof *names);
+	if (!names)
+		return; /* the next one tells of it too */
+	memcpy(names, h->first_names, h->first_count * sizeof *names);
+	size_t count = h->first_count + any_names(h->slots.any, names + h->first_count, ANY_ACCOUNTS_MAX);
+	if (background_set_accounts(h->background, names, count) != ERR_OK)
+		log_warn("no memory: space of new accounts is not reclaimed");
+	free(names);
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -199,15 +215,18 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
+	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
+	if ((c->anyAccount && !(h->slots.any = any_new(any_made, h))) ||
+	    !admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
-	struct slice names[ACCOUNTS_MAX];
+	struct slice *names = h->first_names;
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
+	h->first_count = accounts->count;
 	background_at_start(h->store, names, accounts->count);
 	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
@@ -248,6 +267,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.debug_signatures = c->debug[0],
 		.path_style_only = c->disableProductStyleUrl,
 		.kit = states_rest(h->states),
+		.any = &h->admission->rest,
 		.admin = admin_settings(h),
 		.command = admin_command,
 		.command_arg = h,
@@ -287,6 +307,7 @@ static void watchdog_begin(struct house *h)
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	checkpoint_end(h);
 	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
@@ -300,6 +321,7 @@ static void house_take_down(struct house *h)
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);
+	any_free(h->slots.any);
 	accounts_slots_fini(&h->slots);
 	datadir_close(&h->data);
 }
@@ -337,6 +359,7 @@ int serve_main(const struct config *config)
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);
+	pthread_mutex_init(&house.checkpoint_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

@@ -200,8 +200,8 @@ enum err leases_put(struct request *r, struct buf *out)
 {
 	struct walk_leases w = { .server = r->server, .out = out, .now = clock_now(r->server->clock) };
 	BUF_PUT(out, "{\"leases\":[");
-	for (size_t i = 0; i < r->access->account_count; i++) {
-		w.account = r->access->accounts[i].name;
+	for (size_t i = 0; i < rest_access_count(r->access); i++) {
+		w.account = rest_access_at(r->access, i)->name;
 		TRY(walk_resources(&w, RESOURCE_CONTAINER));
 		TRY(walk_resources(&w, RESOURCE_SHARE));
 	}

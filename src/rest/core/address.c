@@ -138,6 +138,8 @@ static enum err find_resource_path(struct request *r)
 	struct slice rest = slice_from(path, 1);
 	struct slice first = slice_first(rest, slice_find_byte(rest, '/'));
 	a = address_account(r, first, &r->secondary);
+	if (!a && r->access->any_make && r->service != SERVICE_WEB)
+		a = r->access->any_make(r->access->any_arg, first);
 	if (!a && r->account_implied) {
 		r->account = r->parent->account;
 		r->raw_resource_path = path;

@@ -270,6 +270,13 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->config = *config;
 	s->store = config->store;
 	s->clock = config->clock ? config->clock : store_clock(config->store);
+	if (config->any) {
+		s->first_access.any_find = config->any->any_find;
+		s->first_access.any_make = config->any->any_make;
+		s->first_access.any_count = config->any->any_count;
+		s->first_access.any_at = config->any->any_at;
+		s->first_access.any_arg = config->any->any_arg;
+	}
 	s->first_access.accounts = config->accounts;
 	s->first_access.account_count = config->account_count;
 	s->first_access.bearer = config->bearer;

@@ -137,6 +137,8 @@ static int change(struct house *h, const struct accounts *a, struct slice old, s
 /* May that account be changed by us at all? NULL: yes. */
 static const char *unchangeable(const struct house *h, const struct accounts *a, struct slice name)
 {
+	if (h->config->inMemoryPersistence)
+		return "this server keeps nothing on disk: give it accounts by ZAFFRE_ACCOUNTS";
 	if (h->config->accounts[0])
 		return "accounts stand in the environment or in the configuration file: change them there, then SIGHUP";
 	if (!h->config->production && slice_eq(name, SLICE(ACCOUNT_WELL_KNOWN)))
