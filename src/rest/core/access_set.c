@@ -100,6 +100,7 @@ static void switch_run(struct io_task *t)
 
 enum err rest_server_set_access(struct rest_server *s, struct rest_access *access)
 {
+	MAGIC_CHECK(s, REST_SERVER_MAGIC);
 	struct access_switch *w = calloc(s->loop_count, sizeof *w);
 	enum err e = w ? ERR_OK : ERR_NO_MEMORY;
 	sem_t done;

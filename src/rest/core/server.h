@@ -128,7 +128,10 @@ struct memory_budget {
 	struct io_work trim;
 };
 
+enum { REST_SERVER_MAGIC = 0x72657374 };
+
 struct rest_server {
+	uint32_t magic;
 	struct rest_config config;
 	struct store *store;
 	struct clock *clock;
@@ -182,7 +185,8 @@ enum err rest_server_reopen_log(struct rest_server *, struct buf *ret_message) M
 struct rest_stats {
 	uint64_t connections; /* open now */
 	uint64_t requests;
-	uint64_t aborted; /* the client left before the answer was out */
+	uint64_t aborted;      /* the client left before the answer was out */
+	uint64_t memory_bytes; /* held by requests and answers; to within a quarter of a MiB a loop */
 };
 void rest_server_stats(const struct rest_server *, struct rest_stats *ret);
 
