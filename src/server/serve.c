@@ -33,6 +33,7 @@
 #include "wait/wait.h"
 #include "wait/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -224,6 +225,7 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice *names = h->first_names;
+	assert(accounts->count > 0); /* admission_load refuses none */
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
 	h->first_count = accounts->count;
