@@ -21,6 +21,8 @@ enum err io_tls_new(const struct io_tls_options *, struct io_tls **ret, struct b
 /* Reads the files again, for the streams to come; those that are there keep what they have. On failure nothing
  * changes. */
 enum err io_tls_reload(struct io_tls *, const struct io_tls_options *, struct buf *ret_message) MUST_CHECK;
+/* When its certificate ends, in seconds since 1970; false if that cannot be told. Any thread. */
+bool io_tls_expiry(struct io_tls *, int64_t *ret_unix_s);
 void io_tls_free(struct io_tls *); /* accepts NULL; after the last stream that used it */
 
 #endif
