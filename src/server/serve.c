@@ -230,6 +230,18 @@ static void any_made(void *arg)
 	free(names);
 }
 
+/* Who may come in, and how. */
+static bool entrance_open(struct house *h, struct buf *error)
+{
+	const struct config *c = h->config;
+	struct io_tls_options tls = house_tls_options(c);
+	if (c->anyAccount && !(h->slots.any = any_new(any_made, h)))
+		return false;
+	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error) || !trusted_parse(h, error))
+		return false;
+	return !c->secure || io_tls_new(&tls, &h->tls, error) == ERR_OK;
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -249,13 +261,7 @@ static bool house_build(struct house *h, struct buf *error)
 	store_on_failure(h->store, store_failed, h->data.path);
 	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if ((c->anyAccount && !(h->slots.any = any_new(any_made, h))) ||
-	    !admission_load(c, h->data.path, &h->slots, &h->admission, error))
-		return false;
-	struct io_tls_options tls = house_tls_options(c);
-	if (!trusted_parse(h, error))
-		return false;
-	if (c->secure && io_tls_new(&tls, &h->tls, error) != ERR_OK)
+	if (!entrance_open(h, error))
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice *names = h->first_names;
