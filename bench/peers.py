@@ -90,13 +90,16 @@ class Peers:
         with open(os.path.join(folder, 'output'), errors='replace') as f:
             raise RuntimeError('%s did not start: %s' % (os.path.basename(folder), f.read()[-500:]))
 
-    def zaffre(self, log=False, again=None):
+    def zaffre(self, log=False, again=None, smb=False):
         """Ours; `first_answer_ms` is from the start of the process to the first answered request of a service."""
         folder = again.folder if again else self.folder('zaffre')
         ports = {name: free_port() for name in ('blob', 'queue', 'table', 'file')}
         args = [self.zaffre_bin, 'serve', '--location', os.path.join(folder, 'data')]
         for name, port in ports.items():
             args += ['--%sPort' % name, str(port)]
+        if smb:
+            ports['smb'] = free_port()
+            args += ['--smbPort', str(ports['smb']), '--create', 'share:bench']
         args += ['--accessLog', os.path.join(folder, 'access.log')] if log else ['--silent']
         request = ('GET /%s/bench/b00000000?%s HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: 2021-06-08\r\nConnection: close\r\n\r\n' % (ACCOUNT, account_sas())).encode()
         began = time.monotonic()

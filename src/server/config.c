@@ -481,7 +481,8 @@ static bool config_check(struct config *c, struct buf *error)
 	}
 	return secrets_check(c, error) && test_settings_check(c, error) &&
 	       word_check("--deletePendingCode", c->deletePendingCode, "SMBDeletePending", "DeletePending", error) &&
-	       word_check("--rowIndex", c->rowIndex, "on", "off", error) && oauth_check(c, error);
+	       word_check("--rowIndex", c->rowIndex, "on", "off", error) &&
+	       word_check("--sandbox", c->sandbox, "on", "off", error) && oauth_check(c, error);
 }
 
 bool config_parse(struct config *c, int argc, char **argv, char **environment, struct buf *error)

@@ -30,7 +30,7 @@ struct config {
 	const char *oauth, *create, *accessLog, *debug, *deletePendingCode;
 	const char *webPort, *adminHost, *adminPort, *adminSocket, *adminToken, *readyFile;
 	bool adminReadOnly;
-	const char *rowIndex;
+	const char *rowIndex, *sandbox;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool blobVersioning;

@@ -18,6 +18,7 @@ struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
+struct watchdog;
 
 struct house {
 	const struct config *config;
@@ -39,7 +40,8 @@ struct house {
 	struct holder_list *holders;
 	struct watch_list *watches; /* directories that SMB clients watch */
 	struct rest_server *server;
-	struct smb_server *smb; /* NULL: not served */
+	struct smb_server *smb;	   /* NULL: not served */
+	struct watchdog *watchdog; /* NULL: nobody asks for it */
 };
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */

@@ -9,6 +9,8 @@
 #include "jobs/background.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
+#include "server/guard/confine.h"
+#include "server/guard/watchdog.h"
 #include "server/house.h"
 #include "server/notify.h"
 #include "server/seed.h"
@@ -166,11 +168,13 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;
 	if (c->inMemoryPersistence) {
+		confine_files(c, NULL);
 		h->data.path = strdup("memory");
 		return h->data.path && engine_mem_open(NULL, ret) == ERR_OK;
 	}
 	if (!datadir_open(&h->data, c->location, true, error))
 		return false;
+	confine_files(c, h->data.path); /* here, because every thread comes after it */
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
 				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
@@ -254,9 +258,34 @@ static bool house_build(struct house *h, struct buf *error)
 	return true;
 }
 
+static void beat(void *arg)
+{
+	(void)arg;
+	notify_manager("WATCHDOG=1");
+}
+
+/* The service manager may want to hear that we still move. */
+static void watchdog_begin(struct house *h)
+{
+	struct io_loop *loops[2 * LIMIT_LOOPS];
+	uint64_t period_ms = watchdog_period_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
+	if (!period_ms)
+		return;
+	size_t count = rest_server_loops(h->server, loops, LIMIT_LOOPS);
+	if (h->smb)
+		count += smb_server_loops(h->smb, loops + count, LIMIT_LOOPS);
+	struct watchdog_options options = {
+		.loops = loops, .loop_count = count, .store = h->store, .period_ms = period_ms, .beat = beat
+	};
+	h->watchdog = watchdog_start(&options);
+	if (!h->watchdog)
+		log_warn("no memory or thread for the watchdog: the service manager will hear nothing");
+}
+
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
 		unlink(h->admin_socket);
@@ -313,6 +342,7 @@ int serve_main(const struct config *config)
 	signals_block(&signals);
 	files_raise_limit();
 	umask(077);
+	confine_memory(config);
 	if (!house_build(&house, &error)) {
 		say_error(error.len ? buf_slice(&error) : SLICE("out of memory"));
 		goto out;
@@ -322,6 +352,8 @@ int serve_main(const struct config *config)
 		say_error(buf_slice(&error));
 		goto out;
 	}
+	watchdog_begin(&house);
+	confine_calls(config);
 	house_print_ready(&house);
 	notify_manager("READY=1");
 	int signal_number;

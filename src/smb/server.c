@@ -253,6 +253,14 @@ void smb_server_stop(struct smb_server *s)
 	server_free(s);
 }
 
+size_t smb_server_loops(const struct smb_server *s, struct io_loop **ret, size_t most)
+{
+	size_t count = s->loop_count < most ? s->loop_count : most;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = s->loops[i]->loop;
+	return count;
+}
+
 uint16_t smb_server_port(const struct smb_server *s)
 {
 	return s->port;

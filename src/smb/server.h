@@ -11,6 +11,7 @@
 #include "wire/smb2/setup.h"
 
 struct smb_server;
+struct io_loop;
 struct wait_list;   /* wait/wait.h */
 struct holder_list; /* wait/holder.h */
 struct watch_list;  /* wait/watch.h */
@@ -39,5 +40,7 @@ enum err smb_server_start(const struct smb_config *, struct smb_server **ret, st
  * open. Accepts NULL. */
 void smb_server_stop(struct smb_server *);
 uint16_t smb_server_port(const struct smb_server *);
+/* Its event loops; returns how many. They live until smb_server_stop. */
+size_t smb_server_loops(const struct smb_server *, struct io_loop **ret, size_t most);
 
 #endif

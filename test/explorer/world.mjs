@@ -2,6 +2,7 @@
 // Something to look at: containers, queues and tables as an application would have them, and clients that race over a few of them.
 import zlib from 'node:zlib';
 import { BlobServiceClient } from '@azure/storage-blob';
+import { ShareServiceClient } from '@azure/storage-file-share';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { TableClient } from '@azure/data-tables';
 
@@ -52,7 +53,22 @@ export async function makeWorld(server, { blobs = 40 } = {}) {
 	const names = ['Ada', 'Barbara', 'Edsger', 'Grace', 'Ken', 'Margaret', 'Radia', 'Tony'];
 	for (let i = 0; i < names.length; i++)
 		await people.createEntity({ partitionKey: i < 4 ? 'eu' : 'us', rowKey: String(i).padStart(3, '0'), name: names[i], born: 1900 + i, score: i * 1.5 + 0.25, visits: { type: 'Int64', value: String(2n ** 53n + BigInt(i)) }, active: i % 2 === 0, seen: new Date(Date.UTC(2026, 0, i + 1)) });
-	return { service, photos, queues, orders, people };
+
+	const shares = ShareServiceClient.fromConnectionString(server.connectionString);
+	const team = shares.getShareClient('team');
+	await team.create();
+	const directory = team.getDirectoryClient('reports');
+	await directory.create();
+	await team.getDirectoryClient('scans').create();
+	const report = directory.getFileClient('2026.csv');
+	await report.create(64 * 1024);
+	await report.uploadRange('month,visits\njanuary,120\n', 0, 25);
+	await report.uploadRange('x'.repeat(4096), 32 * 1024, 4096);
+	const plan = team.rootDirectoryClient.getFileClient('plan.txt');
+	await plan.create(12);
+	await plan.uploadRange('Grow slowly.', 0, 12);
+	await team.createSnapshot();
+	return { service, photos, queues, orders, people, shares, team };
 }
 
 // Writers that race over one blob, one entity and one queue until stop() is called; returns what went wrong beside lost races.

@@ -7,6 +7,7 @@
 //   const counts = await noise.stop();      { done, refused } of the noisy clients
 // Kinds: 'lists' commits block lists of 50,000 entries, 'blobs' puts as many bytes as plain blobs.
 import http from 'node:http';
+import https from 'node:https';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { Client } from './http.mjs';
 
@@ -22,7 +23,8 @@ function listBody() {
 }
 
 async function runNoise({ server, account, key, kind, clients, container }) {
-	const agent = new http.Agent({ keepAlive: true, maxSockets: clients });
+	const options = { keepAlive: true, maxSockets: clients, rejectUnauthorized: false };
+	const agent = server.endpoints.blob.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
 	const client = new Client({ ...server, now: () => Date.now() }, { account, key, agent });
 	const counts = { done: 0, refused: 0 };
 	const body = listBody();

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ask, isReadOnly, login, setReadOnly, whenLoginNeeded } from './api.js';
 import { go, link, useRoute } from './router.js';
 import { Dialog, Problem, Toasts } from './ui.jsx';
+import { startSampling } from './samples.js';
 import { views } from './views/index.js';
 
 function Login({ onDone }) {
@@ -158,4 +159,5 @@ function mark(title, key) {
 	return at < 0 ? title : <>{title.slice(0, at)}<u>{title[at]}</u>{title.slice(at + 1)}</>;
 }
 
+startSampling();
 render(<App />, document.getElementById('app'));

@@ -31,6 +31,7 @@ enum {
 };
 enum {
 	FLAG_UNICODE = 0x1,
+	FLAG_OEM = 0x2,
 	FLAG_TARGET = 0x4,
 	FLAG_SIGN = 0x10,
 	FLAG_SEAL = 0x20,
@@ -98,6 +99,8 @@ enum err ntlm_challenge(struct ntlm *n, struct slice m, const unsigned char chal
 	uint32_t flags = FLAG_TARGET | FLAG_NTLM | FLAG_SERVER | FLAG_TARGET_INFO | FLAG_VERSION | FLAG_EXTENDED;
 	flags |= asked &
 		 (FLAG_UNICODE | FLAG_SIGN | FLAG_SEAL | FLAG_ALWAYS_SIGN | FLAG_128 | FLAG_KEY_EXCHANGE | FLAG_56);
+	if (!(asked & FLAG_UNICODE)) /* one of the two must be answered, or the client guesses */
+		flags |= asked & FLAG_OEM;
 	size_t info_bytes = 2 * (4 + name.len) + 4 + 8 + 4;
 	char time[8];
 	bytes_store(time, file_time, 8);

@@ -154,6 +154,7 @@ enum err access_check(struct request *r)
 	else
 		e = auth_authenticate(&a, r->arena, &r->identity, &failure);
 	if (e != ERR_OK) {
+		r->string_to_sign = failure.string_to_sign;
 		if (e == ERR_AUTHORIZATION_SOURCE_IP_MISMATCH)
 			r->fault.message = arena_printf(r->arena,
 							"This request is not authorized to perform this operation "

@@ -80,8 +80,10 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
 	access_charge_quota(ex);
-	if (!rl->server->access_log)
+	bool watched = live_is_watched(&rl->server->live);
+	if (!rl->server->access_log && !watched)
 		return;
+	size_t start = b->len;
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];
 	date_format_iso(r->arrival_ticks, time);
 	uuid_format(&r->request_id, id);
@@ -108,6 +110,11 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	if (aborted)
 		BUF_PUT(b, ",\"aborted\":true");
 	BUF_PUT(b, "}\n");
+	if (watched)
+		live_put(&rl->server->live, slice_from(buf_slice(b), start),
+			 slice_from(service_facts(r->service)->sas_prefix, 1), r->head);
+	if (!rl->server->access_log)
+		b->len = start;
 	if (b->len >= LOG_FLUSH_BYTES)
 		accesslog_flush(rl);
 }

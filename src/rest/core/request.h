@@ -167,8 +167,9 @@ struct request {
 
 	struct response response;
 	struct fault fault;
-	struct slice reason;   /* development mode: why it was refused, for the access log */
-	struct slice log_note; /* extra text for the access log ("plan") */
+	struct slice string_to_sign; /* of a refused signature, for who asks why; never logged from here */
+	struct slice reason;	     /* development mode: why it was refused, for the access log */
+	struct slice log_note;	     /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */
 	void (*release_held)(void *);

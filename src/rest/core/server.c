@@ -253,6 +253,7 @@ static void server_free(struct rest_server *s)
 			close(s->listeners[i].reserve_fd);
 	}
 	free(s->listeners);
+	live_fini(&s->live);
 	inject_free(s->inject);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
@@ -275,6 +276,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	rng_init_system(&rng);
 	s->address_seed = rng_u64(&rng);
 	memory_init(s);
+	live_init(&s->live);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;
@@ -321,6 +323,14 @@ void rest_server_stop(struct rest_server *s)
 bool rest_server_is_ending(const struct rest_server *s)
 {
 	return atomic_load(&s->ending);
+}
+
+size_t rest_server_loops(const struct rest_server *s, struct io_loop **ret, size_t most)
+{
+	size_t count = s->loop_count < most ? s->loop_count : most;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = s->loops[i]->loop;
+	return count;
 }
 
 uint16_t rest_server_port(const struct rest_server *s, size_t i)

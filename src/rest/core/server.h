@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/sys/clock.h"
 #include "io/pool.h"
+#include "rest/core/live/live.h"
 #include "rest/core/request.h"
 #include "store/store.h"
 
@@ -135,6 +136,7 @@ struct rest_server {
 	uint64_t address_seed;
 	struct memory_budget memory;
 	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
+	struct live live;				 /* the newest requests, while somebody looks */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
@@ -149,6 +151,8 @@ enum err rest_server_start(const struct rest_config *, struct rest_server **ret,
 void rest_server_stop(struct rest_server *);
 /* The port listener i (order of the configuration) really has. */
 uint16_t rest_server_port(const struct rest_server *, size_t i);
+/* Its event loops, for who asks them whether they still turn; returns how many. They live until rest_server_stop. */
+size_t rest_server_loops(const struct rest_server *, struct io_loop **ret, size_t most);
 /* rest_server_stop was called: what is under way may end, nothing new is taken. Any thread. */
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */

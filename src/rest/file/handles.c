@@ -58,6 +58,24 @@ static enum err parse_list(struct request *r)
 	return rest_file_step_read(r, file_apply_list_handles);
 }
 
+/* What the explorer shows beside: the protocol has no elements for it, so other clients do not get it. */
+static void put_handle_more(struct buf *b, const struct file_open *o)
+{
+	char share[4] = "", cache[4] = "";
+	size_t n = 0, k = 0;
+	for (size_t i = 0; i < 3; i++)
+		if (o->share & (SHARE_READ << i))
+			share[n++] = "rwd"[i];
+	const uint8_t bits[] = { CACHE_READ, CACHE_HANDLE, CACHE_WRITE };
+	for (size_t i = 0; o->oplock.kind != OPLOCK_NONE && i < sizeof bits; i++)
+		if (o->oplock.state & bits[i])
+			cache[k++] = "RHW"[i];
+	xml_put(b, "ShareMode", n ? slice_make(share, n) : SLICE("none"));
+	xml_put(b, "Oplock", k ? slice_make(cache, k) : SLICE("none"));
+	xml_put_u64(b, "Locks", o->range_count);
+	xml_put(b, "DeletePending", o->delete_on_close ? SLICE("true") : SLICE("false"));
+}
+
 static void put_handle(struct request *r, struct buf *b, const struct file_handle_info *h)
 {
 	xml_open(b, "Handle");
@@ -80,6 +98,8 @@ static void put_handle(struct request *r, struct buf *b, const struct file_handl
 	xml_put_rfc1123(b, "OpenTime", h->open.opened_ticks);
 	if (h->open.reconnected_ticks)
 		xml_put_rfc1123(b, "LastReconnectTime", h->open.reconnected_ticks);
+	if (slice_is_set(r->vouched_account))
+		put_handle_more(b, &h->open);
 	xml_close(b, "Handle");
 }
 

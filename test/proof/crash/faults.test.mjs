@@ -28,7 +28,7 @@ class Faults {
 		this.file = path.join(this.dir, 'control');
 		fs.writeFileSync(this.file, Buffer.alloc(40));
 		this.fd = fs.openSync(this.file, 'r+');
-		this.env = { LD_PRELOAD: library, ZAFFRE_FAULTS: this.file };
+		this.env = { ZAFFRE_SANDBOX: 'off', LD_PRELOAD: library, ZAFFRE_FAULTS: this.file };
 	}
 	arm(kind, n, sticky, errno) {
 		this.disarm();

@@ -209,6 +209,7 @@ static enum err overview_format(struct request *r)
 	BUF_PUT(b, "{");
 	explorer_put_text(b, "version", slice_str(s->config.version ? s->config.version : ""));
 	explorer_put_text(b, "mode", s->config.admin.development ? SLICE("development") : SLICE("production"));
+	explorer_put_text(b, "scope", call_of(r)->scope);
 	explorer_put_text(b, "directory", slice_str(s->config.admin.data_dir ? s->config.admin.data_dir : ""));
 	explorer_put_time(b, "now", r->arrival_ticks);
 	explorer_put_number(b, "upSeconds", (base_monotonic_ns() - e->started_ns) / 1000000000);
@@ -226,11 +227,15 @@ static enum err overview_format(struct request *r)
 /* ---- the table ---- */
 
 static const struct api_row rows[] = {
-	{ "session", false, true, session_take, session_format },
-	{ "session", true, true, session_login, session_format },
-	{ "overview", false, false, overview_parse, overview_format },
-	{ "messages", false, false, explorer_messages_parse, explorer_messages_format },
-	{ "sign", true, false, explorer_sign_parse, explorer_sign_format },
+	{ "session", false, true, session_take, NULL, session_format },
+	{ "session", true, true, session_login, session_login_body, session_format },
+	{ "overview", false, false, overview_parse, NULL, overview_format },
+	{ "messages", false, false, explorer_messages_parse, NULL, explorer_messages_format },
+	{ "requests", false, false, explorer_requests_parse, NULL, explorer_requests_format },
+	{ "leases", false, false, explorer_leases_parse, NULL, explorer_leases_format },
+	{ "sign", true, false, explorer_sign_parse, NULL, explorer_sign_format },
+	{ "command", true, false, explorer_command_parse, explorer_command_body, explorer_command_format },
+	{ "why", true, false, explorer_why_parse, explorer_why_body, explorer_why_format },
 };
 
 bool explorer_has_api(struct slice path)
@@ -258,7 +263,7 @@ static enum err api_parse(struct request *r)
 static enum err api_parse_body(struct request *r)
 {
 	const struct api_row *row = ((struct api_call *)r->call)->row;
-	return row->parse == session_login ? session_login_body(r) : ERR_OK;
+	return row->body ? row->body(r) : ERR_OK;
 }
 
 static enum err api_format(struct request *r)

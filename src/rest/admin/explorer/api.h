@@ -11,6 +11,7 @@ struct api_row {
 	bool post;
 	bool open; /* without a session: parse asks for itself */
 	enum err (*parse)(struct request *, struct slice scope);
+	enum err (*body)(struct request *); /* when r->body is there; may be NULL */
 	enum err (*format)(struct request *);
 };
 
@@ -30,6 +31,20 @@ void explorer_put_time(struct buf *, const char *name, uint64_t ticks);
 /* messages.c: all messages of a queue, the hidden ones too. */
 enum err explorer_messages_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_messages_format(struct request *) MUST_CHECK;
+/* live.c: the newest requests; only for who sees every account. */
+enum err explorer_requests_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_requests_format(struct request *) MUST_CHECK;
+/* leases.c: who holds which lease until when. */
+enum err explorer_leases_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_leases_format(struct request *) MUST_CHECK;
+/* why.c: what a request would be told, and why. */
+enum err explorer_why_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_why_body(struct request *) MUST_CHECK;
+enum err explorer_why_format(struct request *) MUST_CHECK;
+/* command.c: a command for the running server. */
+enum err explorer_command_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_command_body(struct request *) MUST_CHECK;
+enum err explorer_command_format(struct request *) MUST_CHECK;
 /* sign.c: a signature of the account's key for the body, a string to sign. */
 enum err explorer_sign_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_sign_format(struct request *) MUST_CHECK;

@@ -142,6 +142,11 @@ enum err explorer_redirect(struct request *r)
 		r->fault.message = SLICE("A page of another origin may not ask here.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
+	bool read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
+	if (!reads && !api && !r->local && read_only) {
+		r->fault.message = SLICE("The admin listener is read-only.");
+		return ERR_AUTHORIZATION_FAILURE;
+	}
 	struct slice rest = api ? slice_from(path, sizeof "/api/" - 1) : SLICE("");
 	struct slice name = slice_first(rest, slice_find_byte(rest, '/'));
 	if (!find_service(name, &service) || name.len == rest.len)
@@ -155,7 +160,7 @@ enum err explorer_redirect(struct request *r)
 		r->fault.message = SLICE("This session does not reach that account.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
-	r->read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
+	r->read_only = read_only;
 	request_hand_over(r, service, a->name, rest);
 	return ERR_OK;
 }

@@ -219,7 +219,8 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	if (!c->payload)
 		return ERR_OK;
 	s.block_count += !replaced;
-	s.last_ticks = txn_now(txn);
+	/* Never twice the same, though a clock that was set back stands still: a plan rests on it (plan_holds). */
+	s.last_ticks = etag_next(txn_now(txn), s.last_ticks);
 	TRY(put_staged(txn, &k, c));
 	return blob_stage_put(txn, c->target.name, &s);
 }

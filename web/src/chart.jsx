@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line chart of samples.js, drawn by uPlot in the colours of the page.
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { onSample, series } from './samples.js';
+
+const HEIGHT = 132;
+// A minute at least, however short the page has been open.
+function span() {
+	const end = series.time.at(-1) ?? Date.now() / 1000;
+	return [Math.min(series.time[0] ?? end, end - 60), end];
+}
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+export function Chart({ title, unit, lines }) {
+	const ref = useRef();
+	useEffect(() => {
+		const box = ref.current;
+		const axis = { stroke: colour('--quiet'), grid: { stroke: colour('--soft'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 }, font: '11px system-ui' };
+		const plot = new uPlot(
+			{
+				width: box.clientWidth, height: HEIGHT,
+				legend: { show: false },
+				cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+				scales: { x: { time: true, range: () => span() }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
+				axes: [{ ...axis, size: 26, space: 70 }, { ...axis, size: 40, space: 28, values: (_, values) => values.map((v) => (v >= 1000 ? `${v / 1000}k` : v)) }],
+				series: [{ label: 'time' }, ...lines.map(([, label, tone, fill]) => ({ label, stroke: colour(tone), width: 1.6, fill: fill ? colour(fill) : undefined, points: { show: false }, value: (_, v) => (v === null || v === undefined ? '–' : `${v.toFixed(v < 10 ? 2 : 0)} ${unit}`) }))],
+			},
+			[[], ...lines.map(() => [])],
+			box,
+		);
+		// Copies: uPlot keeps what it is given, and the samples go on growing.
+		const draw = () => plot.setData([[...series.time], ...lines.map(([name]) => [...series[name]])]);
+		draw();
+		const stop = onSample(draw);
+		const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT }));
+		resized.observe(box);
+		return () => {
+			stop();
+			resized.disconnect();
+			plot.destroy();
+		};
+	}, []);
+	return (
+		<section class="card chart">
+			<header><h2>{title}</h2>{lines.length > 1 && lines.map(([name, label, tone]) => <span key={name} class={`key ${tone.slice(2)}`}>{label}</span>)}</header>
+			<div ref={ref} />
+		</section>
+	);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens right now: requests as they come, who holds which lease, who lost which race, and charts of the last fifteen minutes.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, query, request, seg } from '../api.js';
+import { Chart } from '../chart.jsx';
+import { ago, count } from '../format.js';
+import { go, link } from '../router.js';
+import { current, onSample } from '../samples.js';
+import { Act, Copy, Pairs, Problem, Rows, Tabs, attempt, useLoad } from '../ui.jsx';
+import { endpointOf } from './home.jsx';
+
+const KEEP = 400;
+
+function useRequests(paused) {
+	const [list, set] = useState([]);
+	const [error, setError] = useState();
+	const since = useRef(0);
+	useEffect(() => {
+		if (paused) return undefined;
+		let stopped = false;
+		const poll = async () => {
+			try {
+				const answer = await ask(`/api/requests?since=${since.current}`);
+				since.current = answer.next;
+				const fresh = answer.requests.filter((one) => one.auth !== 'explorer' && one.service !== 'admin').reverse();
+				if (!stopped && fresh.length) set((old) => [...fresh, ...old].slice(0, KEEP));
+				setError(undefined);
+			} catch (problem) {
+				setError(problem);
+			}
+			if (!stopped) setTimeout(poll, 1000);
+		};
+		poll();
+		return () => (stopped = true);
+	}, [paused]);
+	return { list, error };
+}
+
+function curl(one, overview) {
+	const headers = Object.entries(one.headers ?? {}).filter(([name]) => !/^(content-length|user-agent)$/i.test(name));
+	return [`curl -X ${one.method} '${endpointOf(overview, one.service)}${one.path.replaceAll("'", '%27')}'`, ...headers.map(([name, value]) => `  -H '${name}: ${value.replaceAll("'", "'\\''")}'`), '  # and an Authorization header or a SAS'].join(' \\\n').replace(' \\\n  # and', '\n# and');
+}
+
+const tone = (status) => (status >= 500 ? 'bad' : status === 409 || status === 412 ? 'warn' : status >= 400 ? 'bad' : 'good');
+
+function Requests({ overview }) {
+	const [paused, setPaused] = useState(false);
+	const [filter, setFilter] = useState('');
+	const [status, setStatus] = useState('');
+	const [open, setOpen] = useState(null);
+	const { list, error } = useRequests(paused);
+	const shown = useMemo(() => {
+		const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+		return list.filter((one) => {
+			const text = `${one.op} ${one.status} ${one.account} ${one.error ?? ''} ${one.path} ${one.client_id ?? ''}`.toLowerCase();
+			return words.every((word) => text.includes(word)) && (!status || (status === 'conflict' ? [409, 412].includes(one.status) : String(one.status)[0] === status));
+		});
+	}, [list, filter, status]);
+	const one = list.find((item) => item.id === open);
+	return (
+		<>
+			<div class="bar">
+				<div class="filter"><input data-filter placeholder="operation, status, account, path …" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} /></div>
+				<select aria-label="status" value={status} onChange={(e) => setStatus(e.currentTarget.value)}>
+					<option value="">all</option><option value="2">2xx</option><option value="4">4xx</option><option value="5">5xx</option><option value="conflict">409 and 412</option>
+				</select>
+				<button type="button" onClick={() => setPaused(!paused)}>{paused ? 'Go on' : 'Pause'}</button>
+			</div>
+			<Problem error={error} />
+			<div class="split">
+				<div>
+					<Rows
+						cls="short"
+						head={['Time', 'Operation', 'Status', 'Path', 'µs']}
+						rows={shown.slice(0, 200)}
+						empty="Nothing yet. Requests of this page are left out."
+						id={(item) => item.id}
+						selected={open}
+						onOpen={(item) => setOpen(item.id)}
+						render={(item) => (
+							<>
+								<td>{item.time.slice(11, 23)}</td>
+								<td>{item.op}</td>
+								<td><span class={`tag ${tone(item.status)}`}>{item.status} {item.error}</span></td>
+								<td class="text"><code>{item.path}</code></td>
+								<td class="number">{count(item.us)}</td>
+							</>
+						)}
+					/>
+				</div>
+				{one && (
+					<aside class="panel">
+						<header><h2>{one.op}</h2><button type="button" class="plain" data-close aria-label="Close" onClick={() => setOpen(null)}>✕</button></header>
+						<Pairs
+							pairs={[
+								['Status', <span class={`tag ${tone(one.status)}`}>{one.status} {one.error}</span>],
+								['Reason', one.reason], ['Time', one.time], ['Took', `${count(one.us)} µs`], ['Account', one.account], ['By', one.auth], ['From', one.ip],
+								['Request id', <code>{one.id}</code>], ['Client id', one.client_id && <code>{one.client_id}</code>], ['Plan', one.note],
+								['Bytes', `${count(one.in)} in, ${count(one.out)} out`], ['Path', <code>{one.method} {one.path}</code>],
+							]}
+						/>
+						<h3>Headers</h3>
+						<Pairs pairs={Object.entries(one.headers ?? {}).map(([name, value]) => [name, <code>{value}</code>])} />
+						<footer><Copy value={curl(one, overview)} label="Copy as curl" /></footer>
+					</aside>
+				)}
+			</div>
+		</>
+	);
+}
+
+function Leases({ overview, account }) {
+	const [from, setFrom] = useState({});
+	const loaded = useLoad(() => ask(`/api/leases?${query({ account, ...from })}`), [account, JSON.stringify(from)]);
+	useEffect(() => {
+		const timer = setInterval(loaded.reload, 3000);
+		return () => clearInterval(timer);
+	}, [loaded.reload]);
+	const act = async (one, headers, done) => {
+		const path = one.kind === 'blob' ? `/${seg(one.container)}/${seg(one.name)}?comp=lease` : one.kind === 'share' ? `/${seg(one.container)}?restype=share&comp=lease` : `/${seg(one.container)}?restype=container&comp=lease`;
+		if (await attempt(() => request(one.kind === 'share' ? 'file' : 'blob', account, path, { method: 'PUT', headers }), done)) loaded.reload();
+	};
+	const now = loaded.value ? new Date(loaded.value.now).getTime() : Date.now();
+	return (
+		<>
+			<Problem error={loaded.error} />
+			<Rows
+				cls="short"
+				head={['Object', 'State', 'Time left', 'Lease id', '']}
+				rows={loaded.value?.leases ?? []}
+				empty={loaded.value ? `No leases among ${count(loaded.value.walked)} blobs looked at.` : 'Loading …'}
+				id={(one) => `${one.container}/${one.name}`}
+				onOpen={(one) => one.kind === 'blob' && go('blobs', [account, one.container], { blob: one.name })}
+				render={(one) => (
+					<>
+						<td class="text"><span class="tag">{one.kind}</span> {one.container}{one.name && `/${one.name}`}</td>
+						<td><span class="tag warn">{one.state}</span></td>
+						<td class="number">{one.ends ? ago(one.ends, now).replace('in ', '') : 'for ever'}</td>
+						<td><code>{one.id}</code></td>
+						<td class="actions">
+							<Act kind="small" onClick={() => act(one, { 'x-ms-lease-action': 'break', 'x-ms-lease-break-period': '0' }, 'Broken')}>Break</Act>{' '}
+							<Act kind="small" onClick={() => act(one, { 'x-ms-lease-action': 'release', 'x-ms-lease-id': one.id }, 'Released')}>Release</Act>
+						</td>
+					</>
+				)}
+			/>
+			{(loaded.value?.next || from.container) && (
+				<div class="pager">
+					<button type="button" disabled={!from.container} onClick={() => setFrom({})}>From the beginning</button>
+					<button type="button" disabled={!loaded.value?.next} onClick={() => setFrom(loaded.value.next)}>Look further →</button>
+				</div>
+			)}
+			<p class="quiet">Account {account}{overview.accounts.length > 1 && <>; others: {overview.accounts.filter((one) => one.name !== account).map((one) => <a key={one.name} href={link('live', [one.name], { tab: 'leases' })}>{one.name} </a>)}</>}</p>
+		</>
+	);
+}
+
+function Conflicts() {
+	const loaded = useLoad(() => ask('/conflicts'), []);
+	useEffect(() => {
+		const timer = setInterval(loaded.reload, 2000);
+		return () => clearInterval(timer);
+	}, [loaded.reload]);
+	const groups = useMemo(() => {
+		const found = new Map();
+		for (const one of loaded.value ?? []) {
+			const key = `${one.account}/${one.object}\n${one.error}`;
+			const group = found.get(key) ?? { key, ...one, times: 0, clients: new Set() };
+			group.times++;
+			if (one.client_request_id) group.clients.add(one.client_request_id);
+			found.set(key, group);
+		}
+		return [...found.values()].sort((a, b) => b.times - a.times);
+	}, [loaded.value]);
+	return (
+		<>
+			<Problem error={loaded.error} />
+			<Rows
+				cls="short"
+				head={['Object', 'Kind', 'Lost', 'Operation', 'Last', 'By']}
+				rows={groups}
+				empty={loaded.loading ? 'Loading …' : 'Nobody lost a race yet.'}
+				id={(one) => one.key}
+				render={(one) => (
+					<>
+						<td class="text">{one.account}/{one.object}</td>
+						<td><span class="tag warn">{one.status} {one.error}</span></td>
+						<td class="number">{one.times}</td>
+						<td>{one.operation}</td>
+						<td>{ago(one.time)}</td>
+						<td class="text"><code>{[...one.clients].slice(0, 2).join(' ')}</code></td>
+					</>
+				)}
+			/>
+			<p class="quiet">The newest refusals by 409 and 412, grouped by object and kind: optimistic writers that were second, and who met a lease.</p>
+		</>
+	);
+}
+
+function Figures() {
+	const [, redraw] = useState(0);
+	useEffect(() => onSample(() => redraw((n) => n + 1)), []);
+	const now = current;
+	const figure = (value, digits = 0) => (value === null || value === undefined ? '–' : value.toFixed(digits));
+	return (
+		<div class="figures large">
+			<span><b>{figure(now?.rate)}</b> requests/s</span>
+			<span><b>{figure(now?.p50, 2)}</b> ms p50</span>
+			<span><b>{figure(now?.p99, 2)}</b> ms p99</span>
+			<span><b>{figure(now?.commits)}</b> commits/s</span>
+			<span><b>{figure(now?.group, 1)}</b> in a group</span>
+			<span><b>{figure(now?.conflicts, 1)}</b> conflicts/s</span>
+			<span><b>{figure(now?.connections)}</b> connections</span>
+		</div>
+	);
+}
+
+export function Live({ route, account, overview }) {
+	const tab = route.params.tab ?? 'requests';
+	return (
+		<>
+			<header class="bar"><h1>Live</h1><Figures /></header>
+			<div class="charts">
+				<Chart title="Requests a second" unit="/s" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
+				<Chart title="Latency" unit="ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
+				<Chart title="Commits a second" unit="/s" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
+				<Chart title="Transactions a sync" unit="" lines={[['group', 'group size', '--good']]} />
+			</div>
+			<Tabs tabs={[['requests', 'Requests'], ['leases', 'Leases'], ['conflicts', 'Conflicts']]} value={tab} onChange={(id) => go('live', [account], { tab: id })} />
+			{tab === 'requests' && <Requests overview={overview} />}
+			{tab === 'leases' && <Leases overview={overview} account={account} />}
+			{tab === 'conflicts' && <Conflicts />}
+		</>
+	);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator does with a running server: its accounts and their keys, by the commands that the unix socket takes, too.
+import { useState } from 'preact/hooks';
+import { ask, query } from '../api.js';
+import { bytes, duration } from '../format.js';
+import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, useLoad } from '../ui.jsx';
+
+export const command = (run, parameters = {}) => ask(`/api/command?${query({ run, ...parameters })}`, { method: 'POST', body: '' });
+
+// Text of a command as it came: keys are shown once, here.
+function Answer({ answer, onClose }) {
+	return (
+		<Dialog title={answer.status < 300 ? 'Done' : 'Refused'} onClose={onClose}>
+			<pre class="content">{answer.text}</pre>
+			<footer><Copy value={answer.text} /><button type="button" onClick={onClose}>Close</button></footer>
+		</Dialog>
+	);
+}
+
+export function Operate({ overview }) {
+	const [answer, setAnswer] = useState(null);
+	const list = useLoad(() => command('/account/list'), []);
+	const stats = useLoad(() => ask('/stats'), []);
+	const run = async (path, parameters) => {
+		const got = await attempt(() => command(path, parameters));
+		if (got) {
+			setAnswer(got);
+			list.reload();
+		}
+	};
+	const lines = (list.value?.status === 200 ? list.value.text : '').split('\n').filter(Boolean);
+	return (
+		<>
+			<header class="bar"><h1>Operate</h1><button type="button" data-reload onClick={() => { list.reload(); stats.reload(); }}>Reload</button></header>
+			<section class="card">
+				<header>
+					<h2>Accounts</h2>
+					<Act kind="primary" onClick={() => { const name = prompt('Name of the new account (3 to 24 lower-case letters and digits)'); if (name) run('/account/add', { name }); }}>Add account</Act>
+				</header>
+				<Problem error={list.error} />
+				{list.value && list.value.status !== 200 && <p class="quiet">{list.value.text}</p>}
+				<Rows
+					cls="short"
+					head={['Account', '', '']}
+					rows={overview.accounts}
+					id={(one) => one.name}
+					render={(one) => (
+						<>
+							<td><b>{one.name}</b></td>
+							<td class="text quiet">{lines.find((line) => line.split(/\s/)[0] === one.name)?.slice(one.name.length)}</td>
+							<td class="actions">
+								<Act kind="small" onClick={() => confirmed(`Make a new key 1 for ${one.name}? Whoever uses the old one is refused at once.`) && run('/account/rotate', { name: one.name, key: 1 })}>Rotate key 1</Act>{' '}
+								<Act kind="small" onClick={() => confirmed(`Make a new key 2 for ${one.name}?`) && run('/account/rotate', { name: one.name, key: 2 })}>Rotate key 2</Act>{' '}
+								<Act kind="small" onClick={() => confirmed(`Remove the account ${one.name}? Its data stays on disk and is not reachable.`) && run('/account/remove', { name: one.name })}>Remove</Act>
+							</td>
+						</>
+					)}
+				/>
+				<p class="quiet">New keys are shown once, when they are made.</p>
+			</section>
+			<div class="grid two">
+				<section class="card">
+					<h2>Disk</h2>
+					<Pairs pairs={[['Directory', <code>{overview.directory}</code>], ['Free', `${bytes(overview.diskFree)} of ${bytes(overview.diskTotal)}`], ['In segment files', bytes(overview.liveBytes)], ['To be used again', stats.value && bytes(stats.value.extent_free_bytes)]]} />
+				</section>
+				<section class="card">
+					<h2>Process</h2>
+					<Pairs pairs={[['Version', overview.version], ['Mode', overview.mode], ['Running for', duration(overview.upSeconds * 1000)], ['Requests', stats.value?.requests], ['Connections', stats.value?.connections], ['Commit groups', stats.value?.commit_groups], ['Transactions', stats.value?.transactions]]} />
+				</section>
+			</div>
+			{answer && <Answer answer={answer} onClose={() => setAnswer(null)} />}
+		</>
+	);
+}
