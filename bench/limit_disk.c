@@ -5,8 +5,8 @@
  *   limit_disk DIR file BYTES WRITERS SECONDS  WRITERS threads write BYTES each and fdatasync, over and over, into
  * files
  *                                              written before */
-#include "base/sys/clock.h"
 #include "base/limits.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

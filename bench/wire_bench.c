@@ -7,8 +7,8 @@
 #include "wire/date.h"
 #include "wire/hash.h"
 #include "wire/http/http1.h"
-#include "wire/json.h"
 #include "wire/http/uri.h"
+#include "wire/json.h"
 #include "wire/xml.h"
 
 enum { RUNS = 60, XML_BLOCKS = 50000, LISTED = 5000 };
