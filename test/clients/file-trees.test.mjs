@@ -71,7 +71,7 @@ test(`a tree of ${FILES} files up, across and down`, { skip, timeout: 1_800_000 
 	assert.deepEqual(sums(path.join(work, 'down3')), sums(source));
 });
 
-test(`a file of ${LARGE >> 20} MiB up, across and down`, { skip, timeout: 1_800_000 }, async () => {
+test(`a file of ${LARGE / 2 ** 20} MiB up, across and down`, { skip, timeout: 1_800_000 }, async () => {
 	const source = path.join(work, 'large'), piece = crypto.randomBytes(64 << 20);
 	const fd = fs.openSync(source, 'w');
 	for (let i = 0; i < LARGE / piece.length; i++) {
