@@ -67,8 +67,6 @@ static const char *const limits[] = {
 	"If-None-Match, as the document on managing concurrency says; the service itself refuses them.",
 	"Lists and properties leave out what is younger than the version asked for. A copy made with a "
 	"version before 2012-02-12 answers 201 when it is done; of page blobs 202, and goes on.",
-	"A difference of page ranges compares two states: pages that were written and cleared again between "
-	"them, and were empty before, are not shown as cleared.",
 	"Customer-provided keys are taken over HTTPS, and over plain HTTP from the server's own machine (loopback: a "
 	"proxy that ends TLS, a test); from elsewhere a request with one is refused (InvalidHeaderValue).",
 	"All uncommitted blocks of a blob are under one customer-provided key, or none: another one is refused by Put "
@@ -95,16 +93,13 @@ static const char *const limits[] = {
 	"Stricter than Azure on purpose: a Shared Key date more than 15 minutes ahead is refused as an old "
 	"one is; so are query parameters whose name has a ':' or a control character, or whose value has a "
 	"line feed before a ':', where they are signed (AuthenticationFailed).",
-	"Atom cannot hold every name that JSON can: a property whose name is no XML name makes an answer in Atom that "
-	"readers refuse.",
-	"Structured bodies (x-ms-structured-body) are read and written by Blob, and read by File; a Get File that asks "
-	"for one is refused.",
+	"Names of properties are XML names of letters, digits and underscores (else PropertyNameInvalid): Atom writes "
+	"them as elements.",
 	"File over SMB: 2.1, 3.0, 3.0.2 and 3.1.1, signed and encrypted, NTLMv2 by account key. Refused as Azure Files "
-	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files, "
-	"reparse "
-	"points (INVALID_DEVICE_REQUEST), links and short names (NOT_SUPPORTED), directory leases (none "
-	"granted). Missing: Kerberos, several channels of one session (REQUEST_NOT_ACCEPTED), APPINSTANCE "
-	"contexts. docs/smb.md has the whole list.",
+	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files and "
+	"reparse points (INVALID_DEVICE_REQUEST), links and short names (NOT_SUPPORTED), directory leases (none are "
+	"granted). Missing: Kerberos, several channels of one session (REQUEST_NOT_ACCEPTED), APPINSTANCE contexts. "
+	"docs/smb.md has the whole list.",
 	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
 };
 

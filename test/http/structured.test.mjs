@@ -138,3 +138,54 @@ test('versions that do not know it, and documents, refuse it', async () => {
 	const list = Buffer.from('<BlockList></BlockList>');
 	assert.equal((await client.put('/framed/doc', { query: { comp: 'blocklist' }, body: frame(list, 100), headers: structured(list) })).code, 'UnsupportedHeader');
 });
+
+test('File: ranges and files created with data take it, Get File answers so', async () => {
+	const files = new Client(server, { service: 'file', version: '2026-04-06' }); // the first that knows it
+	assert.equal((await files.put('/framed', { query: { restype: 'share' } })).status, 201);
+	const create = (name, length, extra = {}, body = undefined) => files.put(`/framed/${name}`, { body, headers: { 'x-ms-type': 'file', 'x-ms-content-length': length, ...extra } });
+	const write = (name, message, data, extra = {}) => files.put(`/framed/${name}`, { query: { comp: 'range' }, body: message, headers: structured(data, { 'x-ms-write': 'update', 'x-ms-range': `bytes=0-${data.length - 1}`, ...extra }) });
+	for (const [size, segment] of [[1, 10], [512, 100], [70_000, 4096], [4 << 20, 1 << 20]]) {
+		const data = crypto.randomBytes(size), name = `f${size}`;
+		assert.equal((await create(name, size)).status, 201);
+		const r = await write(name, frame(data, segment), data);
+		assert.equal(r.status, 201, r.text);
+		assert.equal(r.headers['x-ms-structured-body'], VALUE);
+		assert.ok((await files.get(`/framed/${name}`)).body.equals(data), `${size} bytes`);
+		const framed = await files.get(`/framed/${name}`, { headers: { 'x-ms-structured-body': VALUE } });
+		assert.equal(framed.status, 200);
+		assert.equal(framed.headers['x-ms-structured-body'], VALUE);
+		assert.equal(framed.headers['x-ms-structured-content-length'], String(size));
+		assert.equal(framed.headers['content-length'], String(framed.body.length));
+		assert.ok(unframe(framed.body).equals(data), `${size} bytes framed`);
+	}
+	// Holes and several pieces; a range of them.
+	const whole = Buffer.alloc(4_500_000), part = crypto.randomBytes(300_000);
+	assert.equal((await create('holes', whole.length)).status, 201);
+	for (const at of [1000, 2_000_000, 2_200_000, 4_100_000]) {
+		part.copy(whole, at);
+		assert.equal((await write('holes', frame(part, 65_536), part, { 'x-ms-range': `bytes=${at}-${at + part.length - 1}` })).status, 201);
+	}
+	assert.ok(unframe((await files.get('/framed/holes', { headers: { 'x-ms-structured-body': VALUE } })).body).equals(whole));
+	const range = await files.get('/framed/holes', { headers: { 'x-ms-structured-body': VALUE, 'x-ms-range': 'bytes=500-4300000' } });
+	assert.equal(range.status, 206);
+	assert.equal(range.headers['content-range'], `bytes 500-4300000/${whole.length}`);
+	assert.ok(unframe(range.body).equals(whole.subarray(500, 4_300_001)));
+	assert.equal((await create('empty', 0)).status, 201);
+	assert.equal(unframe((await files.get('/framed/empty', { headers: { 'x-ms-structured-body': VALUE } })).body).length, 0);
+	// With its data at once, where the version knows that.
+	const small = crypto.randomBytes(3000);
+	const made = await files.put('/framed/made', { version: '2026-06-06', body: frame(small, 1000), headers: structured(small, { 'x-ms-type': 'file', 'x-ms-content-length': small.length }) });
+	assert.equal(made.status, 201, made.text);
+	assert.ok((await files.get('/framed/made')).body.equals(small));
+	// What is damaged changes nothing.
+	const good = frame(small, 1000), bad = Buffer.from(good);
+	bad[13 + 10 + 5] ^= 1;
+	assert.equal((await write('made', bad, small)).code, 'Crc64Mismatch');
+	assert.equal((await write('made', good.subarray(0, good.length - 1), small)).status, 400);
+	assert.equal((await write('made', good, small.subarray(1))).status, 400);
+	assert.equal((await write('made', good, small, { 'x-ms-structured-body': 'XSM/2.0; properties=crc64' })).code, 'InvalidHeaderValue');
+	assert.equal((await files.get('/framed/made', { headers: { 'x-ms-structured-body': 'XSM/1.0' } })).code, 'InvalidHeaderValue');
+	assert.ok((await files.get('/framed/made')).body.equals(small));
+	const old = new Client(server, { service: 'file', version: '2026-02-06' });
+	assert.equal((await old.get('/framed/made', { headers: { 'x-ms-structured-body': VALUE } })).code, 'UnsupportedHeader');
+});

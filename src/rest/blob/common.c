@@ -280,6 +280,7 @@ static enum err blob_hold_parse(struct request *r, struct blob_put_call *c)
 		return ERR_AUTHORIZATION_PERMISSION_MISMATCH;
 	if (slice_is_set(until) || slice_is_set(mode))
 		TRY(rest_blob_immutability_parse(r, &c->immutability, &c->immutable_until_ticks));
+	c->tells_legal_hold = slice_is_set(hold);
 	return rest_blob_flag_parse(r, "x-ms-legal-hold", false, &c->legal_hold);
 }
 
@@ -431,8 +432,8 @@ static void put_holds(struct request *r, const struct blob *b)
 		response_header(r, "x-ms-immutability-policy-mode",
 				b->immutability == IMMUTABLE_LOCKED ? SLICE("locked") : SLICE("unlocked"));
 	}
-	if (b->legal_hold)
-		response_header(r, "x-ms-legal-hold", SLICE("true"));
+	if (b->legal_hold || b->tells_legal_hold)
+		response_header(r, "x-ms-legal-hold", b->legal_hold ? SLICE("true") : SLICE("false"));
 }
 
 void rest_blob_put_properties(struct request *r, const struct blob *b, uint64_t now, bool whole)

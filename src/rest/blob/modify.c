@@ -143,14 +143,12 @@ static enum err parse_delete_snapshots(struct request *r, struct blob_delete_cal
 	struct slice v = request_header(r, "x-ms-delete-snapshots");
 	if (!slice_is_set(v))
 		return ERR_OK;
-	if (c->target.snapshot_ticks || c->target.version_ticks)
+	bool include = slice_eq_nocase(v, SLICE("include")), only = slice_eq_nocase(v, SLICE("only"));
+	if (c->target.snapshot_ticks || (!include && !only))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-delete-snapshots", v);
-	if (slice_eq_nocase(v, SLICE("include")))
-		c->snapshots = DELETE_SNAPSHOTS_INCLUDE;
-	else if (slice_eq_nocase(v, SLICE("only")))
-		c->snapshots = DELETE_SNAPSHOTS_ONLY;
-	else
-		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-delete-snapshots", v);
+	/* A version has none: the header says nothing of it, and the version alone goes. */
+	if (!c->target.version_ticks)
+		c->snapshots = include ? DELETE_SNAPSHOTS_INCLUDE : DELETE_SNAPSHOTS_ONLY;
 	return ERR_OK;
 }
 

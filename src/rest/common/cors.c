@@ -203,6 +203,8 @@ static struct slice exposed_headers(struct request *r, const struct cors_rule *r
 	}
 	expose_one(&b, rule, SLICE("Content-Length"));
 	expose_one(&b, rule, SLICE("Date"));
+	expose_one(&b, rule,
+		   SLICE("Transfer-Encoding")); /* whether the answer has it or not, as the service lists it */
 	return buf_ok(&b) && b.len ? buf_slice(&b) : SLICE_NONE;
 }
 

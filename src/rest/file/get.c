@@ -73,7 +73,7 @@ static enum err parse(struct request *r)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->get.target));
-	TRY(body_refuse_structured(r));
+	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
 	TRY(parse_range(r, c));
 	c->get.piece_limit = c->hash_md5 ? GET_PIECES_HASHED : GET_PIECES_FIRST;

@@ -106,7 +106,7 @@ struct blob_put_call {
 	enum blob_tier tier;
 	enum immutability_mode immutability;
 	uint64_t immutable_until_ticks;
-	bool legal_hold;
+	bool legal_hold, tells_legal_hold;
 	enum blob_rehydrate rehydrate; /* tier Archive: on its way out of it, as a copy of an archived blob is */
 	bool rehydrate_high;
 	bool may_overwrite; /* false: a SAS that may create but not write */

@@ -34,6 +34,7 @@ enum {
 	IS_REHYDRATE_HIGH = 1 << 22,
 	HAS_KEY = 1 << 23,
 	HAS_SCOPE = 1 << 24,
+	TELLS_LEGAL_HOLD = 1 << 25,
 };
 
 static uint32_t flags_of(const struct blob *b)
@@ -60,6 +61,7 @@ static uint32_t flags_of(const struct blob *b)
 	f |= b->sealed ? IS_SEALED : 0;
 	f |= b->is_snapshot ? IS_SNAPSHOT : 0;
 	f |= b->legal_hold ? IS_LEGAL_HOLD : 0;
+	f |= b->tells_legal_hold ? TELLS_LEGAL_HOLD : 0;
 	f |= b->content.clears ? HAS_CLEARS : 0;
 	f |= b->rehydrate_high ? IS_REHYDRATE_HIGH : 0;
 	f |= b->encryption.has_key ? HAS_KEY : 0;
@@ -314,6 +316,7 @@ enum err blob_decode(struct slice record, struct arena *arena, struct blob *ret)
 	v.sealed = (f & IS_SEALED) != 0;
 	v.is_snapshot = (f & IS_SNAPSHOT) != 0;
 	v.legal_hold = (f & IS_LEGAL_HOLD) != 0;
+	v.tells_legal_hold = (f & TELLS_LEGAL_HOLD) != 0;
 	v.rehydrate_high = (f & IS_REHYDRATE_HIGH) != 0;
 	v.encryption = encryption_decode(&c, f);
 	v.content = content_decode(&c, arena);

@@ -121,6 +121,7 @@ struct blob {
 	enum immutability_mode immutability;
 	uint64_t immutable_until_ticks;
 	bool legal_hold;
+	bool tells_legal_hold;	/* somebody said whether: answers tell, even that there is none */
 	uint64_t expires_ticks; /* 0 = never */
 	struct blob_encryption encryption;
 };

@@ -85,6 +85,7 @@ static void begin_fresh(struct blob_replace *r)
 				 .immutability = c->immutability,
 				 .immutable_until_ticks = c->immutable_until_ticks,
 				 .legal_hold = c->legal_hold,
+				 .tells_legal_hold = c->tells_legal_hold,
 				 .encryption = c->target.encryption };
 	r->fresh = &c->blob;
 }

@@ -292,6 +292,7 @@ enum err blob_apply_set_legal_hold(struct txn *txn, void *call)
 	struct blob_state_call *c = call;
 	TRY(load_for_hold(txn, c));
 	c->blob.legal_hold = c->legal_hold;
+	c->blob.tells_legal_hold = true;
 	return blob_put(txn, &c->blob);
 }
 

@@ -52,15 +52,47 @@ enum err entity_key_check(struct slice key)
 	return edm_utf16_units(key) > ENTITY_KEY_UNITS_MAX ? ERR_PROPERTY_VALUE_TOO_LARGE : ERR_OK;
 }
 
+/* Beyond ASCII: what XML lets names be made of, and a first character of. An answer in Atom has names as elements. */
+struct name_range {
+	uint32_t first, last;
+	bool begins;
+};
+static const struct name_range name_ranges[] = {
+	{ 0xb7, 0xb7, false },	   { 0xc0, 0xd6, true },     { 0xd8, 0xf6, true },	 { 0xf8, 0x2ff, true },
+	{ 0x300, 0x36f, false },   { 0x370, 0x37d, true },   { 0x37f, 0x1fff, true },	 { 0x200c, 0x200d, true },
+	{ 0x203f, 0x2040, false }, { 0x2070, 0x218f, true }, { 0x2c00, 0x2fef, true },	 { 0x3001, 0xd7ff, true },
+	{ 0xf900, 0xfdcf, true },  { 0xfdf0, 0xfffd, true }, { 0x10000, 0xeffff, true },
+};
+
+static bool name_may_hold(uint32_t c, bool begins)
+{
+	bool digit = c >= '0' && c <= '9';
+	if (c < 0x80)
+		return (c | 0x20) - 'a' < 26 || c == '_' || (digit && !begins);
+	for (size_t i = 0; i < sizeof name_ranges / sizeof *name_ranges; i++)
+		if (c >= name_ranges[i].first && c <= name_ranges[i].last)
+			return name_ranges[i].begins || !begins;
+	return false;
+}
+
+/* One character of UTF-8, which was checked when it was read; *at moves behind it. */
+static uint32_t next_character(struct slice s, size_t *at)
+{
+	unsigned char lead = (unsigned char)s.ptr[(*at)++];
+	size_t more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+	uint32_t c = more ? lead & (0x3fu >> more) : lead;
+	while (more-- && *at < s.len)
+		c = c << 6 | ((unsigned char)s.ptr[(*at)++] & 0x3f);
+	return c;
+}
+
 enum err entity_name_check(struct slice name)
 {
 	if (!name.len)
 		return ERR_PROPERTY_NAME_INVALID;
-	for (size_t i = 0; i < name.len; i++) {
-		unsigned char c = (unsigned char)name.ptr[i];
-		bool letter = (unsigned char)((c | 0x20) - 'a') < 26 || c == '_' || c >= 0x80;
-		bool digit = (unsigned char)(c - '0') < 10;
-		if (!letter && !(digit && i))
+	for (size_t at = 0; at < name.len;) {
+		bool begins = at == 0;
+		if (!name_may_hold(next_character(name, &at), begins))
 			return ERR_PROPERTY_NAME_INVALID;
 	}
 	return edm_utf16_units(name) > ENTITY_NAME_MAX ? ERR_PROPERTY_NAME_TOO_LONG : ERR_OK;

@@ -251,6 +251,46 @@ describe('another answer', () => {
 		assert.ok(element(first, 'NextMarker'));
 		assert.match(await page(element(first, 'NextMarker')), /<NextMarker \/>/);
 	});
+	test('page range diff: pages that were written and then cleared are ClearRange', async () => {
+		const path = fresh(), PAGES = 40, FIRST = 2048 - 20; // over the border of two chunks
+		expectStatus(await b.pageBlob(path, 4 * 1024 * 1024), 201);
+		// Of each page: what is in it, 0 = nothing; and in which epoch it was cleared last.
+		const now = Array.from({ length: PAGES }, () => ({ value: 0, cleared: -1 }));
+		const snapshots = [], expected = (before, after, epoch) => {
+			const list = [];
+			for (let i = 0; i < PAGES; i++) {
+				const differs = before[i].value !== after[i].value || (!after[i].value && after[i].cleared >= epoch);
+				if (!differs) continue;
+				const kind = after[i].value ? 'PageRange' : 'ClearRange', last = list.at(-1);
+				if (last?.kind === kind && last.end === i) last.end++;
+				else list.push({ kind, first: i, end: i + 1 });
+			}
+			return list;
+		};
+		const told = async (query) => {
+			const xml = (await b.get(path, {}, { comp: 'pagelist', ...query })).text;
+			return [...xml.matchAll(/<(PageRange|ClearRange)><Start>(\d+)<\/Start><End>(\d+)<\/End>/g)].map((m) => ({ kind: m[1], first: Number(m[2]) / 512 - FIRST, end: (Number(m[3]) + 1) / 512 - FIRST }));
+		};
+		const pick = (n) => Math.floor(Math.random() * n);
+		let value = 0;
+		for (let epoch = 0; epoch < 4; epoch++) {
+			for (let step = 0; step < 14; step++) {
+				const first = pick(PAGES), count = 1 + pick(Math.min(9, PAGES - first)), at = (FIRST + first) * 512;
+				const write = Math.random() < 0.55;
+				expectStatus(write ? await b.pages(path, at, Buffer.alloc(count * 512, ++value)) : await b.clear(path, at, count * 512), 201);
+				for (let i = first; i < first + count; i++) {
+					if (!write && now[i].value) now[i].cleared = epoch;
+					now[i].value = write ? value : 0;
+				}
+			}
+			snapshots.push({ id: await b.snapshot(path), pages: now.map((x) => ({ ...x })), epoch: epoch + 1 });
+		}
+		// Since a snapshot: in the epochs behind it.
+		for (const [i, before] of snapshots.entries()) {
+			assert.deepEqual(await told({ prevsnapshot: before.id }), expected(before.pages, now, before.epoch), `since ${i}`);
+			for (const after of snapshots.slice(i + 1)) assert.deepEqual(await told({ prevsnapshot: before.id, snapshot: after.id }), expected(before.pages, after.pages, before.epoch), `from ${i}`);
+		}
+	});
 	test('incremental copy destination: may be tagged and leased, no version headers', async () => {
 		const path = fresh(), to = fresh(away);
 		for (const x of [b, v]) {
@@ -420,6 +460,38 @@ describe('details', () => {
 	test('a nonsense list marker: 400 OutOfRangeInput', async () => {
 		expectError(await b.list(home, { marker: 'garbage' }), 400, 'OutOfRangeInput');
 		expectError(await client.get('/', { query: { comp: 'list', marker: 'garbage' } }), 400, 'OutOfRangeInput');
+	});
+	test('versionid together with x-ms-delete-snapshots: the version goes, and nothing else', async () => {
+		for (const option of ['include', 'only']) {
+			const path = await made(v, 'one'), first = (await v.head(path)).headers['x-ms-version-id'];
+			expectStatus(await v.put(path, 'two'), 201);
+			const snapshot = await v.snapshot(path);
+			expectStatus(await v.delete(path, { 'x-ms-delete-snapshots': option }, { versionid: first }), 202);
+			expectError(await v.get(path, {}, { versionid: first }), 404, 'BlobNotFound');
+			assert.equal((await v.get(path, {}, { snapshot })).text, 'two');
+			assert.equal((await v.get(path)).text, 'two');
+			expectError(await v.delete(path, { 'x-ms-delete-snapshots': 'some' }, { versionid: first }), 400, 'InvalidHeaderValue');
+			expectError(await v.delete(path, { 'x-ms-delete-snapshots': option }, { snapshot }), 400, 'InvalidHeaderValue');
+		}
+	});
+	test('x-ms-legal-hold: false is told once somebody said so', async () => {
+		const path = await made(), told = async () => [(await b.head(path)).headers['x-ms-legal-hold'], (await b.get(path)).headers['x-ms-legal-hold']];
+		assert.deepEqual(await told(), [undefined, undefined]);
+		expectStatus(await b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'true' }), 200);
+		assert.deepEqual(await told(), ['true', 'true']);
+		const off = expectStatus(await b.comp(path, 'legalhold', { 'x-ms-legal-hold': 'false' }), 200);
+		assert.equal(off.headers['x-ms-legal-hold'], 'false');
+		assert.deepEqual(await told(), ['false', 'false']);
+		const born = await made(b, 'x', home, { 'x-ms-legal-hold': 'false' });
+		assert.equal((await b.head(born)).headers['x-ms-legal-hold'], 'false');
+	});
+	test('Transfer-Encoding is in Access-Control-Expose-Headers', async (t) => {
+		const rule = '<CorsRule><AllowedOrigins>http://a.example</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>*</AllowedHeaders><ExposedHeaders>*</ExposedHeaders><MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule>';
+		expectStatus(await properties(client, `<Cors>${rule}</Cors>`), 202);
+		t.after(() => properties(client, '<Cors />'));
+		const path = await made(), origin = { origin: 'http://a.example' };
+		for (const r of [await b.get(path, origin), await b.put(path, 'x', origin), await b.get(fresh(), origin)])
+			assert.match(r.headers['access-control-expose-headers'], /Content-Length,Date,Transfer-Encoding$/, String(r.status));
 	});
 	test('a restored container has a new ETag', async (t) => {
 		const name = uniqueName('back'), s = await startServer({ flags: ['--containerRetentionDays', '7'] });

@@ -115,7 +115,10 @@ describe('nobody else holds the pages', () => {
 });
 
 test('snapshots keep what they had, differences tell, and the background changes nothing', async () => {
-	const [path, bytes] = await filled();
+	const path = `/pages/p${Math.random()}`, bytes = random(PAGE);
+	expectStatus(await b.pageBlob(path, SIZE), 201);
+	const zero = await b.snapshot(path); // empty as it will be again: what came and went is told all the same
+	await fill(path, bytes);
 	const one = await b.snapshot(path);
 	const other = random(PAGE);
 	await fill(path, other, 10, 20); // of the second epoch
@@ -133,6 +136,8 @@ test('snapshots keep what they had, differences tell, and the background changes
 		assert.deepEqual(await allRanges(path, { snapshot: two, prevsnapshot: one }), whole('clear'));
 		assert.deepEqual(await allRanges(path, { prevsnapshot: one }), whole('clear').map((x) => (x[1] === firstOf(15) ? ['page', x[1], x[2]] : x)));
 		assert.deepEqual(await allRanges(path, { prevsnapshot: two }), [['page', firstOf(15), firstOf(15) + PAGE - 1]]);
+		assert.deepEqual(await allRanges(path, { snapshot: one, prevsnapshot: zero }), whole('page'));
+		assert.deepEqual(await allRanges(path, { snapshot: two, prevsnapshot: zero }), whole('clear'));
 	};
 	await check();
 	await server.kill9();

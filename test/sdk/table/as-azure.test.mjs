@@ -339,6 +339,21 @@ describe('Atom', () => {
 		assert.equal((await t.queryAll()).entities.length, 0);
 	});
 
+	test('every name that a property may have is an XML name; others are PropertyNameInvalid', async () => {
+		const t = await newTable(server);
+		const json = { accept: 'application/json;odata=nometadata', 'content-type': 'application/json' };
+		const insert = (name) => raw.post(`/${t.name}`, { headers: json, body: JSON.stringify({ PartitionKey: 'p', RowKey: 'r', [name]: 'v' }) });
+		for (const bad of ['a\u00d7b', '\u00f7', 'a\u2028', '\u3000', 'a\u00a0b', '\u2200', 'x\u037e', 'a\u2190', '\u0301a', '\u00b7a', 'a\ue000'])
+			expectError(await insert(bad), 400, 'PropertyNameInvalid');
+		for (const good of ['\u00fcber', 'gr\u00f6\u00dfe_1', '\u540d\u524d', 'a\u00b7b', 'e\u0301', '\u03b1\u03b2', '\ud842\udfb7']) {
+			expectStatus(await insert(good), 201);
+			const path = keyPath(t.name, 'p', 'r');
+			const got = expectStatus(await old('GET', path), 200);
+			assert.ok(got.text.includes(`<d:${good}>v</d:${good}>`), got.text);
+			expectStatus(await raw.delete(path, { headers: { ...json, 'if-match': '*' } }), 204);
+		}
+	});
+
 	test('which form a version speaks', async () => {
 		const t = await newTable(server);
 		await t.insert({ PartitionKey: 'p', RowKey: 'r' });

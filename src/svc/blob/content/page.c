@@ -38,14 +38,20 @@ enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct 
 	if (c.failed || count > PAGE_CHUNK_PAGES)
 		return ERR_CORRUPT;
 	chunk.segment = ARENA_NEW_ARRAY(arena, struct segment, (size_t)count + 2);
-	if (!chunk.segment)
+	chunk.cleared = ARENA_NEW_ARRAY(arena, struct cleared, count ? count : 1);
+	if (!chunk.segment || !chunk.cleared)
 		return ERR_NO_MEMORY;
 	for (uint16_t i = 0; i < count; i++) {
 		struct segment s = { .first = cursor_u16(&c), .count = cursor_u16(&c) };
 		uint16_t ref = cursor_u16(&c);
 		s.offset = cursor_u32(&c);
-		if (c.failed || ref >= ref_count || s.first + s.count > PAGE_CHUNK_PAGES)
+		bool is_cleared = ref == PAGE_CLEARED_REF;
+		if (c.failed || (!is_cleared && ref >= ref_count) || s.first + s.count > PAGE_CHUNK_PAGES)
 			return ERR_CORRUPT;
+		if (is_cleared) {
+			chunk.cleared[chunk.cleared_count++] = (struct cleared){ s.first, s.count, s.offset };
+			continue;
+		}
 		s.extent = refs[ref];
 		chunk.segment[chunk.count++] = s;
 	}
@@ -77,7 +83,7 @@ static enum err chunk_get(struct txn *txn, const struct content *content, const 
 	TRY(blob_page_chunk_decode(rows.row[0].value, txn_arena(txn), ret));
 	if (!blob_page_chunk_key_decode(rows.row[0].key, &index, &ret->epoch))
 		return ERR_CORRUPT;
-	ret->hidden = blob_page_clears_hide(clears, chunk, ret->epoch, ret->stamp);
+	ret->hidden_epoch = blob_page_clears_hide(clears, chunk, ret->epoch, ret->stamp);
 	return ERR_OK;
 }
 
@@ -135,7 +141,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	blob_page_chunk_key(&k, content->id, chunk, content->epoch);
 	buf_init(&b, LIMIT_VALUE_BYTES);
 	blob_row_extents_encode(&b, after.ref, after.count);
-	bytes_put_u16(&b, (uint16_t)fresh->count);
+	bytes_put_u16(&b, (uint16_t)(fresh->count + fresh->cleared_count));
 	for (size_t i = 0; i < fresh->count; i++) {
 		const struct segment *s = &fresh->segment[i];
 		bytes_put_u16(&b, s->first);
@@ -143,6 +149,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 		bytes_put_u16(&b, (uint16_t)(*refs_slot(&after, s->extent.id) - 1));
 		bytes_put_u32(&b, s->offset);
 	}
+	blob_page_marks_encode(&b, fresh);
 	if (clears->count)
 		bytes_put_u64(&b, txn_now(txn));
 	/* An empty chunk needs a row only to hide an older epoch's. */
@@ -161,16 +168,25 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	return blob_retire_names(txn, before.ref, gone);
 }
 
-enum err blob_page_chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, uint64_t epoch, uint64_t stamp)
+enum err blob_page_chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, const struct clear *clear,
+				   const struct chunk *was)
 {
 	struct key k;
-	char bytes[16];
-	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	blob_page_chunk_key(&k, content, chunk, epoch);
+	struct buf b;
+	struct chunk hidden = *was, empty = { .count = 0 };
+	struct page_marks marks;
+	hidden.hidden_epoch = clear->epoch;
+	blob_page_marks_of(&hidden, &marks);
+	TRY(blob_page_marks_keep(txn_arena(txn), &marks, &empty));
+	buf_init(&b, LIMIT_VALUE_BYTES);
+	blob_page_chunk_key(&k, content, chunk, clear->epoch);
 	blob_row_extents_encode(&b, NULL, 0);
-	bytes_put_u16(&b, 0);
-	bytes_put_u64(&b, stamp);
-	return txn_put(txn, key_slice(&k), buf_slice(&b));
+	bytes_put_u16(&b, (uint16_t)empty.cleared_count);
+	blob_page_marks_encode(&b, &empty);
+	bytes_put_u64(&b, clear->ticks);
+	enum err e = buf_ok(&b) ? txn_put(txn, key_slice(&k), buf_slice(&b)) : ERR_NO_MEMORY;
+	buf_fini(&b);
+	return e;
 }
 
 static void add_segment(struct chunk *c, struct segment s)
@@ -178,17 +194,44 @@ static void add_segment(struct chunk *c, struct segment s)
 	c->segment[c->count++] = s;
 }
 
-/* The chunk with pages [first, first+count) taken by `extent` at `offset` (NULL: by zeros). */
-static enum err chunk_cut(struct arena *arena, const struct chunk *old, uint32_t first, uint32_t count,
-			  const struct extent_ref *extent, uint32_t offset, struct chunk *ret)
+/* Pages [first, first+count) of a chunk are taken, in an epoch, by `extent` at `offset` (NULL: by zeros). */
+struct cut {
+	uint64_t epoch;
+	uint32_t first, count;
+	const struct extent_ref *extent;
+	uint32_t offset;
+};
+
+/* What the chunk says of cleared pages afterwards. Most never had any. */
+static enum err cut_marks(struct arena *arena, const struct chunk *old, const struct cut *cut, struct chunk *c)
+{
+	struct page_marks marks;
+	bool clears = !cut->extent && cut->epoch > 1;
+	if (!old->cleared_count && !old->hidden_epoch && !clears)
+		return ERR_OK;
+	blob_page_marks_of(old, &marks);
+	uint32_t end = cut->first + cut->count;
+	for (uint32_t p = cut->first; p < end && cut->extent; p++)
+		marks.epoch[p] = 0;
+	for (size_t i = 0; i < old->count && clears && !old->hidden_epoch; i++) {
+		uint32_t first = old->segment[i].first, last = first + old->segment[i].count;
+		for (uint32_t p = first > cut->first ? first : cut->first; p < last && p < end; p++)
+			marks.epoch[p] = cut->epoch < UINT32_MAX ? (uint32_t)cut->epoch : UINT32_MAX;
+	}
+	return blob_page_marks_keep(arena, &marks, c);
+}
+
+static enum err chunk_cut(struct arena *arena, const struct chunk *old, const struct cut *cut, struct chunk *ret)
 {
 	struct chunk c = { .segment = ARENA_NEW_ARRAY(arena, struct segment, old->count + 2), .epoch = old->epoch };
-	uint32_t end = first + count;
+	const struct extent_ref *extent = cut->extent;
+	uint32_t first = cut->first, count = cut->count, end = first + count, offset = cut->offset;
 	bool placed = extent == NULL;
 	assert(count > 0 && end <= PAGE_CHUNK_PAGES);
 	if (!c.segment)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < old->count && !old->hidden; i++) {
+	TRY(cut_marks(arena, old, cut, &c));
+	for (size_t i = 0; i < old->count && !old->hidden_epoch; i++) {
 		const struct segment *s = &old->segment[i];
 		uint32_t s_end = (uint32_t)s->first + s->count;
 		if (s->first < first) {
@@ -229,8 +272,12 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 		uint64_t to = offset + data_bytes - chunk_at;
 		to = to < PAGE_CHUNK_BYTES ? to : PAGE_CHUNK_BYTES;
 		TRY(chunk_get(txn, content, clears, i, &old));
-		TRY(chunk_cut(txn_arena(txn), &old, (uint32_t)(from / PAGE_BYTES), (uint32_t)((to - from) / PAGE_BYTES),
-			      extent, (uint32_t)(chunk_at + from - offset), &fresh));
+		struct cut cut = { .epoch = content->epoch,
+				   .first = (uint32_t)(from / PAGE_BYTES),
+				   .count = (uint32_t)((to - from) / PAGE_BYTES),
+				   .extent = extent,
+				   .offset = (uint32_t)(chunk_at + from - offset) };
+		TRY(chunk_cut(txn_arena(txn), &old, &cut, &fresh));
 		TRY(chunk_put(txn, content, clears, i, &old, &fresh, extent));
 	}
 	return ERR_OK;
@@ -266,8 +313,10 @@ static enum err clear_rows(struct txn *txn, const struct content *content, uint6
 		uint64_t chunk_begin = at.index * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_begin ? offset - chunk_begin : 0;
 		uint64_t to = end - chunk_begin < PAGE_CHUNK_BYTES ? end - chunk_begin : PAGE_CHUNK_BYTES;
-		TRY(chunk_cut(txn_arena(txn), &at.chunk, (uint32_t)(from / PAGE_BYTES),
-			      (uint32_t)((to - from) / PAGE_BYTES), NULL, 0, &fresh));
+		struct cut cut = { .epoch = content->epoch,
+				   .first = (uint32_t)(from / PAGE_BYTES),
+				   .count = (uint32_t)((to - from) / PAGE_BYTES) };
+		TRY(chunk_cut(txn_arena(txn), &at.chunk, &cut, &fresh));
 		TRY(chunk_put(txn, content, &walk.clears, at.index, &at.chunk, &fresh, NULL));
 	}
 }

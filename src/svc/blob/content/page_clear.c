@@ -69,12 +69,12 @@ static bool clear_hides(const struct clear *c, uint64_t chunk, uint64_t epoch, u
 	return chunk >= c->first && chunk < c->end && (epoch < c->epoch || (epoch == c->epoch && stamp < c->ticks));
 }
 
-bool blob_page_clears_hide(const struct clears *all, uint64_t chunk, uint64_t epoch, uint64_t stamp)
+uint64_t blob_page_clears_hide(const struct clears *all, uint64_t chunk, uint64_t epoch, uint64_t stamp)
 {
-	for (size_t i = 0; i < all->count; i++)
+	for (size_t i = 0; i < all->count; i++) /* in the order of their times */
 		if (clear_hides(&all->clear[i], chunk, epoch, stamp))
-			return true;
-	return false;
+			return all->clear[i].epoch;
+	return 0;
 }
 
 /* More rows, or more bytes of rows, than a commit should go through? */
@@ -162,13 +162,18 @@ enum err blob_page_clear_at_once(struct txn *txn, struct content *content, uint6
 /* ---- the sweep ---- */
 
 /* An older row of a chunk that snapshots may hold: an empty one of the clear's epoch hides it for good. */
-static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, const struct clear *c)
+static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, const struct clear *c, struct slice older)
 {
 	struct key k;
 	struct slice value;
+	struct chunk was;
 	blob_page_chunk_key(&k, content, chunk, c->epoch);
 	enum err e = txn_get(txn, key_slice(&k), &value);
-	return e == ERR_NOT_FOUND ? blob_page_chunk_put_empty(txn, content, chunk, c->epoch, c->ticks) : e;
+	if (e != ERR_NOT_FOUND)
+		return e;
+	/* Rows come newest first: this one is what the clear took. */
+	TRY(blob_page_chunk_decode(older, txn_arena(txn), &was));
+	return blob_page_chunk_put_empty(txn, content, chunk, c, &was);
 }
 
 static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear *c, const struct row *row,
@@ -181,7 +186,7 @@ static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear 
 	if (epoch > c->epoch)
 		return ERR_OK;
 	if (epoch < c->epoch && !c->exclusive)
-		return hide_older(txn, content, index, c);
+		return hide_older(txn, content, index, c, row->value);
 	TRY(blob_page_chunk_decode(row->value, txn_arena(txn), &chunk));
 	if (!clear_hides(c, index, epoch, chunk.stamp))
 		return ERR_OK;
@@ -192,7 +197,7 @@ static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear 
 	for (uint16_t i = 0; i < count; i++)
 		TRY(blob_extent_drop_ref(txn, &refs[i]));
 	*extents += count;
-	return c->exclusive ? txn_del(txn, row->key) : blob_page_chunk_put_empty(txn, content, index, epoch, c->ticks);
+	return c->exclusive ? txn_del(txn, row->key) : blob_page_chunk_put_empty(txn, content, index, c, &chunk);
 }
 
 enum err blob_page_clear_sweep(struct txn *txn, uint64_t content, uint64_t ticks, struct slice from_key,

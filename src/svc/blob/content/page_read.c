@@ -55,7 +55,8 @@ enum err blob_page_chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 		w->has_last = true;
 		w->last_index = index;
 		TRY(blob_page_chunk_decode(row->value, txn_arena(w->txn), &ret->chunk));
-		if (blob_page_clears_hide(&w->clears, index, epoch, ret->chunk.stamp))
+		ret->chunk.hidden_epoch = blob_page_clears_hide(&w->clears, index, epoch, ret->chunk.stamp);
+		if (ret->chunk.hidden_epoch && !w->with_hidden)
 			continue;
 		ret->chunk.epoch = epoch;
 		ret->index = index;
@@ -205,24 +206,38 @@ struct place {
 static void chunk_places(const struct chunk *c, struct place places[PAGE_CHUNK_PAGES])
 {
 	memset(places, 0, PAGE_CHUNK_PAGES * sizeof *places);
-	for (size_t i = 0; i < c->count; i++)
+	for (size_t i = 0; i < c->count && !c->hidden_epoch; i++)
 		for (uint32_t k = 0; k < c->segment[i].count; k++)
 			places[c->segment[i].first + k] =
 				(struct place){ c->segment[i].extent.id, c->segment[i].offset + k * PAGE_BYTES };
 }
 
+/* A chunk of two states, page by page. */
+struct diff {
+	uint64_t before_epoch;
+	struct place now[PAGE_CHUNK_PAGES], before[PAGE_CHUNK_PAGES];
+	struct page_marks cleared;
+};
+
+/* Written or cleared since the snapshot: also a page that is as empty as it was then, and was not in between. */
+static bool page_differs(const struct diff *d, uint32_t p)
+{
+	const struct place *a = &d->now[p], *b = &d->before[p];
+	return a->extent != b->extent || a->offset != b->offset ||
+	       (!a->extent && d->cleared.epoch[p] > d->before_epoch);
+}
+
 static bool diff_chunk(struct lister *l, uint64_t index, const struct chunk *now, const struct chunk *before,
-		       struct place *a, struct place *b)
+		       struct diff *d)
 {
 	if (!has_room(l, index))
 		return false;
-	chunk_places(now, a);
-	chunk_places(before, b);
+	chunk_places(now, d->now);
+	chunk_places(before, d->before);
+	blob_page_marks_of(now, &d->cleared);
 	for (uint32_t p = 0; p < PAGE_CHUNK_PAGES; p++) {
 		uint64_t at = index * PAGE_CHUNK_BYTES + (uint64_t)p * PAGE_BYTES;
-		if (a[p].extent == b[p].extent && a[p].offset == b[p].offset)
-			continue;
-		if (!add_range(l, at, at + PAGE_BYTES, a[p].extent == 0))
+		if (page_differs(d, p) && !add_range(l, at, at + PAGE_BYTES, d->now[p].extent == 0))
 			return false;
 	}
 	return true;
@@ -234,13 +249,14 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 	struct chunk_walk wa, wb;
 	struct chunk_at a, b;
 	static const struct chunk empty;
-	struct place *pa = ARENA_NEW_ARRAY(txn_arena(txn), struct place, PAGE_CHUNK_PAGES);
-	struct place *pb = ARENA_NEW_ARRAY(txn_arena(txn), struct place, PAGE_CHUNK_PAGES);
-	if (!pa || !pb)
+	struct diff *d = ARENA_NEW(txn_arena(txn), struct diff);
+	if (!d)
 		return ERR_NO_MEMORY;
+	d->before_epoch = before->epoch;
 	uint64_t first = l->from / PAGE_CHUNK_BYTES, last = (l->end - 1) / PAGE_CHUNK_BYTES;
 	TRY(blob_page_chunk_walk_begin(&wa, txn, now, first, last));
 	TRY(blob_page_chunk_walk_begin(&wb, txn, before, first, last));
+	wa.with_hidden = true;
 	enum err ea = blob_page_chunk_walk_next(&wa, &a), eb = blob_page_chunk_walk_next(&wb, &b);
 	for (;;) {
 		/* One walk may have ended and the other failed: only two ends are the end. */
@@ -253,7 +269,7 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 		bool take_a = ea == ERR_OK && (eb != ERR_OK || a.index <= b.index);
 		bool take_b = eb == ERR_OK && (ea != ERR_OK || b.index <= a.index);
 		if (!diff_chunk(l, take_a ? a.index : b.index, take_a ? &a.chunk : &empty, take_b ? &b.chunk : &empty,
-				pa, pb))
+				d))
 			return ERR_OK;
 		if (take_a)
 			ea = blob_page_chunk_walk_next(&wa, &a);

@@ -74,8 +74,16 @@ static void check_blob(const char *hex, bool has_key, const char *scope)
 	assert_int_equal(slice_is_set(v.encryption.scope), scope != NULL);
 	if (scope)
 		assert_true(slice_eq(v.encryption.scope, slice_str(scope)));
+	assert_false(v.tells_legal_hold);
 	blob_encode(&b, &v);
 	assert_same(&b, golden);
+	v.tells_legal_hold = true;
+	buf_clear(&b);
+	blob_encode(&b, &v);
+	assert_int_equal(b.ptr[5] & 2, 2); /* bit 25 of the flags, and nothing else */
+	assert_int_equal(b.len, golden.len);
+	assert_int_equal(blob_decode(buf_slice(&b), &arena, &v), ERR_OK);
+	assert_true(v.tells_legal_hold && !v.legal_hold);
 	REFUSES_OTHER_LENGTHS(golden, blob_decode(cut, &arena, &v));
 	arena_fini(&arena);
 }
