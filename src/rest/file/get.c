@@ -15,7 +15,7 @@
 enum {
 	RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024,
 	GET_PIECES_FIRST = 4096,
-	GET_PIECES_MORE = 2048,	      /* at a time, by the loop: about 2 ms */
+	GET_PIECES_MORE = 64,	      /* at a time, by the loop: 2 MiB at most, which no budget counts */
 	GET_PIECES_HASHED = 64 * 1024 /* of a range that is hashed, all at once */
 };
 
