@@ -12,14 +12,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/panic.h"
 #include "base/sys/clock.h"
 #include "io/wheel.h"
 
+enum { LOOP_MAGIC = 0x696c6f70 };
 enum { LOOP_EVENTS = 256, HELD_WAKES = 64 };
 
 /* What other threads write has cache lines of its own. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct io_loop {
+	uint32_t magic;
 	int epoll_fd;
 	int wake_fd;
 	uint64_t now_ms;
@@ -47,6 +50,7 @@ enum err io_loop_new(struct io_loop **ret)
 	if (!l)
 		return ERR_NO_MEMORY;
 	memset(l, 0, sizeof *l);
+	l->magic = LOOP_MAGIC;
 	l->deferred_last = &l->deferred_first;
 	l->wake_source.ready = loop_woken;
 	l->now_ms = base_monotonic_ns() / 1000000;
@@ -72,11 +76,13 @@ void io_loop_free(struct io_loop *l)
 		close(l->epoll_fd);
 	if (l->wake_fd >= 0)
 		close(l->wake_fd);
+	l->magic = 0;
 	free(l);
 }
 
 enum err io_loop_add(struct io_loop *l, int fd, struct io_source *source)
 {
+	MAGIC_CHECK(l, LOOP_MAGIC);
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = source };
 	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -125,6 +131,7 @@ void io_posts_release(void)
 
 void io_loop_post(struct io_loop *l, struct io_task *task)
 {
+	MAGIC_CHECK(l, LOOP_MAGIC);
 	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
 	struct io_task *head = atomic_load_explicit(&l->mailbox, memory_order_relaxed);
 	do
@@ -197,6 +204,7 @@ static int loop_wait(struct io_loop *l)
 
 void io_loop_run(struct io_loop *l, void (*before_wait)(void *), void *arg)
 {
+	MAGIC_CHECK(l, LOOP_MAGIC);
 	l->thread = pthread_self();
 	atomic_store(&l->running, true);
 	while (!atomic_load(&l->stopping)) {

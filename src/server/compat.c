@@ -93,12 +93,10 @@ static const char *const limits[] = {
 	"Names of properties are XML names of letters, digits and underscores (else PropertyNameInvalid): Atom writes "
 	"them as elements.",
 	"File over SMB: 2.1, 3.0, 3.0.2 and 3.1.1, signed and encrypted, NTLMv2 by account key. Refused as Azure Files "
-	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files, "
-	"reparse "
-	"points (INVALID_DEVICE_REQUEST), links and short names (NOT_SUPPORTED), directory leases (none "
-	"granted). Missing: Kerberos, several channels of one session (REQUEST_NOT_ACCEPTED), APPINSTANCE contexts, "
-	"changes "
-	"made by REST as change notifications. docs/smb.md has the whole list.",
+	"refuses them: named streams (OBJECT_NAME_INVALID), extended attributes (EAS_NOT_SUPPORTED), sparse files and "
+	"reparse points (INVALID_DEVICE_REQUEST), links and short names (NOT_SUPPORTED), directory leases (none are "
+	"granted). Missing: Kerberos, several channels of one session (REQUEST_NOT_ACCEPTED), APPINSTANCE contexts. "
+	"docs/smb.md has the whole list.",
 	"In Atom, characters that XML 1.0 cannot hold come as U+FFFD.",
 };
 

@@ -2,12 +2,16 @@
  * The data directory: made, recognised, and whose it is. */
 #include "server/datadir.h"
 
+#include "base/sys/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/securebits.h>
+#include <stdlib.h>
+#include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -67,10 +71,10 @@ static bool directory_make(const char *path, struct buf *error)
  * Where there is nothing but ours and FORMAT is gone, the engine knows better what to say. */
 static bool directory_is_ours(const char *path, bool *ret_ours)
 {
-	static const char *const known[] = { ".",	   "..",       "LOCK",	       "FORMAT",
-					     "FORMAT.new", "TAIL",     "db",	       "segments",
-					     "journal",	   "accounts", "accounts.new", "admin.sock",
-					     "lost+found" };
+	static const char *const known[] = {
+		".",	    "..",      "LOCK",	   "FORMAT",	   "FORMAT.new", "TAIL",	   "db",
+		"segments", "journal", "accounts", "accounts.new", "admin.sock", "checkpoint.new", "lost+found"
+	};
 	DIR *dir = opendir(path);
 	bool stranger = false, format = false;
 	if (!dir)
@@ -91,6 +95,19 @@ static bool directory_is_ours(const char *path, bool *ret_ours)
 	return !error;
 }
 
+static bool directory_is_azurites(const char *path)
+{
+	static const char *const names[] = { "__azurite_db_blob__.json", "__azurite_db_queue__.json",
+					     "__azurite_db_table__.json", "__blobstorage__", "__queuestorage__" };
+	char file[PATH_MAX];
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		int n = snprintf(file, sizeof file, "%s/%s", path, names[i]);
+		if (n > 0 && (size_t)n < sizeof file && access(file, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A server that root runs in somebody's directory: what is made there belongs to the owner, who could not open it
  * otherwise. Root keeps its rights (its ports, its key files). This thread, and those it will start. */
 static void files_belong_to(const struct stat *owner)
@@ -99,6 +116,42 @@ static void files_belong_to(const struct stat *owner)
 		return;
 	setfsgid(owner->st_gid);
 	setfsuid(owner->st_uid);
+}
+
+/* When the process began, as LOCK says it (engine/rocks/open.c); false if there is no such process. */
+static bool process_began(long pid, char *ret, size_t room)
+{
+	char path[32], text[1024];
+	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	char *at = strrchr(text, ')');
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		snprintf(ret, room, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+	return at != NULL;
+}
+
+/* Nobody holds the lock of this directory, and yet the server that is named in it runs: on another one, of which this
+ * is a copy that was made meanwhile. 0: it is none, else the server's process. */
+static long directory_is_copy(const char *path)
+{
+	char name[PATH_MAX], owner[64] = "", began[32];
+	int n = snprintf(name, sizeof name, "%s/LOCK", path);
+	int fd = n > 0 && (size_t)n < sizeof name ? base_file_open_at(AT_FDCWD, name, O_RDONLY, 0) : -1;
+	ssize_t got = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 ? read(fd, owner, sizeof owner - 1) : -1;
+	char *end;
+	if (fd >= 0)
+		close(fd);
+	owner[got > 0 ? got : 0] = 0;
+	long pid = strtol(owner, &end, 10);
+	if (end == owner || *end != ' ' || pid == (long)getpid() || !process_began(pid, began, sizeof began))
+		return 0;
+	return strcmp(end + 1, began) == 0 ? pid : 0;
 }
 
 bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *error)
@@ -128,9 +181,35 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 			   strerror(errno));
 		return false;
 	}
+	if (!ours && directory_is_azurites(path)) {
+		buf_printf(error,
+			   "%s is a workspace of Azurite, whose files are not read in place: give another --location, "
+			   "and see docs/azurite.md for taking the data over (npx zaffre import-azurite %s)",
+			   path, path);
+		return false;
+	}
+	char checkpoint[PATH_MAX];
+	int n = snprintf(checkpoint, sizeof checkpoint, "%s/CHECKPOINT", path);
+	if (!ours && n > 0 && (size_t)n < sizeof checkpoint && access(checkpoint, F_OK) == 0) {
+		buf_printf(error,
+			   "%s is a checkpoint, which may share files with others: make a data directory of it with "
+			   "zaffre restore %s --location DIR",
+			   path, path);
+		return false;
+	}
 	if (!ours) {
 		buf_printf(error, "%s is not empty and is no data directory of zaffre: give an empty or a new one",
 			   path);
+		return false;
+	}
+	long user = directory_is_copy(path);
+	if (user) {
+		buf_printf(
+			error,
+			"%s is a copy of a data directory that a server (process %ld) is using, and may hold half of "
+			"what it wrote: make a copy with zaffre checkpoint, or remove the file LOCK there if you know "
+			"better",
+			path, user);
 		return false;
 	}
 	d->path = realpath(path, NULL);

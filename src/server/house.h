@@ -18,20 +18,26 @@ struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
+struct moment_holder;
 struct watchdog;
 
 struct house {
 	const struct config *config;
 	struct datadir data;
 	struct account_slots slots;
-	struct admission *admission;  /* of the start; later ones belong to the REST front end */
-	pthread_mutex_t account_lock; /* one change of the accounts file at a time; taken before reload_lock */
-	pthread_mutex_t reload_lock;  /* one reload at a time */
-	bool ending;		      /* under it: none any more */
+	struct admission *admission;	 /* of the start; later ones belong to the REST front end */
+	pthread_mutex_t checkpoint_lock; /* guards the next two */
+	struct moment_holder *moment;	 /* a checkpoint is being copied; NULL: none */
+	bool no_moments;		 /* none any more: the server ends */
+	pthread_mutex_t account_lock;	 /* one change of the accounts file at a time; taken before reload_lock */
+	pthread_mutex_t reload_lock;	 /* one reload at a time */
+	bool ending;			 /* under it: none any more */
 	struct clock clock;
 	struct io_tls *tls;
 	struct store *store;
 	struct background *background;
+	struct slice first_names[ACCOUNTS_MAX]; /* accounts at the start */
+	size_t first_count;
 	struct states *states;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 3]; /* website, admin listener, admin socket */
 	char admin_socket[PATH_MAX];			     /* empty: none */
@@ -46,6 +52,8 @@ struct house {
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
 void house_print_ready(const struct house *);
+/* Azurite's words before and after the end, in its place. */
+void house_print_ending(const struct house *, bool ended);
 /* The same as JSON in --readyFile, if there is one. */
 bool house_write_ready_file(const struct house *, struct buf *error);
 

@@ -26,6 +26,7 @@
 #include "io/pool.h"
 #include "io/stream.h"
 #include "smb/credits.h"
+#include "smb/failures.h"
 #include "smb/protect.h"
 #include "smb/server.h"
 #include "wire/smb2/file.h"
@@ -48,7 +49,7 @@ enum {
 	SMB_MESSAGE_MS = 30000,			    /* from a message's first byte to its last */
 	SMB_WRITE_IDLE_MS = 30000,		    /* a peer that does not read */
 	SMB_LOGIN_FAILURES_MAX = 10,		    /* of a connection; then it is closed */
-	SMB_LOGIN_FREE_FAILURES = 2,		    /* answered at once; later ones wait */
+	SMB_LOGIN_FREE_FAILURES = 2,		    /* of an address, answered at once; later ones wait */
 	SMB_LOGIN_DELAY_MS = 1000,
 	SMB_ARENA_BYTES = 8 * 1024 * 1024,				   /* of one request */
 	SMB_OUT_HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES, /* room before a message's first part */
@@ -263,6 +264,7 @@ struct smb_server {
 	atomic_size_t watchers; /* without any, changes need not be described */
 	pthread_mutex_t lock;
 	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
+	struct failures failures; /* under the lock */
 };
 
 /* conn.c */

@@ -264,6 +264,28 @@ test('logins that prove nothing', async () => {
 	await c.end();
 });
 
+test('a key cannot be tried out quickly, not on fresh connections either', { timeout: 60_000 }, async () => {
+	const attempt = async (key) => {
+		const c = await SmbClient.connect(port);
+		await c.negotiate();
+		const began = Date.now();
+		const { status } = await c.login(WELL_KNOWN_ACCOUNT, key);
+		const took = Date.now() - began;
+		await c.end();
+		return { status, took };
+	};
+	for (let i = 0; i < 3; i++) assert.equal((await attempt(`wrong ${i}`)).status, STATUS.LOGON_FAILURE);
+	const slowed = await Promise.all([...Array(8)].map((_, i) => attempt(`also wrong ${i}`)));
+	for (const { status, took } of slowed) {
+		assert.equal(status, STATUS.LOGON_FAILURE);
+		assert.ok(took >= 950, `answered after ${took} ms`);
+	}
+	assert.match(server.stderr, /login from 127\.0\.0\.1 refused/);
+	const right = await attempt(WELL_KNOWN_KEY);
+	assert.equal(right.status, 0);
+	assert.ok(right.took < 900, `who has the key does not wait: ${right.took} ms`);
+});
+
 test('a session that is not authenticated can do nothing', async () => {
 	const c = await SmbClient.connect(port);
 	await c.negotiate();

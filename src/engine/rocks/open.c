@@ -105,10 +105,30 @@ static enum err open_dir(struct opening *o)
 	return ERR_OK;
 }
 
+/* This process by its number and the time it began, which no other has. */
+static bool process_name(char *ret, size_t room)
+{
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	/* Behind the program's name, which may hold anything, the time is the 20th word. */
+	char *at = strrchr(text, ')');
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return false;
+	at[1 + strcspn(at + 1, " ")] = 0;
+	snprintf(ret, room, "%d %s", (int)getpid(), at + 1);
+	return true;
+}
+
 static enum err take_lock(struct opening *o)
 {
 	struct rocks *r = o->r;
-	char owner[32] = "";
+	char owner[64] = "";
 	r->lock_fd = base_file_open_at(r->dir_fd, "LOCK", O_RDWR | O_CREAT, 0600);
 	if (r->lock_fd < 0)
 		return opening_refuse_errno(o, "write the lock file");
@@ -117,12 +137,15 @@ static enum err take_lock(struct opening *o)
 			return opening_refuse_errno(o, "lock the data directory");
 		ssize_t n = pread(r->lock_fd, owner, sizeof owner - 1, 0);
 		owner[n > 0 ? n : 0] = 0;
+		owner[strcspn(owner, " ")] = 0;
 		buf_printf(o->message, "'%s' is in use by another server%s%s; stop it or choose another directory",
 			   o->name, owner[0] ? ", process " : "", owner);
 		return ERR_BUSY;
 	}
-	int len = snprintf(owner, sizeof owner, "%d", (int)getpid());
-	/* Only for the message above: a failure here harms nobody. */
+	if (!process_name(owner, sizeof owner))
+		snprintf(owner, sizeof owner, "%d", (int)getpid());
+	int len = (int)strlen(owner);
+	/* Only for the messages above: a failure here harms nobody. */
 	if (ftruncate(r->lock_fd, 0) == 0 && pwrite(r->lock_fd, owner, (size_t)len, 0) != len)
 		errno = 0;
 	return ERR_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
  *   FORMAT     "zaffre 4"; 3 is brought to 4, another number is refused
- *   LOCK       held while a server runs on the directory
+ *   LOCK       held while a server runs on the directory; its process and when that began
  *   TAIL       the number of the last durable commit, so that a journal that lost its end is noticed
  *   journal/   commits that are not in tables yet (journal.h)
  *   db/        RocksDB
@@ -25,6 +25,17 @@ struct rocks_options {
 /* On error *ret_message says what is wrong and what to do (one line). ERR_BUSY: another server has the directory;
  * ERR_CORRUPT: damage, or a format this program does not know; ERR_NO_SPACE, ERR_IO: the disk. */
 enum err engine_rocks_open(const struct rocks_options *, struct engine **ret, struct buf *ret_message) MUST_CHECK;
+
+/* One moment of a store that goes on being written to (moment.c). RocksDB's files as of it, which never change again,
+ * are made at db_path: on the same file system, and not there yet. Extents that were alive then stay where they are
+ * until the end. */
+struct rocks_moment {
+	uint64_t pin;
+	uint64_t commit; /* the last one that is in it */
+};
+enum err engine_rocks_moment_begin(struct engine *, const char *db_path, struct rocks_moment *ret,
+				   struct buf *ret_message) MUST_CHECK;
+void engine_rocks_moment_end(struct engine *, const struct rocks_moment *);
 
 /* For a scrub of an engine that nobody writes to (inspect.c). */
 /* All blocks of the extent are marked as holding published bytes; false also for a ref that cannot be ours. */

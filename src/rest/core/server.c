@@ -19,6 +19,7 @@
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/kit/inject.h"
+#include "rest/core/lease_notes.h"
 #include "rest/core/service.h"
 #include "wire/xml.h"
 
@@ -255,19 +256,30 @@ static void server_free(struct rest_server *s)
 	free(s->listeners);
 	live_fini(&s->live);
 	inject_free(s->inject);
+	notes_free(s->lease_notes);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
+	s->magic = 0;
 	free(s);
 }
 
 enum err rest_server_start(const struct rest_config *config, struct rest_server **ret, struct buf *ret_message)
 {
 	struct rest_server *s = calloc(1, sizeof *s);
+	if (s)
+		s->magic = REST_SERVER_MAGIC;
 	if (!s)
 		return ERR_NO_MEMORY;
 	s->config = *config;
 	s->store = config->store;
 	s->clock = config->clock ? config->clock : store_clock(config->store);
+	if (config->any) {
+		s->first_access.any_find = config->any->any_find;
+		s->first_access.any_make = config->any->any_make;
+		s->first_access.any_count = config->any->any_count;
+		s->first_access.any_at = config->any->any_at;
+		s->first_access.any_arg = config->any->any_arg;
+	}
 	s->first_access.accounts = config->accounts;
 	s->first_access.account_count = config->account_count;
 	s->first_access.bearer = config->bearer;
@@ -280,6 +292,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;
+	s->lease_notes = notes_new(); /* without it nobody is told who holds a lease */
 	enum err e = config->kit && !s->inject ? ERR_NO_MEMORY : open_log(s, ret_message);
 	if (e == ERR_OK)
 		e = open_listeners(s, ret_message);
@@ -306,6 +319,7 @@ void rest_server_stop(struct rest_server *s)
 {
 	if (!s)
 		return;
+	MAGIC_CHECK(s, REST_SERVER_MAGIC);
 	atomic_store(&s->ending, true);
 	struct stop_listening stop = { .task.run = listeners_stop, .server = s };
 	sem_init(&stop.done, 0, 0);
@@ -327,6 +341,7 @@ bool rest_server_is_ending(const struct rest_server *s)
 
 size_t rest_server_loops(const struct rest_server *s, struct io_loop **ret, size_t most)
 {
+	MAGIC_CHECK(s, REST_SERVER_MAGIC);
 	size_t count = s->loop_count < most ? s->loop_count : most;
 	for (size_t i = 0; i < count; i++)
 		ret[i] = s->loops[i]->loop;
@@ -354,7 +369,10 @@ enum err rest_server_reopen_log(struct rest_server *s, struct buf *ret_message)
 
 void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)
 {
-	struct rest_stats t = { .connections = rest_server_connections(s) };
+	MAGIC_CHECK(s, REST_SERVER_MAGIC);
+	int64_t held = atomic_load_explicit(&s->memory.held_bytes, memory_order_relaxed);
+	struct rest_stats t = { .connections = rest_server_connections(s),
+				.memory_bytes = held > 0 ? (uint64_t)held : 0 };
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);

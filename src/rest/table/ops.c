@@ -191,13 +191,10 @@ const struct handler handler_table_get = { .parse = get_parse, .format = get_for
 
 /* ---- Query ---- */
 
-static enum err query_run(struct request *req)
+static enum err query_apply(struct txn *t, void *call)
 {
-	struct slice account = resource_account_partition(req->arena, req->account);
-	if (!slice_is_set(account))
-		return ERR_NO_MEMORY;
-	struct tables_call *c = req->call;
-	return store_read(req->server->store, account, tables_list_apply, &c->list, req->arena);
+	struct tables_call *c = call;
+	return tables_list_apply(t, &c->list);
 }
 
 static enum err query_parse(struct request *req)
@@ -212,11 +209,11 @@ static enum err query_parse(struct request *req)
 	c->list.filter = filter;
 	if (slice_is_set(next) && !rest_table_token_read(req->arena, next, &c->list.from_name))
 		return fault_query(req, ERR_INVALID_INPUT, "NextTableName", next, "");
-	/* A page of what there is is short, a search through all there is may not be. */
-	if (filter)
-		request_step_work(req, query_run);
-	else
-		request_step_call(req, query_run);
+	struct slice account = resource_account_partition(req->arena, req->account);
+	if (!slice_is_set(account))
+		return ERR_NO_MEMORY;
+	/* A page of what there is is short; a search through all there is goes to a worker when it takes long. */
+	request_step_read(req, account, query_apply);
 	return ERR_OK;
 }
 

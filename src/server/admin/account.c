@@ -83,7 +83,9 @@ int admin_account_show(struct house *h, const struct query *q, struct buf *out)
 	const struct auth_account *found = find(&a, query_get(q, SLICE("name")));
 	if (found) {
 		put_account(out, found);
-		for (size_t i = 0; i < CONFIG_SERVICES; i++) {
+		for (size_t i = 0; i < h->listener_count; i++) {
+			if ((int)h->listeners[i].service >= CONFIG_SERVICES)
+				continue;
 			house_put_endpoint(out, h, i);
 			buf_printf(out, "/%.*s\n", SLICE_FMT(found->name));
 		}
@@ -135,6 +137,8 @@ static int change(struct house *h, const struct accounts *a, struct slice old, s
 /* May that account be changed by us at all? NULL: yes. */
 static const char *unchangeable(const struct house *h, const struct accounts *a, struct slice name)
 {
+	if (h->config->inMemoryPersistence)
+		return "this server keeps nothing on disk: give it accounts by ZAFFRE_ACCOUNTS";
 	if (h->config->accounts[0])
 		return "accounts stand in the environment or in the configuration file: change them there, then SIGHUP";
 	if (!h->config->production && slice_eq(name, SLICE(ACCOUNT_WELL_KNOWN)))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/checkpoint/checkpoint.h"
 #include "server/house.h"
 
 static const struct {
@@ -13,7 +14,8 @@ static const struct {
 } commands[] = {
 	{ "/account/add", admin_account_add },	     { "/account/rotate", admin_account_rotate },
 	{ "/account/remove", admin_account_remove }, { "/account/show", admin_account_show },
-	{ "/account/list", admin_account_list },
+	{ "/account/list", admin_account_list },     { "/checkpoint/begin", checkpoint_begin },
+	{ "/checkpoint/end", checkpoint_finish },
 };
 
 bool admin_socket_path(const struct config *c, const char *data_dir, char *ret, size_t room)

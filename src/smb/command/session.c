@@ -221,8 +221,11 @@ static bool evict_previous(struct smb_request *r, uint64_t id)
 
 /* ---- SESSION_SETUP ---- */
 
+#define NTLM_AUTHENTICATE "NTLMSSP\0\3"
+
 struct setup_call {
 	struct smb2_session_setup in;
+	bool proves;	  /* it answers a challenge */
 	struct buf token; /* freed when the request is answered */
 };
 
@@ -240,8 +243,17 @@ static bool has_valid_session(const struct smb_conn *c)
 	return false;
 }
 
-/* A wrong key: from the third on the answer waits, at the tenth the connection ends, unless somebody is logged in on
- * it. */
+static unsigned failures_count(struct smb_conn *c)
+{
+	struct smb_server *server = c->sl->server;
+	pthread_mutex_lock(&server->lock);
+	unsigned count = failures_add(&server->failures, slice_str(c->address), io_loop_now_ms(c->sl->loop));
+	pthread_mutex_unlock(&server->lock);
+	return count;
+}
+
+/* A wrong key: from the third of an address on the answer waits, whichever connection it came on; at the tenth of a
+ * connection that ends, unless somebody is logged in on it. */
 static void setup_refuse(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
@@ -250,13 +262,15 @@ static void setup_refuse(struct smb_request *r)
 	buf_fini(&call->token);
 	r->status = s->login && s->login->malformed ? STATUS_INVALID_PARAMETER : STATUS_LOGON_FAILURE;
 	c->login_failures++;
-	log_warn("smb: login from %s refused", c->address);
+	/* Only who answered a challenge has tried a key. */
+	unsigned failures = call->proves ? failures_count(c) : 0;
+	log_warn("smb: login from %s refused (%u of late)", c->address, failures);
 	if (!s->ended)
 		smb_session_end(s, false);
 	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX && !has_valid_session(c)) {
 		smb_conn_close(c);
 		smb_fail(r, r->status);
-	} else if (c->login_failures > SMB_LOGIN_FREE_FAILURES) {
+	} else if (failures > SMB_LOGIN_FREE_FAILURES || c->login_failures > SMB_LOGIN_FREE_FAILURES) {
 		io_timer_init(&r->timer, setup_refused);
 		io_timer_set(c->sl->loop, &r->timer, io_loop_now_ms(c->sl->loop) + SMB_LOGIN_DELAY_MS);
 	} else {
@@ -345,6 +359,8 @@ static void setup_step(struct smb_request *r)
 	rng_bytes(&c->sl->rng, in.challenge, sizeof in.challenge);
 	if (!s->protect && c->dialect == SMB2_DIALECT_311)
 		protect_hash(s->hash, r->part);
+	call->proves = s->login->stage == LOGIN_WAITS_AUTHENTICATE &&
+		       memmem(call->in.token.ptr, call->in.token.len, NTLM_AUTHENTICATE, sizeof NTLM_AUTHENTICATE - 1);
 	switch (login_step(s->login, &in, &call->token)) {
 	case LOGIN_MORE:
 		smb2_session_setup_put(r->out, 0, buf_slice(&call->token));

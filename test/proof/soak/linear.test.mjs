@@ -4,14 +4,12 @@
 // (--mutant, store/mutant.h) must be caught by the same means. Short in `make test`; ZAFFRE_SOAK_MINUTES (make soak) makes it long.
 // A failure prints its seed and keeps the history.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { describe, test } from 'node:test';
-import { mutantBin, removeDir, root, scale, startServer, tempDir } from '../../lib/server.mjs';
+import { mutantBin, scale, startServer } from '../../lib/server.mjs';
 import { random } from '../crash/random.mjs';
+import { judge } from './judge.mjs';
 import { Recorder } from './recorder.mjs';
 
 const SECONDS = process.env.ZAFFRE_SOAK_MINUTES ? Number(process.env.ZAFFRE_SOAK_MINUTES) * 60 : 12;
@@ -22,28 +20,6 @@ const JUMP_AHEAD_S = 60; // more often and on the whole further than back, so th
 const JUMP_BACK_S = 40;
 const JUMP_EVERY_MS = 50;
 
-const tools = tempDir('zaffre-soak-');
-process.on('exit', () => removeDir(tools));
-function buildChecker() {
-	const sim = path.join(root, 'test/proof/sim');
-	const base = path.join(root, 'src/base');
-	const sources = ['check.c', 'linear.c', 'models.c', 'model_file.c', 'model_lease.c', 'wgl.c'].map((f) => path.join(sim, f)).concat(fs.readdirSync(base).filter((f) => f.endsWith('.c')).map((f) => path.join(base, f)));
-	const r = spawnSync(process.env.CC ?? 'cc', ['-O2', '-std=gnu11', '-D_GNU_SOURCE', '-include', path.join(base, 'banned.h'), '-I', path.join(root, 'src'), '-I', sim, '-o', path.join(tools, 'linear_check'), ...sources, '-lm', '-pthread'], { encoding: 'utf8' });
-	assert.equal(r.status, 0, r.stderr);
-	return path.join(tools, 'linear_check');
-}
-const checker = buildChecker();
-
-// { ok, text, file }
-function judge(lines) {
-	const file = path.join(os.tmpdir(), `zaffre-history-${SEED}-${process.pid}.txt`);
-	fs.writeFileSync(file, lines.join('\n') + '\n');
-	const r = spawnSync(checker, [file], { encoding: 'utf8', maxBuffer: 2 ** 28, timeout: 300_000 });
-	assert.ok(r.status === 0 || r.status === 1 || r.status === 3, `the checker ended with ${r.status}: ${r.stderr}`);
-	if (r.status !== 1) fs.rmSync(file);
-	return { ok: r.status === 0, violation: r.status === 1, text: r.stdout.slice(0, 4000), file };
-}
-
 async function soak(seconds, { flags = [], program, kills = true, queues = true } = {}) {
 	const next = random(SEED);
 	const server = await startServer({ flags, program });
@@ -51,7 +27,7 @@ async function soak(seconds, { flags = [], program, kills = true, queues = true 
 	const end = Date.now() + seconds * 1000;
 	const sum = { operations: 0, unknown: 0, listed: 0, kills: 0, jumps: 0, undecided: 0, violation: undefined };
 	const settle = () => {
-		const verdict = judge(recorder.lines);
+		const verdict = judge(recorder.lines, SEED);
 		sum.operations += recorder.operations;
 		sum.unknown += recorder.unknown;
 		sum.undecided += !verdict.ok && !verdict.violation;

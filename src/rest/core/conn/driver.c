@@ -439,7 +439,8 @@ static enum err driver_prepare(struct exchange *ex)
 	if (rest_service_of(r)->redirect)
 		TRY(rest_service_of(r)->redirect(r));
 	TRY(address_find(r));
-	if (!r->parent && memory_is_short(r->server))
+	/* Whoever looks after a server that is short of memory must be able to see it. */
+	if (!r->parent && memory_is_short(r->server) && r->service != SERVICE_ADMIN)
 		return ERR_BUSY;
 	r->op = op_find(r);
 	if (!r->op)
@@ -472,6 +473,7 @@ static void driver_identify(struct exchange *ex)
 	struct request *r = &ex->req;
 	struct rest_loop *rl = ex->rl;
 	exchange_enter(ex, REQUEST_PREPARE);
+	MAGIC_CHECK(rl->server, REST_SERVER_MAGIC);
 	r->server = rl->server;
 	access_take(ex);
 	r->arena = &ex->arena;
