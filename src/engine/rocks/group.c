@@ -5,8 +5,9 @@
  * A full disk: below the reserve only groups that give space back are taken. The journal's space is taken beforehand,
  * and RocksDB never meets ENOSPC as long as nobody else eats the reserve; should it, nothing more can be written:
  * FAILED. Deletes are taken even when nothing is free at all, a bounded number of them: they go into the journal, and
- * the extents they retire give their space back before RocksDB has to write. The reserve holds the write buffers on their way to table files, and the tables a compaction may have to
- * write before it can remove what it read: without it deleted rows could not be cleared away. */
+ * the extents they retire give their space back before RocksDB has to write. The reserve holds the write buffers on
+ * their way to table files, and the tables a compaction may have to write before it can remove what it read: without
+ * it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
 
