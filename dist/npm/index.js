@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { TestKit } from './kit.js';
 
 export { TestKit };
+export { importAzurite } from './import.js';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
@@ -53,7 +54,7 @@ export async function start({ location, args = [], timeoutMs = 15_000 } = {}) {
 		child.once('error', (error) => fail(error.message));
 		child.once('exit', (code, signal) => fail(`it ended with ${code ?? signal}`));
 	});
-	const admin = /^Metrics and health at (\S+)/m.exec(text)?.[1];
+	const admin = /^Explorer, metrics and health at (\S+)/m.exec(text)?.[1];
 	const endpoints = Object.fromEntries(['Blob', 'Queue', 'Table', 'File'].map((s) => [s.toLowerCase(), field(connectionString, `${s}Endpoint`)]).filter(([, url]) => url));
 	return {
 		connectionString,

@@ -4,11 +4,13 @@
 #include "server/config.h"
 
 #include "base/limits.h"
+#include "base/service.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* A list of 5,000 blobs with metadata takes half of it. */
@@ -156,6 +158,17 @@ static const struct setting *flag_find(const char *arg, struct slice *ret_inline
 	return NULL;
 }
 
+/* A value is not repeated: it may be a secret. */
+static void option_unknown(const char *arg, struct buf *error)
+{
+	struct slice rest = slice_str(arg), name = slice_cut(&rest, '=');
+	const char *near = config_flag_near(arg);
+	buf_printf(error, "unknown option %.*s", SLICE_FMT(name));
+	if (near)
+		buf_printf(error, "; did you mean --%s?", near);
+	BUF_PUT(error, " (zaffre --help lists them)");
+}
+
 static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, struct buf *error)
 {
 	for (int i = 0; i < argc; i++) {
@@ -167,7 +180,7 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 						  "ZAFFRE_ACCOUNTS or the "
 						  "configuration file");
 			else
-				buf_printf(error, "unknown option %s (zaffre --help lists them)", argv[i]);
+				option_unknown(argv[i], error);
 			return false;
 		}
 		if (!slice_is_set(value) && setting_takes_value(s)) {
@@ -362,7 +375,8 @@ static bool web_port_check(const struct config *c, struct buf *error)
 		return false;
 	for (int i = 0; i < CONFIG_SERVICES; i++) {
 		static const char *const flags[] = { "--blobPort", "--queuePort", "--tablePort", "--filePort" };
-		if (!web || web != config_port(c, i) || strcmp(config_host(c, i), config_host(c, 0)) != 0)
+		if (!web || !config_serves(c, i) || web != config_port(c, i) ||
+		    strcmp(config_host(c, i), config_host(c, 0)) != 0)
 			continue;
 		buf_printf(error, "--webPort and %s are both %lld: give each its own", flags[i], (long long)web);
 		return false;
@@ -393,13 +407,15 @@ static bool limits_check(const struct config *c, struct buf *error)
 static bool ports_check(struct config *c, struct buf *error)
 {
 	for (int i = 0; i < CONFIG_SERVICES; i++)
-		if (!config_host_is_loopback(config_host(c, i)))
+		if (config_serves(c, i) && !config_host_is_loopback(config_host(c, i)))
 			c->beyond_loopback = true;
-	if (strcmp(c->smbPort, "off") != 0 && !config_host_is_loopback(c->smbHost))
+	bool smb = c->smbPort[0] ? strcmp(c->smbPort, "off") != 0 : config_serves(c, SERVICE_FILE);
+	if (smb && !config_host_is_loopback(c->smbHost))
 		c->smb_beyond_loopback = true;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
 		for (int k = 0; k < i; k++)
-			if (config_port(c, i) && config_port(c, i) == config_port(c, k) &&
+			if (config_serves(c, i) && config_serves(c, k) && config_port(c, i) &&
+			    config_port(c, i) == config_port(c, k) &&
 			    strcmp(config_host(c, i), config_host(c, k)) == 0) {
 				buf_printf(error,
 					   "two services want port %lld on %s: give each its own (--blobPort, "
@@ -431,6 +447,8 @@ static bool test_settings_check(const struct config *c, struct buf *error)
 		reason = "--clockShiftFile is for tests and works in development mode only";
 	else if (c->production && c->mutant && !reason)
 		reason = "--mutant breaks promises on purpose and works in development mode only";
+	else if (c->production && c->anyAccount && !reason)
+		reason = "--anyAccount lets everybody in and works in development mode only";
 	else if (c->production && c->inMemoryPersistence)
 		reason = "--inMemoryPersistence keeps nothing and works in development mode only";
 	if (reason)
@@ -461,8 +479,63 @@ static bool oauth_check(const struct config *c, struct buf *error)
 	return !reason;
 }
 
+bool config_persona_find(const char *name, enum persona *ret)
+{
+	static const char *const names[] = { "azurite", "azurite-blob", "azurite-queue", "azurite-table" };
+	for (int i = 0; i < 4; i++)
+		if (strcmp(name, names[i]) == 0) {
+			*ret = (enum persona)(PERSONA_AZURITE + i);
+			return true;
+		}
+	return false;
+}
+
+/* --services, or what the persona serves. */
+static bool services_check(struct config *c, struct buf *error)
+{
+	static const char *const names[CONFIG_SERVICES + 1] = { "blob", "queue", "table", "file" };
+	static const unsigned masks[] = { [PERSONA_AZURITE] = 7,
+					  [PERSONA_AZURITE_BLOB] = 1,
+					  [PERSONA_AZURITE_QUEUE] = 2,
+					  [PERSONA_AZURITE_TABLE] = 4 };
+	struct slice list = slice_str(c->services);
+	if (c->persona != PERSONA_ZAFFRE)
+		c->service_mask = masks[c->persona];
+	while (c->persona == PERSONA_ZAFFRE && slice_is_set(list)) {
+		struct slice name = slice_trim(slice_cut(&list, ','));
+		int i = 0;
+		while (i < CONFIG_SERVICES && !slice_eq_nocase(name, slice_str(names[i])))
+			i++;
+		if (i == CONFIG_SERVICES) {
+			buf_printf(error, "--services is a list of blob, queue, table and file, not \"%.*s\"",
+				   SLICE_FMT(name));
+			return false;
+		}
+		c->service_mask |= 1u << i;
+	}
+	return true;
+}
+
+/* OpenSSL reads PFX files; we read PEM alone. */
+static bool pfx_check(const struct config *c, struct buf *error)
+{
+	size_t len = strlen(c->cert);
+	bool pfx =
+		len > 4 && (strcasecmp(c->cert + len - 4, ".pfx") == 0 || strcasecmp(c->cert + len - 4, ".p12") == 0);
+	if (!pfx && !c->pwd[0])
+		return true;
+	buf_printf(
+		error,
+		"PFX files are not read: convert it by `openssl pkcs12 -in %s -nodes -nokeys -out cert.pem && openssl "
+		"pkcs12 -in %s -nodes -nocerts -out key.pem`, then give --cert cert.pem --key key.pem",
+		pfx ? c->cert : "FILE.pfx", pfx ? c->cert : "FILE.pfx");
+	return false;
+}
+
 static bool config_check(struct config *c, struct buf *error)
 {
+	if (!services_check(c, error) || !pfx_check(c, error))
+		return false;
 	if (!word_check("mode", c->mode, "development", "production", error))
 		return false;
 	c->production = strcmp(c->mode, "production") == 0;
@@ -492,6 +565,10 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 	c->argc = argc;
 	c->argv = argv;
 	arena_init(&c->arena, MIB);
+	if (argc > 0 && config_persona_find(argv[0], &c->persona)) {
+		argc--;
+		argv++;
+	}
 	struct buf scratch;
 	buf_init(&scratch, 4096);
 	/* Defaults first: what stands in a later source simply replaces them. */
@@ -515,6 +592,76 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 void config_fini(struct config *c)
 {
 	arena_fini(&c->arena);
+}
+
+bool config_flag_get(size_t i, struct config_flag *ret)
+{
+	for (size_t k = 0; k < SETTING_COUNT; k++) {
+		const struct setting *s = &settings[k];
+		if (s->kind == HIDDEN || s->kind == HIDDEN_INT || s->kind == IGNORED || s->kind == IGNORED_VALUE ||
+		    i-- > 0)
+			continue;
+		*ret = (struct config_flag){ s->kind == HEADING, s->kind == SECRET, s->flag, s->environment,
+					     s->fallback,	 s->argument,	    s->help, s->letter };
+		return true;
+	}
+	return false;
+}
+
+/* Edits that make one word of the other, letters without case; more than `most` are not counted. */
+static size_t word_distance(const char *a, const char *b, size_t most)
+{
+	enum { WORD_MAX = 40 };
+	size_t row[WORD_MAX + 1], la = strlen(a), lb = strlen(b);
+	if (la > WORD_MAX || lb > WORD_MAX)
+		return most + 1;
+	for (size_t k = 0; k <= lb; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= la; i++) {
+		size_t above = row[0];
+		row[0] = i;
+		for (size_t k = 1; k <= lb; k++) {
+			bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[k - 1]);
+			size_t best = above + !same;
+			above = row[k];
+			best = above + 1 < best ? above + 1 : best;
+			row[k] = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
+		}
+	}
+	return row[lb];
+}
+
+enum { WORD_EDITS_MAX = 3 };
+
+const char *config_word_near(const char *word, const char *const *list)
+{
+	const char *near = NULL;
+	size_t best = WORD_EDITS_MAX + 1;
+	for (; *list; list++) {
+		size_t n = word_distance(word, *list, WORD_EDITS_MAX);
+		/* Half of a short word is another word. */
+		if (n < best && n * 2 < strlen(*list)) {
+			best = n;
+			near = *list;
+		}
+	}
+	return near;
+}
+
+const char *config_flag_near(const char *word)
+{
+	const char *list[SETTING_COUNT + 1];
+	char name[64];
+	size_t count = 0;
+	while (*word == '-')
+		word++;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].flag[0] && settings[i].kind != HIDDEN && settings[i].kind != HIDDEN_INT &&
+		    settings[i].kind != SECRET)
+			list[count++] = settings[i].flag;
+	list[count] = NULL;
+	return config_word_near(name, list);
 }
 
 void config_help(struct buf *out)

@@ -10,14 +10,20 @@
 
 enum { CONFIG_SERVICES = 4 }; /* blob, queue, table, file: in the order of services.def */
 
+/* Azurite's programs, by the name of the program or its first word: its banner, its default ports, nothing else. */
+enum persona { PERSONA_ZAFFRE, PERSONA_AZURITE, PERSONA_AZURITE_BLOB, PERSONA_AZURITE_QUEUE, PERSONA_AZURITE_TABLE };
+
 struct config {
 	struct arena arena;
-	int argc; /* where it was parsed from, to parse it again */
+	enum persona persona;
+	unsigned service_mask; /* bit i: service i is served */
+	int argc;	       /* where it was parsed from, to parse it again */
 	char **argv;
 	/* as given */
 	const char *location, *mode, *config;
 	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
-	bool inMemoryPersistence;
+	bool inMemoryPersistence, disableProductStyleUrl, anyAccount;
+	const char *services, *publicHost, *pwd;
 	const char *blobHost, *queueHost, *tableHost, *fileHost;
 	int64_t blobPort, queuePort, tablePort, filePort;
 	const char *cert, *key;
@@ -46,7 +52,30 @@ struct config {
 	bool smb_beyond_loopback;
 };
 
-/* argv without the program's name and subcommand. false: *error has the line to print. */
+/* The persona of that name; false if it has none. */
+bool config_persona_find(const char *name, enum persona *ret);
+/* Is service i served? */
+static inline bool config_serves(const struct config *c, int i)
+{
+	return c->service_mask >> i & 1;
+}
+
+/* A flag as help, manual and completion show it. */
+struct config_flag {
+	bool heading; /* help is its text, the rest is empty */
+	bool secret;  /* of the environment only */
+	const char *flag, *environment, *fallback, *argument, *help;
+	char letter;
+};
+/* Flag i in the order of config.def, those that are for nobody left out; false past the last. */
+bool config_flag_get(size_t i, struct config_flag *ret);
+/* The flag that was most likely meant; NULL if none is near. Dashes in front are not looked at. */
+const char *config_flag_near(const char *word);
+/* The word of a list (NULL at its end) that was most likely meant. */
+const char *config_word_near(const char *word, const char *const *list);
+
+/* argv without the program's name and subcommand, but with the name of a persona if it has one. false: *error has the
+ * line to print. */
 bool config_parse(struct config *, int argc, char **argv, char **environment, struct buf *error);
 void config_fini(struct config *);
 /* The list of flags, for --help. */

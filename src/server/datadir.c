@@ -95,6 +95,19 @@ static bool directory_is_ours(const char *path, bool *ret_ours)
 	return !error;
 }
 
+static bool directory_is_azurites(const char *path)
+{
+	static const char *const names[] = { "__azurite_db_blob__.json", "__azurite_db_queue__.json",
+					     "__azurite_db_table__.json", "__blobstorage__", "__queuestorage__" };
+	char file[PATH_MAX];
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		int n = snprintf(file, sizeof file, "%s/%s", path, names[i]);
+		if (n > 0 && (size_t)n < sizeof file && access(file, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A server that root runs in somebody's directory: what is made there belongs to the owner, who could not open it
  * otherwise. Root keeps its rights (its ports, its key files). This thread, and those it will start. */
 static void files_belong_to(const struct stat *owner)
@@ -166,6 +179,13 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	if (!directory_is_ours(path, &ours)) {
 		buf_printf(error, "cannot read the data directory %s: %s. Check its permissions and the disk", path,
 			   strerror(errno));
+		return false;
+	}
+	if (!ours && directory_is_azurites(path)) {
+		buf_printf(error,
+			   "%s is a workspace of Azurite, whose files are not read in place: give another --location, "
+			   "and see docs/azurite.md for taking the data over (npx zaffre import-azurite %s)",
+			   path, path);
 		return false;
 	}
 	char checkpoint[PATH_MAX];

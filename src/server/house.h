@@ -36,6 +36,8 @@ struct house {
 	struct io_tls *tls;
 	struct store *store;
 	struct background *background;
+	struct slice first_names[ACCOUNTS_MAX]; /* accounts at the start */
+	size_t first_count;
 	struct states *states;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 3]; /* website, admin listener, admin socket */
 	char admin_socket[PATH_MAX];			     /* empty: none */
@@ -50,6 +52,8 @@ struct house {
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
 void house_print_ready(const struct house *);
+/* Azurite's words before and after the end, in its place. */
+void house_print_ending(const struct house *, bool ended);
 /* The same as JSON in --readyFile, if there is one. */
 bool house_write_ready_file(const struct house *, struct buf *error);
 

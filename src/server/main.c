@@ -2,6 +2,7 @@
  * The program: picks the subcommand. `serve` is the default, so that Azurite's command lines work as they are. */
 #include "server/admin/admin.h"
 #include "server/checkpoint/checkpoint.h"
+#include "server/cli/help.h"
 #include "server/compat.h"
 #include "server/health.h"
 #include "server/serve.h"
@@ -29,25 +30,55 @@ static int print_and_free(struct buf *out)
 	return ok ? 0 : 1;
 }
 
-static int help_main(void)
+static int help_main(const char *command)
 {
 	struct buf out;
 	buf_init(&out, MIB);
-	BUF_PUT(&out,
-		"Zaffre speaks the wire protocols of Azure Storage: Blob, Queue, Table and File over REST, File "
-		"over SMB.\n\n"
-		"  zaffre [serve] [OPTIONS]         serve; ready when the endpoints are printed; SIGTERM drains "
-		"and ends\n"
-		"  zaffre scrub --location DIR      read everything in a data directory that no server uses, "
-		"name what is damaged\n"
-		"  zaffre health [OPTIONS]          exit status 0 if a server with these options takes requests\n"
-		"  zaffre account add|rotate|show|list|remove [NAME]   accounts of a running server\n"
-		"  zaffre checkpoint DIR [PREVIOUS]  one moment of a running server's data, in the new directory DIR\n"
-		"  zaffre restore CHECKPOINT --location DIR   a data directory out of it\n"
-		"  zaffre compat                    the table of operations (docs/compat.md)\n"
-		"  zaffre --help | --version\n");
-	config_help(&out);
+	bool known = help_put(&out, command);
+	if (known)
+		return print_and_free(&out);
+	say_error(buf_slice(&out));
+	buf_fini(&out);
+	return EXIT_USAGE;
+}
+
+static int manual_main(void)
+{
+	struct buf out;
+	buf_init(&out, MIB);
+	help_put_manual(&out);
 	return print_and_free(&out);
+}
+
+static int completion_main(const char *shell)
+{
+	struct buf out;
+	buf_init(&out, MIB);
+	if (shell && help_put_completion(&out, shell))
+		return print_and_free(&out);
+	buf_fini(&out);
+	say_error(SLICE("completion is for bash, zsh or fish: zaffre completion bash"));
+	return EXIT_USAGE;
+}
+
+/* What the admin listener of a running server says, as it says it. */
+static int ask_main(const struct config *c, const char *path)
+{
+	struct buf out;
+	buf_init(&out, 64 * MIB);
+	int status = admin_ask(c, "GET", slice_str(path), &out);
+	int printed = print_and_free(&out);
+	return status == 200 ? printed : 1;
+}
+
+static int leases_main(const struct config *c)
+{
+	return ask_main(c, "/leases");
+}
+
+static int conflicts_main(const struct config *c)
+{
+	return ask_main(c, "/conflicts");
 }
 
 static int compat_main(void)
@@ -99,10 +130,16 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 8 * 1024 * 1024);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return help_main();
+			return help_main(argv[1][0] != '-' ? argv[1] : NULL);
 		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-v") == 0)
 			return printf("zaffre %s\n", ZAFFRE_VERSION) < 0;
 	}
+	enum persona persona;
+	argv[0] = basename(argv[0]);
+	if (config_persona_find(argv[0], &persona))
+		return store_command(serve_main, argc, argv);
+	if (argc > 1 && config_persona_find(argv[1], &persona))
+		return store_command(serve_main, argc - 1, argv + 1);
 	const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
 	int skip = command ? 2 : 1;
 	if (!command || strcmp(command, "serve") == 0)
@@ -119,11 +156,25 @@ int main(int argc, char **argv)
 		return checkpoint_restore_main(argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
+	if (strcmp(command, "leases") == 0)
+		return store_command(leases_main, argc - skip, argv + skip);
+	if (strcmp(command, "conflicts") == 0)
+		return store_command(conflicts_main, argc - skip, argv + skip);
 	if (strcmp(command, "help") == 0)
-		return help_main();
-	fprintf(stderr,
-		"zaffre: unknown command %s (serve, scrub, health, account, checkpoint, restore or compat; zaffre "
-		"--help)\n",
-		command);
+		return help_main(argc > 2 ? argv[2] : NULL);
+	if (strcmp(command, "man") == 0)
+		return manual_main();
+	if (strcmp(command, "completion") == 0)
+		return completion_main(argc > 2 ? argv[2] : NULL);
+	if (strcmp(command, "import-azurite") == 0) {
+		say_error(
+			SLICE("import-azurite is in the npm package: npx zaffre import-azurite DIR (docs/azurite.md)"));
+		return EXIT_USAGE;
+	}
+	struct buf unknown;
+	buf_init(&unknown, 4096);
+	help_put_unknown(&unknown, command);
+	say_error(buf_slice(&unknown));
+	buf_fini(&unknown);
 	return EXIT_USAGE;
 }

@@ -17,7 +17,9 @@
 void house_put_endpoint(struct buf *out, const struct house *h, size_t i)
 {
 	const char *host = h->listeners[i].host;
-	if (strcmp(host, "0.0.0.0") == 0)
+	if (h->config->publicHost[0] && (int)h->listeners[i].service < CONFIG_SERVICES)
+		host = h->config->publicHost;
+	else if (strcmp(host, "0.0.0.0") == 0)
 		host = "127.0.0.1";
 	else if (strcmp(host, "::") == 0)
 		host = "::1";
@@ -33,7 +35,9 @@ static void connection_string_put(struct buf *out, const struct house *h)
 	buf_printf(out, "DefaultEndpointsProtocol=%s;AccountName=%.*s;AccountKey=%s;",
 		   h->config->secure ? "https" : "http", SLICE_FMT(account),
 		   h->config->production ? "<your key>" : h->admission->accounts.key_text[0]);
-	for (size_t i = 0; i < CONFIG_SERVICES; i++) {
+	for (size_t i = 0; i < h->listener_count; i++) {
+		if ((int)h->listeners[i].service >= CONFIG_SERVICES)
+			continue;
 		buf_printf(out, "%sEndpoint=", service_facts(h->listeners[i].service)->title);
 		house_put_endpoint(out, h, i);
 		buf_printf(out, "/%.*s;", SLICE_FMT(account));
@@ -75,11 +79,58 @@ bool house_write_ready_file(const struct house *h, struct buf *error)
 	return ok;
 }
 
+/* Word for word, because programs wait for these lines. One service alone says it in other words than all three, and
+ * Table in others again. */
+static void azurite_put(struct buf *out, const struct house *h, size_t i)
+{
+	const char *title = service_facts(h->listeners[i].service)->title, *host = h->listeners[i].host;
+	const char *scheme = h->listeners[i].tls ? "https" : "http";
+	unsigned asked = h->listeners[i].port, port = rest_server_port(h->server, i);
+	if (h->config->persona == PERSONA_AZURITE) {
+		buf_printf(out, "Azurite %s service is starting at %s://%s:%u\n", title, scheme, host, asked);
+		buf_printf(out, "Azurite %s service is successfully listening at %s://%s:%u\n", title, scheme, host,
+			   port);
+		return;
+	}
+	buf_printf(out, "Azurite %s service is starting on %s:%u\n", title, host, asked);
+	if (h->config->persona == PERSONA_AZURITE_TABLE)
+		buf_printf(out, "Azurite %s service successfully started on %s:%u\n", title, host, port);
+	else
+		buf_printf(out, "Azurite %s service successfully listens on %s://%s:%u\n", title, scheme, host, port);
+}
+
+static void print_out(const struct buf *out)
+{
+	/* Whoever started us may have closed the pipe; that is no reason not to serve. */
+	if (fwrite(out->ptr, 1, out->len, stdout) != out->len || fflush(stdout) != 0)
+		log_warn("cannot print the endpoints: %s", strerror(errno));
+}
+
+void house_print_ending(const struct house *h, bool ended)
+{
+	char bytes[4 * KIB];
+	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	if (h->config->persona == PERSONA_ZAFFRE)
+		return;
+	for (size_t i = 0; i < h->listener_count; i++)
+		if ((int)h->listeners[i].service < CONFIG_SERVICES)
+			buf_printf(&out, "Azurite %s service %s\n", service_facts(h->listeners[i].service)->title,
+				   ended ? "successfully closed" : "is closing...");
+	print_out(&out);
+}
+
 void house_print_ready(const struct house *h)
 {
 	/* No allocation: whoever started us waits for these lines. */
 	static char bytes[32 * KIB];
 	struct buf out = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	if (h->config->persona != PERSONA_ZAFFRE) {
+		for (size_t i = 0; i < h->listener_count; i++)
+			if ((int)h->listeners[i].service < CONFIG_SERVICES)
+				azurite_put(&out, h, i);
+		print_out(&out);
+		return;
+	}
 	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);
 	for (size_t i = 0; i < h->listener_count && !h->listeners[i].path; i++) {
 		enum service service = h->listeners[i].service;
@@ -110,7 +161,5 @@ void house_print_ready(const struct house *h)
 	BUF_PUT(&out, "AZURE_STORAGE_CONNECTION_STRING='");
 	connection_string_put(&out, h);
 	BUF_PUT(&out, "'\n");
-	/* Whoever started us may have closed the pipe; that is no reason not to serve. */
-	if (fwrite(out.ptr, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-		log_warn("cannot print the endpoints: %s", strerror(errno));
+	print_out(&out);
 }

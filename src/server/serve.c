@@ -7,6 +7,7 @@
  * and take the connection string from the last one. */
 #include "server/serve.h"
 #include "jobs/background.h"
+#include "server/access/any.h"
 #include "server/access/reload.h"
 #include "server/admin/admin.h"
 #include "server/checkpoint/checkpoint.h"
@@ -32,6 +33,7 @@
 #include "wait/wait.h"
 #include "wait/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -124,12 +126,13 @@ static void listeners_choose(struct house *h)
 	const struct config *c = h->config;
 	int64_t port;
 	for (int i = 0; i < CONFIG_SERVICES; i++)
-		listener_add(h, (enum service)i, config_host(c, i), config_port(c, i), h->tls);
+		if (config_serves(c, i))
+			listener_add(h, (enum service)i, config_host(c, i), config_port(c, i), h->tls);
 	if (slice_to_i64(slice_str(c->webPort), &port))
 		listener_add(h, SERVICE_WEB, config_host(c, 0), port, h->tls);
 	if (slice_to_i64(slice_str(c->adminPort), &port))
 		listener_add(h, SERVICE_ADMIN, c->adminHost, port, NULL);
-	else if (!c->adminPort[0] && !c->production) {
+	else if (!c->adminPort[0] && !c->production && c->persona == PERSONA_ZAFFRE) {
 		/* Nobody asked for it: somebody else's port is no reason not to serve. */
 		listener_add(h, SERVICE_ADMIN, c->adminHost, ADMIN_PORT_DEVELOPMENT, NULL);
 		h->listeners[h->listener_count - 1].optional = true;
@@ -182,6 +185,20 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 	return engine_rocks_open(&rocks, ret, error) == ERR_OK;
 }
 
+/* An account of --anyAccount is new: its data is tended beside that of the others. */
+static void any_made(void *arg)
+{
+	struct house *h = arg;
+	struct slice *names = malloc((ACCOUNTS_MAX + ANY_ACCOUNTS_MAX) * sizeof *names);
+	if (!names)
+		return; /* the next one tells of it too */
+	memcpy(names, h->first_names, h->first_count * sizeof *names);
+	size_t count = h->first_count + any_names(h->slots.any, names + h->first_count, ANY_ACCOUNTS_MAX);
+	if (background_set_accounts(h->background, names, count) != ERR_OK)
+		log_warn("no memory: space of new accounts is not reclaimed");
+	free(names);
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -201,14 +218,17 @@ static bool house_build(struct house *h, struct buf *error)
 	store_on_failure(h->store, store_failed, h->data.path);
 	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error))
+	if ((c->anyAccount && !(h->slots.any = any_new(any_made, h))) ||
+	    !admission_load(c, h->data.path, &h->slots, &h->admission, error))
 		return false;
 	if (c->secure && io_tls_new(c->cert, c->key, &h->tls, error) != ERR_OK)
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
-	struct slice names[ACCOUNTS_MAX];
+	struct slice *names = h->first_names;
+	assert(accounts->count > 0); /* admission_load refuses none */
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
+	h->first_count = accounts->count;
 	background_at_start(h->store, names, accounts->count);
 	err = background_load_opens(h->store, names, accounts->count);
 	if (err != ERR_OK) {
@@ -247,7 +267,9 @@ static bool house_build(struct house *h, struct buf *error)
 		.loops = (unsigned)c->threads,
 		.access_log = c->silent ? NULL : c->accessLog,
 		.debug_signatures = c->debug[0],
+		.path_style_only = c->disableProductStyleUrl,
 		.kit = states_rest(h->states),
+		.any = &h->admission->rest,
 		.admin = admin_settings(h),
 		.command = admin_command,
 		.command_arg = h,
@@ -301,6 +323,7 @@ static void house_take_down(struct house *h)
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);
+	any_free(h->slots.any);
 	accounts_slots_fini(&h->slots);
 	datadir_close(&h->data);
 }
@@ -364,6 +387,7 @@ int serve_main(const struct config *config)
 	while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
 		reload_everything(&house);
 	notify_manager("STOPPING=1");
+	house_print_ending(&house, false);
 	/* A second signal ends a drain that takes too long for somebody's patience. */
 	signal(SIGINT, SIG_DFL);
 	sigdelset(&signals, SIGTERM);
@@ -375,6 +399,8 @@ int serve_main(const struct config *config)
 	status = 0;
 out:
 	house_take_down(&house);
+	if (status == 0)
+		house_print_ending(&house, true);
 	buf_fini(&error);
 	return status;
 }

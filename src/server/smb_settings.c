@@ -72,7 +72,8 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 	uint64_t port = 0;
 	bool signing;
 	*ret = (struct smb_config){ .host = c->smbHost, .loops = (unsigned)c->threads };
-	*ret_on = strcmp(c->smbPort, "off") != 0;
+	/* Who leaves File out, as Azurite does, gets no SMB without asking for it. */
+	*ret_on = c->smbPort[0] ? strcmp(c->smbPort, "off") != 0 : config_serves(c, SERVICE_FILE);
 	if (!c->smbPort[0])
 		port = c->production ? PORT_PRODUCTION : PORT_DEVELOPMENT;
 	else if (*ret_on && (!slice_to_u64(slice_str(c->smbPort), &port) || port > UINT16_MAX)) {

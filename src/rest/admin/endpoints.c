@@ -5,6 +5,7 @@
  *   /readyz     200 while it takes requests, 503 while it ends
  *   /stats      a few numbers as JSON, for people and scripts
  *   /conflicts  the newest 409 and 412 answers: who lost which race
+ *   /leases     who holds which lease until when (leases.c)
  *   /test       development mode: the state of the test kit (kit.c, which has the commands)
  * Nothing of these changes anything, and none shows a key, a signature or the data of an account.
  *
@@ -21,7 +22,8 @@
 struct endpoint {
 	const char *path;
 	const char *content_type;
-	int (*put)(const struct rest_server *, struct buf *out); /* the status */
+	int (*put)(const struct rest_server *, struct buf *out);   /* the status; NULL: put_slowly */
+	enum err (*put_slowly)(struct request *, struct buf *out); /* on a worker */
 };
 
 static int put_metrics(const struct rest_server *s, struct buf *out)
@@ -68,12 +70,13 @@ static int put_conflicts(const struct rest_server *s, struct buf *out)
 }
 
 static const struct endpoint endpoints[] = {
-	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", put_metrics },
-	{ "/healthz", "text/plain", put_health },
-	{ "/readyz", "text/plain", put_ready },
-	{ "/stats", "application/json", put_stats },
-	{ "/conflicts", "application/json", put_conflicts },
-	{ "/test", "application/json", kit_put },
+	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", put_metrics, NULL },
+	{ "/healthz", "text/plain", put_health, NULL },
+	{ "/readyz", "text/plain", put_ready, NULL },
+	{ "/stats", "application/json", put_stats, NULL },
+	{ "/conflicts", "application/json", put_conflicts, NULL },
+	{ "/test", "application/json", kit_put, NULL },
+	{ "/leases", "application/json", NULL, leases_put },
 };
 
 struct command_call {
@@ -130,11 +133,19 @@ static enum err format_command(struct request *r)
 
 const struct handler handler_admin_command = { .parse = parse_command, .format = format_command };
 
+static enum err read_slowly(struct request *r)
+{
+	const struct endpoint *e = r->call;
+	return e->put_slowly(r, &r->response.body);
+}
+
 static enum err parse_get(struct request *r)
 {
 	for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++)
 		if (slice_eq(r->object, slice_str(endpoints[i].path))) {
 			r->call = (void *)&endpoints[i];
+			if (endpoints[i].put_slowly)
+				request_step_work(r, read_slowly);
 			return ERR_OK;
 		}
 	return ERR_RESOURCE_NOT_FOUND;
@@ -144,7 +155,7 @@ static enum err format_get(struct request *r)
 {
 	const struct endpoint *e = r->call;
 	struct buf *body = &r->response.body;
-	r->response.status = e->put(r->server, body);
+	r->response.status = e->put ? e->put(r->server, body) : 200;
 	if (!buf_ok(body))
 		return ERR_NO_MEMORY;
 	response_header(r, "Content-Type", slice_str(e->content_type));

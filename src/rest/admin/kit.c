@@ -76,9 +76,11 @@ static enum err reset_work(struct request *r)
 {
 	const struct kit_call *c = r->call;
 	struct rest_server *s = r->server;
-	for (size_t i = 0; i < r->access->account_count; i++)
-		if (!slice_is_set(c->name) || slice_eq(c->name, r->access->accounts[i].name))
-			TRY(resource_reset(s->store, r->access->accounts[i].name));
+	for (size_t i = 0; i < rest_access_count(r->access); i++) {
+		struct slice account = rest_access_at(r->access, i)->name;
+		if (!slice_is_set(c->name) || slice_eq(c->name, account))
+			TRY(resource_reset(s->store, account));
+	}
 	cors_forget_all(s);
 	return ERR_OK;
 }

@@ -8,6 +8,8 @@
 #include "wire/base64.h"
 #include "wire/hash.h"
 
+#include <assert.h>
+
 struct customer_key {
 	struct extent_cipher cipher; /* first: what the store knows of it */
 	unsigned char key[XAES_KEY_BYTES];
@@ -100,10 +102,11 @@ static void take_key(struct request *r, const struct customer_key *k, struct blo
 
 enum err rest_blob_encryption_parse_source(struct request *part, struct blob_target *t)
 {
-	struct customer_key *k;
+	struct customer_key *k = NULL;
 	if (!any_given(part->parent, &source_headers))
 		return ERR_OK;
 	TRY(parse_key(part->parent, &source_headers, false, &k));
+	assert(k);
 	take_key(part, k, t);
 	return ERR_OK;
 }

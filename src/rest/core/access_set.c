@@ -68,7 +68,17 @@ const struct auth_account *rest_access_account(const struct rest_access *a, stru
 	for (size_t i = 0; i < a->account_count; i++)
 		if (slice_eq(a->accounts[i].name, name))
 			return &a->accounts[i];
-	return NULL;
+	return a->any_find ? a->any_find(a->any_arg, name) : NULL;
+}
+
+size_t rest_access_count(const struct rest_access *a)
+{
+	return a->account_count + (a->any_count ? a->any_count(a->any_arg) : 0);
+}
+
+const struct auth_account *rest_access_at(const struct rest_access *a, size_t i)
+{
+	return i < a->account_count ? &a->accounts[i] : a->any_at(a->any_arg, i - a->account_count);
 }
 
 struct access_switch {

@@ -5,6 +5,7 @@
 #include "auth/redact.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/lease_notes.h"
 #include "rest/core/op.h"
 #include "wire/date.h"
 
@@ -79,6 +80,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	const struct request *r = &ex->req;
 	struct buf *b = &rl->log;
 	metrics_count(ex, aborted);
+	notes_take(ex);
 	access_charge_quota(ex);
 	bool watched = live_is_watched(&rl->server->live);
 	if (!rl->server->access_log && !watched)

@@ -129,7 +129,8 @@ static enum err find_resource_path(struct request *r)
 	struct slice path = r->head->path;
 	struct slice host = r->head->host;
 	const struct auth_account *a;
-	if (slice_find_byte(host, '.') < host.len && (a = address_account_of_host(r))) {
+	bool by_host = !r->server->config.path_style_only && slice_find_byte(host, '.') < host.len;
+	if (by_host && (a = address_account_of_host(r))) {
 		r->account = a->name;
 		r->raw_resource_path = path;
 		return ERR_OK;
@@ -137,6 +138,8 @@ static enum err find_resource_path(struct request *r)
 	struct slice rest = slice_from(path, 1);
 	struct slice first = slice_first(rest, slice_find_byte(rest, '/'));
 	a = address_account(r, first, &r->secondary);
+	if (!a && r->access->any_make && r->service != SERVICE_WEB)
+		a = r->access->any_make(r->access->any_arg, first);
 	if (!a && r->account_implied) {
 		r->account = r->parent->account;
 		r->raw_resource_path = path;

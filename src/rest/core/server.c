@@ -19,6 +19,7 @@
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/kit/inject.h"
+#include "rest/core/lease_notes.h"
 #include "rest/core/service.h"
 #include "wire/xml.h"
 
@@ -255,6 +256,7 @@ static void server_free(struct rest_server *s)
 	free(s->listeners);
 	live_fini(&s->live);
 	inject_free(s->inject);
+	notes_free(s->lease_notes);
 	io_log_writer_free(s->access_log);
 	access_release(&s->first_access);
 	s->magic = 0;
@@ -271,6 +273,13 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->config = *config;
 	s->store = config->store;
 	s->clock = config->clock ? config->clock : store_clock(config->store);
+	if (config->any) {
+		s->first_access.any_find = config->any->any_find;
+		s->first_access.any_make = config->any->any_make;
+		s->first_access.any_count = config->any->any_count;
+		s->first_access.any_at = config->any->any_at;
+		s->first_access.any_arg = config->any->any_arg;
+	}
 	s->first_access.accounts = config->accounts;
 	s->first_access.account_count = config->account_count;
 	s->first_access.bearer = config->bearer;
@@ -283,6 +292,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;
+	s->lease_notes = notes_new(); /* without it nobody is told who holds a lease */
 	enum err e = config->kit && !s->inject ? ERR_NO_MEMORY : open_log(s, ret_message);
 	if (e == ERR_OK)
 		e = open_listeners(s, ret_message);

@@ -22,6 +22,7 @@ struct wait_list;
 struct holder_list;
 struct hasher;	     /* rest/core/hasher.h */
 struct rest_service; /* rest/core/service.h */
+struct lease_notes;  /* rest/core/lease_notes.h */
 struct inject;	     /* rest/core/kit/inject.h */
 struct rest_loop;
 struct rest_access;
@@ -63,6 +64,8 @@ struct rest_kit {
 	void (*put_names)(void *arg, struct buf *out);	   /* as a JSON array */
 };
 
+struct rest_access;
+
 struct rest_config {
 	struct store *store;
 	const char *version;			    /* of the program, for those who ask; may be NULL */
@@ -73,6 +76,7 @@ struct rest_config {
 	struct auth_account *accounts; /* prepared by rest_server_start, released by rest_server_stop */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
+	const struct rest_access *any;		 /* its any_ fields hold for these accounts too; NULL: none */
 	uint64_t memory_bytes;			 /* of requests and answers at once; 0 = a quarter of the machine */
 	size_t connections_max;			 /* at once; 0 = LIMIT_CONNECTIONS */
 	size_t connections_per_address;		 /* 0 = half of them */
@@ -87,6 +91,7 @@ struct rest_config {
 	struct holder_list *holders; /* connections of SMB clients, to tell them what to give up */
 	struct watch_list *watches;  /* directories that SMB clients watch */
 	const struct rest_kit *kit;  /* the test kit; NULL: there is none */
+	bool path_style_only;	     /* the name of the host never names an account */
 	bool debug_signatures;	     /* log strings to sign of refused requests (never keys or signatures) */
 	struct rest_admin_config admin;
 	/* What the operator asks through the unix socket of the admin service: writes the answer, returns its status.
@@ -99,6 +104,12 @@ struct rest_config {
 /* Who may come in: accounts with keys and limits, and the rules of bearer tokens. Read-only once the server has it. A
  * request keeps the one it began with; names of accounts and what their slots mean outlive all of them. */
 struct rest_access {
+	/* Development mode: accounts that are there as soon as they are asked for, until the end; NULL: none are. */
+	const struct auth_account *(*any_find)(void *arg, struct slice name);
+	const struct auth_account *(*any_make)(void *arg, struct slice name); /* NULL: no good name, or too many */
+	size_t (*any_count)(void *arg);
+	const struct auth_account *(*any_at)(void *arg, size_t i);
+	void *any_arg;
 	struct auth_account *accounts; /* at least one; prepared and released by the server */
 	size_t account_count;
 	const struct auth_bearer_config *bearer; /* NULL = bearer tokens refused */
@@ -127,6 +138,7 @@ struct rest_server {
 	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
+	struct lease_notes *lease_notes;
 	struct inject *inject;		    /* NULL: no test kit */
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */
@@ -160,6 +172,9 @@ size_t rest_server_loops(const struct rest_server *, struct io_loop **ret, size_
 bool rest_server_is_ending(const struct rest_server *);
 /* The account of that name ("-secondary" is not looked at here); NULL if there is none. */
 const struct auth_account *rest_access_account(const struct rest_access *, struct slice name);
+/* All of its accounts, those that were asked for included: accounts 0 to rest_access_count - 1. */
+size_t rest_access_count(const struct rest_access *);
+const struct auth_account *rest_access_at(const struct rest_access *, size_t i);
 /* Requests that begin after this returned are judged by `access`, which is taken over; those under way by what they
  * began with. On failure nothing changed, and `access` is released. Not beside rest_server_stop; one thread at a time.
  */

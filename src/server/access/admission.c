@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading who may come in. See admission.h. */
 #include "server/access/admission.h"
+#include "server/access/any.h"
 
 #include "auth/bearer.h"
 #include "auth/limits.h"
@@ -175,6 +176,8 @@ bool admission_load(const struct config *c, const char *data_dir, struct account
 	a->rest.account_count = a->accounts.count;
 	a->rest.bearer = a->bearer;
 	a->rest.release = released;
+	if (c->anyAccount && slots->any)
+		any_give(slots->any, &a->rest);
 	*ret = a;
 	return true;
 }

@@ -13,7 +13,10 @@
 /* Names that can have been accounts in the life of one process; ACCOUNTS_MAX at once. */
 enum { ACCOUNT_SLOTS_MAX = 1024 };
 
+struct any_accounts; /* server/access/any.h */
+
 struct account_slots {
+	struct any_accounts *any; /* NULL without --anyAccount */
 	struct slice name[ACCOUNT_SLOTS_MAX];
 	size_t count;
 	struct arena arena; /* of the names: they stay */

@@ -2,6 +2,7 @@
  * What SIGHUP does. Settings are parsed again from the same command line, environment and file, because a file that
  * names others may have changed too; of them only what is about accounts, tokens and certificates takes effect. */
 #include "server/access/reload.h"
+#include "server/access/any.h"
 
 #include "auth/auth.h"
 #include "base/limits.h"
@@ -28,7 +29,7 @@ static const char *accounts_where(const struct config *c, const struct accounts 
 static bool admission_switch(struct house *h, const struct config *c, struct buf *error)
 {
 	struct admission *fresh;
-	struct slice names[ACCOUNTS_MAX];
+	struct slice names[ACCOUNTS_MAX + ANY_ACCOUNTS_MAX];
 	size_t known = h->slots.count;
 	if (!admission_load(c, h->data.path, &h->slots, &fresh, error))
 		return false;
@@ -40,8 +41,8 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 		buf_printf(error, "cannot read the persistent handles of a new account's shares (%s)", err_name(e));
 		return false;
 	}
-	size_t count = names_of(fresh, names);
-	if (!admission_give_smb(fresh, &h->slots) || background_set_accounts(h->background, names, count) != ERR_OK) {
+	size_t count = names_of(fresh, names), all = count + any_names(h->slots.any, names + count, ANY_ACCOUNTS_MAX);
+	if (!admission_give_smb(fresh, &h->slots) || background_set_accounts(h->background, names, all) != ERR_OK) {
 		admission_free(fresh);
 		BUF_PUT(error, "no memory");
 		return false;

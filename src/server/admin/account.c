@@ -83,7 +83,9 @@ int admin_account_show(struct house *h, const struct query *q, struct buf *out)
 	const struct auth_account *found = find(&a, query_get(q, SLICE("name")));
 	if (found) {
 		put_account(out, found);
-		for (size_t i = 0; i < CONFIG_SERVICES; i++) {
+		for (size_t i = 0; i < h->listener_count; i++) {
+			if ((int)h->listeners[i].service >= CONFIG_SERVICES)
+				continue;
 			house_put_endpoint(out, h, i);
 			buf_printf(out, "/%.*s\n", SLICE_FMT(found->name));
 		}

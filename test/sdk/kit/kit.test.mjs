@@ -272,6 +272,25 @@ describe('in memory', () => {
 	});
 });
 
+describe('--anyAccount', () => {
+	test('each worker its own account: apart from each other, emptied one by one', async () => {
+		const { server, kit } = await startWithKit(['--anyAccount', '--inMemoryPersistence']);
+		const workers = Array.from({ length: 40 }, (_, i) => new Client(server, { account: `worker${i}` }));
+		await Promise.all(workers.flatMap((w) => [w, w]).map((w) => w.put('/mine', { query: { restype: 'container' } })));
+		await Promise.all(workers.map(async (w, i) => expectStatus(await w.put('/mine/b', { body: `of ${i}`, headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201)));
+		for (const [i, w] of workers.entries()) assert.equal(expectStatus(await w.get('/mine/b'), 200).text, `of ${i}`);
+		await kit.reset('worker3');
+		expectError(await workers[3].get('/mine/b'), 404, 'ContainerNotFound');
+		expectStatus(await workers[4].get('/mine/b'), 200);
+		await kit.reset();
+		expectError(await workers[4].get('/mine/b'), 404, 'ContainerNotFound');
+		expectStatus(await new Client(server, { account: 'worker1', key: Buffer.alloc(64).toString('base64') }).get('/mine/b'), 403);
+		expectStatus(await new Client(server, { account: 'No-Such' }).get('/mine/b'), 404);
+		assert.equal((await fetch(new URL('/health', server.endpoints.blob))).status, 200);
+		await server.remove();
+	});
+});
+
 describe('production mode', () => {
 	test('has no test kit', async () => {
 		const port = await freePort();

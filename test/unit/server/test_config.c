@@ -56,7 +56,7 @@ static void test_defaults(void **state)
 	assert_int_equal(a.config.tablePort, 10002);
 	assert_int_equal(a.config.filePort, 10003);
 	assert_string_equal(a.config.blobHost, "127.0.0.1");
-	assert_string_equal(a.config.location, "./data");
+	assert_string_equal(a.config.location, "./zaffre-data");
 	assert_false(a.config.production);
 	assert_false(a.config.secure);
 	assert_false(a.config.beyond_loopback);

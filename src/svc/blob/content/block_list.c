@@ -487,7 +487,8 @@ static enum err plan_list(struct txn *txn, struct blob_put_block_list_call *c, c
 				       .length_bytes = m.length_bytes,
 				       .block_count = (uint32_t)m.result.count };
 	/* Asked here for what the rows say of their owner; the transaction that writes them asks again. */
-	if (m.took_committed)
+	assert(old || !m.took_committed);
+	if (old && m.took_committed)
 		TRY(takes_over(txn, &c->put.target, old, &p->takes_over));
 	for (size_t i = 0; i < m.result.count; i++)
 		if (m.from_old[i] && !p->takes_over)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One table of commands and one of exit codes; everything else is layout. */
+#include "server/cli/help.h"
+#include "server/config.h"
+
+static const struct {
+	const char *name, *arguments, *brief, *more;
+} commands[] = {
+	{ "serve", "[OPTIONS]", "serve; ready when the endpoints are printed, or --readyFile is there",
+	  "The default. SIGTERM lets requests end and stops; SIGHUP reads accounts, certificates, limits and roles "
+	  "again." },
+	{ "azurite", "[OPTIONS]", "serve as Azurite does: its banner, Blob, Queue and Table",
+	  "Also azurite-blob, azurite-queue and azurite-table, each one service; and all four as names of the "
+	  "program." },
+	{ "health", "[OPTIONS]", "exit status 0 if a server with these options takes requests",
+	  "Asks /readyz of the admin listener if --adminPort is given, else whether the Blob port answers." },
+	{ "account", "add|rotate|show|list|remove [NAME]", "accounts of a running server",
+	  "Speaks to the server through its admin socket (--location or --adminSocket names it). Keys are shown "
+	  "once." },
+	{ "leases", "[OPTIONS]", "who holds which lease until when, of a running server", "Through its admin socket." },
+	{ "conflicts", "[OPTIONS]", "the newest lost races of a running server", "Through its admin socket." },
+	{ "checkpoint", "DIR [PREVIOUS]", "one moment of a running server's data, in the new directory DIR",
+	  "With PREVIOUS, an older checkpoint, only what changed is copied." },
+	{ "restore", "CHECKPOINT --location DIR", "a data directory out of a checkpoint", "" },
+	{ "scrub", "--location DIR", "read everything in a data directory that no server uses, name what is damaged",
+	  "Exit status 0: clean; 1: damage found, and named." },
+	{ "compat", "", "the table of operations (docs/compat.md)", "" },
+	{ "help", "[COMMAND]", "this list, or about one command", "" },
+	{ "man", "", "the manual page: zaffre man | man -l -", "" },
+	{ "completion", "bash|zsh|fish", "completion for a shell: source <(zaffre completion bash)", "" },
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static const struct {
+	int status;
+	const char *meaning;
+} statuses[] = {
+	{ 0, "ended as asked; scrub: clean; health: takes requests" },
+	{ 1, "it could not start, and said why; scrub: damage found; health: does not take requests" },
+	{ 2, "the command line or the configuration is wrong" },
+	{ 4, "the disk refused a sync: nothing more was acknowledged. Check the disk, then start again" },
+};
+
+static void put_statuses(struct buf *out)
+{
+	BUF_PUT(out, "\nExit status:\n");
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		buf_printf(out, "  %d  %s\n", statuses[i].status, statuses[i].meaning);
+}
+
+static void put_command(struct buf *out, size_t i)
+{
+	char left[64];
+	snprintf(left, sizeof left, "zaffre %s %s", commands[i].name, commands[i].arguments);
+	buf_printf(out, "  %-32s %s\n", left, commands[i].brief);
+}
+
+void help_put_unknown(struct buf *out, const char *command)
+{
+	const char *list[COMMAND_COUNT + 1] = { NULL };
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		list[i] = commands[i].name;
+	const char *near = config_word_near(command, list);
+	buf_printf(out, "unknown command %s", command);
+	if (near)
+		buf_printf(out, "; did you mean %s?", near);
+	BUF_PUT(out, " (zaffre help lists them)");
+}
+
+bool help_put(struct buf *out, const char *command)
+{
+	for (size_t i = 0; command && i < COMMAND_COUNT; i++) {
+		if (strcmp(commands[i].name, command) != 0)
+			continue;
+		put_command(out, i);
+		if (commands[i].more[0])
+			buf_printf(out, "\n%s\n", commands[i].more);
+		if (strcmp(command, "serve") == 0)
+			config_help(out);
+		put_statuses(out);
+		return true;
+	}
+	if (command) {
+		help_put_unknown(out, command);
+		return false;
+	}
+	BUF_PUT(out, "Zaffre speaks the wire protocols of Azure Storage: Blob, Queue, Table and File over REST, File "
+		     "over SMB.\n\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		put_command(out, i);
+	config_help(out);
+	put_statuses(out);
+	return true;
+}
+
+/* ---- the manual ---- */
+
+/* A backslash and a dash are roff's own; a dot at the beginning of a line is a request. */
+static void put_roff(struct buf *out, const char *text)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p == '\\')
+			BUF_PUT(out, "\\e");
+		else if (*p == '-')
+			BUF_PUT(out, "\\-");
+		else if (*p == '.' && p == text)
+			BUF_PUT(out, "\\&.");
+		else
+			buf_put_byte(out, *p);
+	}
+	BUF_PUT(out, "\n");
+}
+
+static void put_roff_flag(struct buf *out, const struct config_flag *f)
+{
+	BUF_PUT(out, ".TP\n.B ");
+	if (f->letter)
+		buf_printf(out, "\\-%c, ", f->letter);
+	buf_printf(out, f->secret ? "%s" : "\\-\\-%s", f->secret ? f->environment : f->flag);
+	if (f->argument[0])
+		buf_printf(out, " \\fI%s\\fR", f->argument);
+	BUF_PUT(out, "\n");
+	put_roff(out, f->help);
+	if (f->fallback[0]) {
+		BUF_PUT(out, "Default: ");
+		put_roff(out, f->fallback);
+	}
+	if (f->environment[0] && !f->secret) {
+		BUF_PUT(out, "Environment: ");
+		put_roff(out, f->environment);
+	}
+}
+
+void help_put_manual(struct buf *out)
+{
+	struct config_flag f;
+	buf_printf(out, ".TH ZAFFRE 1 \"\" \"zaffre %s\"\n.SH NAME\nzaffre \\- serve Azure Storage's wire protocols\n",
+		   ZAFFRE_VERSION);
+	BUF_PUT(out, ".SH SYNOPSIS\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		buf_printf(out, ".B zaffre %s\n", commands[i].name);
+		put_roff(out, commands[i].arguments[0] ? commands[i].arguments : " ");
+		BUF_PUT(out, ".br\n");
+	}
+	BUF_PUT(out, ".SH COMMANDS\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		buf_printf(out, ".TP\n.B %s\n", commands[i].name);
+		put_roff(out, commands[i].brief);
+		if (commands[i].more[0])
+			put_roff(out, commands[i].more);
+	}
+	BUF_PUT(out, ".SH OPTIONS\nEach can stand in the configuration file as `name = value`, and in the environment "
+		     "by the name given. A flag goes before the environment, that before the file.\n");
+	for (size_t i = 0; config_flag_get(i, &f); i++) {
+		if (f.heading)
+			buf_printf(out, ".SS %s\n", f.help);
+		else
+			put_roff_flag(out, &f);
+	}
+	BUF_PUT(out, ".SH EXIT STATUS\n");
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+		buf_printf(out, ".TP\n.B %d\n", statuses[i].status);
+		put_roff(out, statuses[i].meaning);
+	}
+}
+
+/* ---- completion ---- */
+
+static void put_words(struct buf *out)
+{
+	struct config_flag f;
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		buf_printf(out, "%s ", commands[i].name);
+	for (size_t i = 0; config_flag_get(i, &f); i++)
+		if (!f.heading && !f.secret)
+			buf_printf(out, "--%s ", f.flag);
+}
+
+static void put_fish(struct buf *out)
+{
+	struct config_flag f;
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		buf_printf(out, "complete -c zaffre -n __fish_use_subcommand -a %s\n", commands[i].name);
+	for (size_t i = 0; config_flag_get(i, &f); i++)
+		if (!f.heading && !f.secret)
+			buf_printf(out, "complete -c zaffre -l %s%s\n", f.flag, f.argument[0] ? " -r" : "");
+}
+
+bool help_put_completion(struct buf *out, const char *shell)
+{
+	bool zsh = strcmp(shell, "zsh") == 0;
+	if (strcmp(shell, "fish") == 0) {
+		put_fish(out);
+		return true;
+	}
+	if (!zsh && strcmp(shell, "bash") != 0)
+		return false;
+	if (zsh)
+		BUF_PUT(out, "autoload -U +X bashcompinit && bashcompinit\n");
+	BUF_PUT(out, "_zaffre() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\"\n  case \"$word\" in\n"
+		     "  -*|\"\") ;;\n  *) [ \"$COMP_CWORD\" -gt 1 ] && return ;;\n  esac\n"
+		     "  COMPREPLY=($(compgen -W '");
+	put_words(out);
+	BUF_PUT(out, "' -- \"$word\"))\n}\ncomplete -o default -F _zaffre zaffre\n");
+	return true;
+}
