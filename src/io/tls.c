@@ -178,6 +178,18 @@ enum err io_tls_reload(struct io_tls *t, const char *cert_file, const char *key_
 	return ERR_OK;
 }
 
+bool io_tls_expiry(struct io_tls *t, int64_t *ret_unix_s)
+{
+	struct tm tm;
+	pthread_mutex_lock(&t->lock);
+	const X509 *certificate = SSL_CTX_get0_certificate(t->ctx);
+	bool known = certificate && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1;
+	pthread_mutex_unlock(&t->lock);
+	if (known)
+		*ret_unix_s = (int64_t)timegm(&tm);
+	return known;
+}
+
 void io_tls_free(struct io_tls *t)
 {
 	if (!t)

@@ -15,6 +15,8 @@ enum err io_tls_new(const char *cert_file, const char *key_file, struct io_tls *
  * changes. */
 enum err io_tls_reload(struct io_tls *, const char *cert_file, const char *key_file,
 		       struct buf *ret_message) MUST_CHECK;
+/* When its certificate ends, in seconds since 1970; false if that cannot be told. Any thread. */
+bool io_tls_expiry(struct io_tls *, int64_t *ret_unix_s);
 void io_tls_free(struct io_tls *); /* accepts NULL; after the last stream that used it */
 
 #endif

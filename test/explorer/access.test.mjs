@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may use the explorer: by raw requests, as a foreign page, a foreign name and a stranger would send them.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { explorerOf } from '../lib/browser.mjs';
-import { startServer, WELL_KNOWN_KEY } from '../lib/server.mjs';
+import { removeDir, startServer, tempDir, WELL_KNOWN_KEY } from '../lib/server.mjs';
 
 function ask(base, path, { method = 'GET', headers = {}, body } = {}) {
 	const url = new URL(path, base);
@@ -147,11 +150,42 @@ describe('the explorer in production mode', () => {
 		assert.ok(!overview.includes('second') && !overview.includes(key1));
 	});
 
+	test('limits of an account and the end of the certificate are told', async () => {
+		const dir = tempDir();
+		fs.writeFileSync(path.join(dir, 'limits'), 'first requests-per-second 500\nfirst public-access off\n');
+		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '10', '-subj', '/CN=localhost', '-keyout', path.join(dir, 'key.pem'), '-out', path.join(dir, 'cert.pem')], { stdio: 'ignore' });
+		const other = await startServer({
+			flags: ['--mode', 'production', '--adminPort', '0', '--accountLimits', path.join(dir, 'limits'), '--cert', path.join(dir, 'cert.pem'), '--key', path.join(dir, 'key.pem')],
+			env: { ZAFFRE_ACCOUNTS: `first:${key1}` },
+		});
+		try {
+			const there = explorerOf(other);
+			const session = JSON.parse((await ask(there, '/api/session', { method: 'POST', body: JSON.stringify({ account: 'first', key: key1 }) })).text).session;
+			const overview = JSON.parse((await ask(there, '/api/overview', { headers: { 'x-zaffre-session': session } })).text);
+			assert.equal(overview.accounts[0].limits.requestsPerSecond, 500);
+			assert.equal(overview.accounts[0].limits.publicAccess, false);
+			const days = (new Date(overview.certificateEnds) - Date.now()) / 86400e3;
+			assert.ok(days > 9 && days < 10.1, `${days}`);
+			assert.match(overview.warnings.join(), /certificate ends/);
+			// A session of one account neither sees the requests of all nor gives commands.
+			assert.equal((await ask(there, '/api/requests', { headers: { 'x-zaffre-session': session } })).status, 403);
+			assert.equal((await ask(there, '/api/command?run=/account/list', { method: 'POST', body: '', headers: { 'x-zaffre-session': session } })).status, 403);
+			assert.equal((await ask(there, '/api/why', { method: 'POST', body: '{}', headers: { 'x-zaffre-session': session } })).status, 403);
+		} finally {
+			await other.remove();
+			removeDir(dir);
+		}
+	});
+
 	test('--adminReadOnly: no write and no signature', async () => {
 		const headers = { 'x-zaffre-session': JSON.parse((await login({ token: 'a token of some length' })).text).session };
 		const put = await ask(base, '/api/blob/first/c?restype=container', { method: 'PUT', body: '', headers: { ...VERSION, ...headers } });
 		assert.equal(put.status, 403);
 		assert.equal((await ask(base, '/api/sign?account=first', { method: 'POST', body: 'x', headers })).status, 403);
+		const command = (run) => ask(base, `/api/command?run=${run}&name=third`, { method: 'POST', body: '', headers });
+		assert.equal((await command('/account/add')).status, 403);
+		assert.equal((await command('/account/list')).status, 200);
+		assert.equal((await ask(base, '/test/reset', { method: 'POST', body: '', headers })).status, 403);
 	});
 });
 

@@ -43,6 +43,8 @@ export async function makeWorld(server, { blobs = 40 } = {}) {
 	const orders = queues.getQueueClient('orders');
 	await orders.create();
 	await queues.getQueueClient('orders-poison').create();
+	const jobs = queues.getQueueClient('jobs');
+	await jobs.create();
 	for (let i = 1; i <= 8; i++) await orders.sendMessage(Buffer.from(JSON.stringify({ order: 1000 + i, item: 'lens cap', quantity: i })).toString('base64'));
 	await orders.sendMessage('plain text, visible in ten minutes', { visibilityTimeout: 600 });
 	await orders.receiveMessages({ numberOfMessages: 3, visibilityTimeout: 120 });
@@ -68,7 +70,7 @@ export async function makeWorld(server, { blobs = 40 } = {}) {
 	await plan.create(12);
 	await plan.uploadRange('Grow slowly.', 0, 12);
 	await team.createSnapshot();
-	return { service, photos, queues, orders, people, shares, team };
+	return { service, photos, queues, orders, jobs, people, shares, team };
 }
 
 // Writers that race over one blob, one entity and one queue until stop() is called; returns what went wrong beside lost races.
@@ -106,10 +108,10 @@ export function startRace(server, world) {
 		}
 	};
 	const queue = async () => {
-		await world.orders.sendMessage('racing');
-		const got = await world.orders.receiveMessages({ numberOfMessages: 1, visibilityTimeout: 5 });
+		await world.jobs.sendMessage('racing');
+		const got = await world.jobs.receiveMessages({ numberOfMessages: 1, visibilityTimeout: 5 });
 		for (const one of got.receivedMessageItems)
-			if (one.messageText === 'racing') await world.orders.deleteMessage(one.messageId, one.popReceipt).catch((error) => error.statusCode === 404 || Promise.reject(error));
+			if (one.messageText === 'racing') await world.jobs.deleteMessage(one.messageId, one.popReceipt).catch((error) => error.statusCode === 404 || Promise.reject(error));
 	};
 	const done = Promise.all([loop(blob), loop(blob), loop(entity), loop(entity), loop(queue)]);
 	return { lost, wrong, stop: async () => { running = false; await done; return wrong; } };

@@ -7,6 +7,7 @@
 //   const { status, header, body } = await c.request(COMMAND.CREATE, body, { tree });
 //   c.send(bytes)            raw message, framed      c.sendRaw(bytes)   bytes as they are
 //   await c.nextBreak()      the next unasked message
+//   await c.compound([[COMMAND.CREATE, body], ...], { tree })   related parts of one message: their answers
 // Dialects 2.1 (HMAC-SHA256), 3.0, 3.0.2 (AES-CMAC) and 3.1.1 (also AES-GMAC); every cipher. Encrypted from the login on
 // with login(..., { encrypt: true }). Not a client for anything but tests.
 import crypto from 'node:crypto';
@@ -274,6 +275,22 @@ export class SmbClient {
 		const answer = this.expect(messageId);
 		this.send(encrypt ? this.#sealed(part) : part);
 		return answer;
+	}
+
+	compound(parts, { tree } = {}) {
+		const answers = [];
+		const built = parts.map(([command, body], i) => {
+			const last = i === parts.length - 1;
+			const size = 64 + body.length;
+			const part = Buffer.alloc(last ? size : Math.ceil(size / 8) * 8);
+			this.header(command, { tree, flags: i ? 4 : 0, next: last ? 0 : part.length }).copy(part);
+			body.copy(part, 64);
+			answers.push(this.expect(this.messageId++));
+			return this.signKey && !this.encrypts ? this.sign(part) : part;
+		});
+		const message = Buffer.concat(built);
+		this.send(this.encrypts ? this.#sealed(message) : message);
+		return Promise.all(answers);
 	}
 
 	expect(messageId) {

@@ -5,9 +5,13 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
+#include <stdint.h>
+
 enum { THREAD_COMMITS = 9, THREAD_WORKS_LONG = 10, THREAD_TIDIES = 12 };
 
 /* Lowers the priority of the calling thread, and of those it will start, by so many steps of nice. */
 void thread_lower_priority(int by);
+/* How often the calling thread has given up its core to wait for something: a disk, a lock. Not for its turn. */
+uint64_t thread_waits(void);
 
 #endif

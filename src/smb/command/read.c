@@ -2,35 +2,35 @@
  * READ: on a snapshot, straight into the answer.
  *
  * What is in the page cache is copied on the loop: to hand it to a worker costs a tenth more CPU and gains nothing. A
- * read that took as long as a disk takes sends the next ones of its open to the workers, until they are quick again. */
+ * read that had to wait for the disk sends the next ones of its open to the workers, until none waits. */
 #include "smb/bytes.h"
 
-#include "base/sys/clock.h"
+#include "base/sys/thread.h"
 
-enum { READ_SLOW_NS = 2000000, READS_AWAY = 16 /* on workers after a slow one */ };
+enum { READS_AWAY = 16 /* on workers after one that waited */ };
 
 struct read_call {
 	struct smb2_read in;
 	uint64_t length; /* read */
-	uint64_t took_ns;
+	bool waited;
 };
 
 /* On a worker, or here and now. */
 static enum err read_run(struct smb_request *r)
 {
 	struct read_call *c = r->call;
-	uint64_t began = base_monotonic_ns();
+	uint64_t waits = thread_waits();
 	smb2_read_put(r->out, 0);
 	char *dst = buf_reserve(r->out, c->in.length + 1);
 	enum err e = dst ? smb_read_bytes(r, r->open, c->in.offset, c->in.length, dst, &c->length) : ERR_NO_MEMORY;
-	c->took_ns = base_monotonic_ns() - began;
+	c->waited = thread_waits() != waits;
 	return e;
 }
 
 static void read_done(struct smb_request *r, enum err e)
 {
 	struct read_call *c = r->call;
-	if (c->took_ns >= READ_SLOW_NS)
+	if (c->waited)
 		r->open->reads_away = READS_AWAY;
 	else if (r->open->reads_away)
 		r->open->reads_away--;

@@ -2,10 +2,21 @@
 // What an operator does with a running server: its accounts and their keys, by the commands that the unix socket takes, too.
 import { useState } from 'preact/hooks';
 import { ask, query } from '../api.js';
-import { bytes, duration } from '../format.js';
+import { ago, bytes, count, duration, when } from '../format.js';
 import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, useLoad } from '../ui.jsx';
 
 export const command = (run, parameters = {}) => ask(`/api/command?${query({ run, ...parameters })}`, { method: 'POST', body: '' });
+
+// What --accountLimits says of an account, in words.
+function limits(l) {
+	if (!l) return <span class="quiet">none</span>;
+	const rate = (value, what) => value > 0 && `${what} a second`;
+	return [
+		!l.sharedKey && 'no shared key', !l.publicAccess && 'no public access', l.addressRanges && `${l.addressRanges} address ranges`, l.sasMaxHours && `SAS of ${l.sasMaxHours} h at most`,
+		rate(l.requestsPerSecond, `${count(l.requestsPerSecond ?? 0)} requests`), rate(l.ingressPerSecond, `${bytes(l.ingressPerSecond ?? 0)} in`), rate(l.egressPerSecond, `${bytes(l.egressPerSecond ?? 0)} out`),
+		l.containersWithQuota && `${l.containersWithQuota} containers with a quota`,
+	].filter(Boolean).join(', ') || 'none';
+}
 
 // Text of a command as it came: keys are shown once, here.
 function Answer({ answer, onClose }) {
@@ -41,13 +52,14 @@ export function Operate({ overview }) {
 				{list.value && list.value.status !== 200 && <p class="quiet">{list.value.text}</p>}
 				<Rows
 					cls="short"
-					head={['Account', '', '']}
+					head={['Account', 'Keys', 'Limits', '']}
 					rows={overview.accounts}
 					id={(one) => one.name}
 					render={(one) => (
 						<>
 							<td><b>{one.name}</b></td>
 							<td class="text quiet">{lines.find((line) => line.split(/\s/)[0] === one.name)?.slice(one.name.length)}</td>
+							<td class="text">{limits(one.limits)}</td>
 							<td class="actions">
 								<Act kind="small" onClick={() => confirmed(`Make a new key 1 for ${one.name}? Whoever uses the old one is refused at once.`) && run('/account/rotate', { name: one.name, key: 1 })}>Rotate key 1</Act>{' '}
 								<Act kind="small" onClick={() => confirmed(`Make a new key 2 for ${one.name}?`) && run('/account/rotate', { name: one.name, key: 2 })}>Rotate key 2</Act>{' '}
@@ -61,7 +73,7 @@ export function Operate({ overview }) {
 			<div class="grid two">
 				<section class="card">
 					<h2>Disk</h2>
-					<Pairs pairs={[['Directory', <code>{overview.directory}</code>], ['Free', `${bytes(overview.diskFree)} of ${bytes(overview.diskTotal)}`], ['In segment files', bytes(overview.liveBytes)], ['To be used again', stats.value && bytes(stats.value.extent_free_bytes)]]} />
+					<Pairs pairs={[['Directory', <code>{overview.directory}</code>], ['Free', `${bytes(overview.diskFree)} of ${bytes(overview.diskTotal)}`], ['In segment files', bytes(overview.liveBytes)], ['Certificate', overview.certificateEnds ? `ends ${when(overview.certificateEnds)} (${ago(overview.certificateEnds)})` : 'none: plain HTTP'], ['To be used again', stats.value && bytes(stats.value.extent_free_bytes)]]} />
 				</section>
 				<section class="card">
 					<h2>Process</h2>

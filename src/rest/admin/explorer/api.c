@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "auth/limits.h"
+#include "io/tls.h"
 #include "rest/admin/explorer/assets.h"
 #include "rest/admin/explorer/explorer.h"
 #include "wire/base64.h"
@@ -14,7 +15,7 @@
 #include "wire/json.h"
 
 /* Past this the overview says that the disk is nearly full: writes that grow are refused soon. */
-enum { DISK_LOW_PERCENT = 5 };
+enum { DISK_LOW_PERCENT = 5, CERTIFICATE_SOON_DAYS = 14 };
 
 void explorer_put_text(struct buf *b, const char *name, struct slice value)
 {
@@ -154,6 +155,28 @@ static void put_endpoints(struct buf *b, const struct rest_server *s)
 	BUF_PUT(b, "]");
 }
 
+/* What the operator forbids on an account (--accountLimits), as far as there is something. */
+static void put_limits(struct buf *b, const struct auth_limits *l)
+{
+	if (!l)
+		return;
+	BUF_PUT(b, ",\"limits\":{");
+	buf_printf(b, "\"sharedKey\":%s,\"publicAccess\":%s", l->no_shared_key ? "false" : "true",
+		   l->no_public_access ? "false" : "true");
+	if (l->range_count)
+		explorer_put_number(b, "addressRanges", l->range_count);
+	if (l->sas_max_ticks)
+		explorer_put_number(b, "sasMaxHours", l->sas_max_ticks / TICKS_PER_SECOND / 3600);
+	if (l->quota) {
+		explorer_put_number(b, "requestsPerSecond", l->quota->requests.per_s);
+		explorer_put_number(b, "ingressPerSecond", l->quota->ingress.per_s);
+		explorer_put_number(b, "egressPerSecond", l->quota->egress.per_s);
+	}
+	if (l->container_count)
+		explorer_put_number(b, "containersWithQuota", l->container_count);
+	BUF_PUT(b, "}");
+}
+
 /* Keys are shown in development mode alone, where they are no secret. */
 static void put_accounts(struct buf *b, const struct request *r, struct slice scope)
 {
@@ -171,6 +194,7 @@ static void put_accounts(struct buf *b, const struct request *r, struct slice sc
 			base64_encode(b, a->key[0]);
 			BUF_PUT(b, "\"");
 		}
+		put_limits(b, a->limits);
 		BUF_PUT(b, "}");
 	}
 	BUF_PUT(b, "]");
@@ -188,14 +212,26 @@ static void put_disk(struct buf *b, const struct rest_server *s, bool *ret_low)
 	explorer_put_number(b, "diskTotal", all_bytes);
 }
 
-static void put_warnings(struct buf *b, const struct rest_server *s, bool disk_low)
+/* The end of the certificate that the services show, as a time; absent over plain HTTP. */
+static void put_certificate(struct buf *b, const struct rest_server *s, uint64_t now_ticks, bool *ret_ends_soon)
 {
-	BUF_PUT(b, ",\"warnings\":[");
-	if (disk_low)
-		BUF_PUT(b, "\"The disk is nearly full: writes that grow are refused with 507 when it is.\"");
-	if (rest_server_is_ending(s))
-		buf_put(b, disk_low ? SLICE(",\"The server is ending.\"") : SLICE("\"The server is ending.\""));
-	BUF_PUT(b, "]");
+	int64_t unix_s;
+	*ret_ends_soon = false;
+	for (size_t i = 0; i < s->config.listener_count; i++) {
+		struct io_tls *tls = s->config.listeners[i].tls;
+		if (!tls || !io_tls_expiry(tls, &unix_s) || unix_s < 0)
+			continue;
+		uint64_t ends_ticks = (uint64_t)unix_s * TICKS_PER_SECOND + TICKS_UNIX_EPOCH;
+		explorer_put_time(b, "certificateEnds", ends_ticks);
+		*ret_ends_soon = ends_ticks < now_ticks + CERTIFICATE_SOON_DAYS * UINT64_C(86400) * TICKS_PER_SECOND;
+		return;
+	}
+}
+
+static void put_warning(struct buf *b, bool holds, const char *text)
+{
+	if (holds)
+		buf_printf(b, "%s\"%s\"", b->ptr[b->len - 1] == '[' ? "" : ",", text);
 }
 
 static enum err overview_format(struct request *r)
@@ -204,7 +240,7 @@ static enum err overview_format(struct request *r)
 	const struct rest_server *s = r->server;
 	const struct explorer *e = s->service_state[SERVICE_ADMIN];
 	struct store_stats store;
-	bool disk_low;
+	bool disk_low, ends_soon;
 	store_stats(s->store, &store);
 	BUF_PUT(b, "{");
 	explorer_put_text(b, "version", slice_str(s->config.version ? s->config.version : ""));
@@ -219,8 +255,12 @@ static enum err overview_format(struct request *r)
 	put_disk(b, s, &disk_low);
 	put_endpoints(b, s);
 	put_accounts(b, r, call_of(r)->scope);
-	put_warnings(b, s, disk_low);
-	BUF_PUT(b, "}\n");
+	put_certificate(b, s, r->arrival_ticks, &ends_soon);
+	BUF_PUT(b, ",\"warnings\":[");
+	put_warning(b, disk_low, "The disk is nearly full: writes that grow are refused with 507 when it is.");
+	put_warning(b, ends_soon, "The certificate ends within two weeks, or has: replace it, then SIGHUP.");
+	put_warning(b, rest_server_is_ending(s), "The server is ending.");
+	BUF_PUT(b, "]}\n");
 	return ERR_OK;
 }
 

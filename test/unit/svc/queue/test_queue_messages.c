@@ -188,6 +188,43 @@ static void test_hidden_until_its_time(void **state)
 	assert_int_equal(count(b), 0);
 }
 
+/* Every message once, the hidden ones too, over several pages; and looking changes nothing. */
+static void test_list_shows_all_and_touches_nothing(void **state)
+{
+	struct bench *b = *state;
+	for (int i = 0; i < 40; i++)
+		put(b, "ready", 0, 1000);
+	for (int i = 0; i < 40; i++)
+		put(b, "delayed", 100, 1000);
+	put(b, "short", 0, 5);
+	struct queue_get taken = get(b, 3, 60);
+	wait_s(b, 10); /* the short one expired, unswept */
+	size_t rows = row_count(b);
+	unsigned ready = 0, delayed = 0, hidden = 0, pages = 0;
+	struct queue_get g = { .want = QUEUE_BATCH_MAX };
+	do {
+		assert_true(++pages < 10);
+		assert_int_equal(store_read(b->store, b->partition, queue_apply_list, &g, &b->arena), ERR_OK);
+		for (unsigned i = 0; i < g.found; i++) {
+			const struct queue_message *m = &g.message[i];
+			bool is_hidden = m->dequeue_count == 1;
+			hidden += is_hidden;
+			ready += !is_hidden && slice_eq(m->text, SLICE("ready"));
+			delayed += slice_eq(m->text, SLICE("delayed"));
+			assert_false(slice_eq(m->text, SLICE("short")));
+		}
+		g.from = g.next;
+	} while (g.again);
+	assert_int_equal(ready, 37);
+	assert_int_equal(delayed, 40);
+	assert_int_equal(hidden, 3);
+	assert_true(pages >= 3);
+	assert_int_equal(row_count(b), rows);
+	/* Receipts of before are still good. */
+	for (unsigned i = 0; i < taken.found; i++)
+		assert_int_equal(delete (b, &taken.message[i]), ERR_OK);
+}
+
 static void test_receipt_outlives_visibility(void **state)
 {
 	struct bench *b = *state;
@@ -746,6 +783,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_first_in_first_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_until_its_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_shows_all_and_touches_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receipt_outlives_visibility, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receipt_of_put, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_update, setup, teardown),

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files, Live, Access, the test kit and Operate in a real browser, while clients race.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { QueueServiceClient } from '@azure/storage-queue';
+import { Client } from '../lib/http.mjs';
+import { startServer } from '../lib/server.mjs';
+import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
+import { ACCOUNT, explorerTests, rows } from './stage.mjs';
+
+explorerTests('explorer, what happens now', (stage) => {
+	test('files: directories, upload, ranges, snapshots', async () => {
+		const page = await stage.open(`#/files/${ACCOUNT}`);
+		await rows(page).filter({ hasText: /snapshot 2\d/ }).waitFor();
+		await page.locator(`a[href="#/files/${ACCOUNT}/team"]`).click();
+		await page.getByText('▸ reports/').click();
+		await page.getByText('2026.csv').click();
+		await page.getByRole('tab', { name: 'Ranges' }).click();
+		await page.locator('.panel code', { hasText: '32768–36863' }).waitFor();
+		await page.setInputFiles('input[type=file]', { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('a new file') });
+		await page.getByText('new.txt is there').waitFor();
+		await rows(page).filter({ hasText: 'new.txt' }).click();
+		await page.locator('pre.content', { hasText: 'a new file' }).waitFor();
+		const stored = await stage.world.team.getDirectoryClient('reports').getFileClient('new.txt').downloadToBuffer();
+		assert.equal(stored.toString(), 'a new file');
+		await page.getByRole('tab', { name: 'Open handles' }).click();
+		await page.getByText('Nobody has anything open.').waitFor();
+		await stage.done(page);
+	});
+
+	test('files: what an SMB client has open, with what it lets others do, and force close', async () => {
+		const port = Number(/over SMB is successfully listening at \S+ port (\d+)/.exec(stage.server.stdout)[1]);
+		const client = await SmbClient.connect(port);
+		await client.negotiate();
+		await client.login(stage.server.account, stage.server.key);
+		const tree = await client.treeConnect('team');
+		assert.equal((await client.create(tree, 'plan.txt', { access: ACCESS.READ, share: SHARE.READ })).status, 0);
+		const page = await stage.open(`#/files/${ACCOUNT}/team?tab=handles`);
+		const handle = rows(page).filter({ hasText: 'plan.txt' });
+		assert.match(await handle.innerText(), /Read\s+r\s+none\s+0\s+127\.0\.0\.1/);
+		await handle.getByRole('button', { name: 'Close' }).click();
+		await page.getByText('Nobody has anything open.').waitFor();
+		client.end();
+		await stage.done(page);
+	});
+
+	test('live: requests with their reasons, leases that can be broken, conflicts, charts', async () => {
+		const page = await stage.open(`#/live/${ACCOUNT}`);
+		const lost = rows(page).filter({ hasText: '412' }).first();
+		await lost.waitFor({ timeout: 15_000 });
+		await page.getByLabel('status').selectOption('conflict');
+		await page.getByRole('button', { name: 'Pause' }).click();
+		for (const text of await rows(page).allInnerTexts()) assert.match(text, /409|412/);
+		await rows(page).first().click();
+		await page.locator('.panel').getByText('If-Match').first().waitFor();
+		await page.waitForFunction(() => Number(document.querySelector('.figures b')?.textContent) > 0, undefined, { timeout: 15_000 });
+		const drawn = await page.locator('.chart canvas').first().evaluate((canvas) => {
+			const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+			return data.some((value, i) => i % 4 === 3 && value > 0);
+		});
+		assert.ok(drawn, 'a chart with something in it');
+		const container = stage.world.service.getContainerClient('leased');
+		await container.create();
+		await container.getBlockBlobClient('held').upload('x', 1);
+		await container.getBlobClient('held').getBlobLeaseClient().acquireLease(-1);
+		await page.getByRole('tab', { name: 'Leases' }).click();
+		const held = rows(page).filter({ hasText: 'leased/held' });
+		await held.getByText('for ever').waitFor();
+		await held.getByRole('button', { name: 'Break' }).click();
+		await held.waitFor({ state: 'detached' });
+		assert.equal((await container.getBlobClient('held').getProperties()).leaseState, 'broken');
+		await page.getByRole('tab', { name: 'Conflicts' }).click();
+		await rows(page).filter({ hasText: 'photos/counter.txt' }).first().waitFor();
+		await stage.done(page);
+	});
+
+	test('access: every kind of SAS that is built works, and a refused one is explained', async () => {
+		const page = await stage.open(`#/access/${ACCOUNT}`);
+		const kinds = [['blob', 'photos', '?restype=container&comp=list&', 'list'], ['queue', 'orders', '/messages?peekonly=true&', null], ['table', 'people', '()?$top=1&', null], ['file', 'team', '?restype=directory&comp=list&', 'list'], ['account', null, '?comp=list&', 'list']];
+		let sas;
+		for (const [kind, name, operation, also] of kinds) {
+			await page.getByLabel('Kind').selectOption(kind);
+			if (name) await page.getByLabel('resource').fill(name);
+			if (also) await page.locator('.choices').getByText(also, { exact: true }).click();
+			await page.getByRole('button', { name: 'Sign' }).click();
+			const url = await page.locator('[data-made]').innerText();
+			const [path, token] = url.split('?');
+			const place = kind === 'account' ? `${path}/` : path;
+			const answer = await fetch(place + operation + token, { headers: { 'x-ms-version': kind === 'table' ? '2019-02-02' : '2024-11-04', Accept: kind === 'table' ? 'application/json;odata=nometadata' : '*/*' } });
+			assert.equal(answer.status, 200, `${kind}: ${await answer.text()}`);
+			if (kind === 'blob') sas = place + operation + token;
+		}
+		await page.getByRole('tab', { name: 'Why was this refused?' }).click();
+		const why = async (text) => {
+			await page.getByLabel('request', { exact: true }).fill(text);
+			await page.getByRole('button', { name: 'Why?' }).click();
+		};
+		await why(sas);
+		await page.getByText('would be allowed').waitFor();
+		await why(`GET ${sas.replace(/sig=..../, 'sig=AAAA')}`);
+		await page.getByText('403 AuthenticationFailed').waitFor();
+		assert.match(await page.locator('[data-string]').innerText(), /\/blob\/devstoreaccount1\/photos/);
+		await why(`PUT ${sas.replace('comp=list', 'comp=metadata')}\nx-ms-meta-a: 1`);
+		await page.getByText(/403 Authorization/).waitFor();
+		const before = (await stage.world.photos.getProperties()).etag;
+		const signed = new Client(stage.server, { service: 'blob' }).prepare('DELETE', '/photos', { query: { restype: 'container' } });
+		await why(`DELETE ${signed.url}\n${Object.entries(signed.headers).map(([header, value]) => `${header}: ${value}`).join('\n')}`);
+		await page.getByText('would be allowed').waitFor();
+		assert.equal((await stage.world.photos.getProperties()).etag, before, 'judged, not carried out');
+		await stage.done(page);
+	});
+
+	test('test kit and operate, on a server of their own', async () => {
+		const own = await startServer({ flags: ['--adminPort', '0', '--inMemoryPersistence'] });
+		try {
+			const queue = QueueServiceClient.fromConnectionString(own.connectionString).getQueueClient('timed');
+			await queue.create();
+			await queue.sendMessage('an hour away', { visibilityTimeout: 3500 });
+			const page = await stage.browser.open(own, '#/testkit');
+			await page.getByRole('button', { name: '+ 1 h' }).click();
+			await page.getByText('60 min').waitFor();
+			assert.equal((await queue.peekMessages()).peekedMessageItems.length, 1, 'the clock moved');
+			await page.getByLabel('name of the state').fill('one message');
+			await page.getByRole('button', { name: 'Save this state' }).click();
+			await page.getByRole('button', { name: 'Restore one message' }).waitFor();
+			await page.getByRole('button', { name: 'Reset devstoreaccount1' }).click();
+			await page.getByText('devstoreaccount1 is empty').waitFor();
+			assert.equal(await queue.exists(), false);
+			await page.getByRole('button', { name: 'Restore one message' }).click();
+			await page.getByText('As it was at one message').waitFor();
+			assert.equal(await queue.exists(), true);
+			await page.getByPlaceholder('every one, or').fill('QUEUE_CREATE');
+			await page.getByRole('button', { name: 'Add rule' }).click();
+			await page.getByText('Added').waitFor();
+			assert.match(await page.locator('tbody').innerText(), /busy\s+QUEUE_CREATE/);
+			await page.getByRole('button', { name: 'Remove all' }).click();
+			await page.getByText('No rules').waitFor();
+			await page.getByRole('link', { name: 'Operate' }).click();
+			await page.getByText('key1').waitFor();
+			await page.getByText('read-only').click();
+			assert.ok(await page.getByRole('button', { name: 'Add account' }).isDisabled());
+			await stage.done(page);
+		} finally {
+			await own.remove();
+		}
+	});
+});

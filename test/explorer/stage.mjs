@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the explorer share: a server with something in it, clients that race over it, and a browser.
+//
+//   explorerTests('name', (stage) => { test('...', async () => { const page = await stage.open('#/home'); ... await stage.done(page); }) });
+import assert from 'node:assert/strict';
+import { after, before, describe } from 'node:test';
+import { browserMissing, openBrowser } from '../lib/browser.mjs';
+import { startServer } from '../lib/server.mjs';
+import { makeWorld, startRace } from './world.mjs';
+
+export const ACCOUNT = 'devstoreaccount1';
+export const rows = (page) => page.locator('tbody tr[tabindex]');
+
+export function explorerTests(name, tests) {
+	describe(name, { skip: browserMissing() }, () => {
+		const stage = {};
+		before(async () => {
+			stage.server = await startServer({ flags: ['--adminPort', '0', '--blobVersioning', '--smbPort', '0'] });
+			stage.world = await makeWorld(stage.server, { blobs: 5 });
+			stage.race = startRace(stage.server, stage.world);
+			stage.browser = await openBrowser();
+			stage.open = (...where) => stage.browser.open(stage.server, ...where);
+		});
+		after(async () => {
+			await stage.browser?.close();
+			const wrong = await stage.race?.stop();
+			await stage.server?.remove();
+			assert.deepEqual(wrong, []);
+		});
+		// A browser that complained about something is a failure.
+		stage.done = async (page) => {
+			assert.deepEqual(page.problems, []);
+			await page.context().close();
+		};
+		tests(stage);
+	});
+}
