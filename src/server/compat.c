@@ -74,11 +74,14 @@ static const char *const limits[] = {
 	"An encryption scope is a name: any well-formed one is taken, kept with the blob and shown, and encrypts "
 	"nothing "
 	"(EncryptionScopeNotAvailable is never answered). A container that denies other scopes denies keys, too.",
+	"Renaming a directory may bring what lies below it under more than 250 levels: it is kept, and can be reached "
+	"again once it is moved up.",
 	"Copy File answers when all bytes are copied, with the status success; until then others see it as "
 	"pending and may abort it.",
-	"One answer reads a file from 262,144 pieces at most, as they may be left by very many small writes; "
-	"a Get File of more answers ServerBusy: read it in ranges. A List Ranges of more than 200,000 ranges "
-	"likewise, unless the version knows markers.",
+	"A Get File of very many small pieces ends early, with its connection, if the file is changed while it is sent "
+	"(the next request says how it is then). A List Ranges of more than 200,000 ranges answers ServerBusy unless "
+	"the "
+	"version knows markers.",
 	"The SMB settings of the File service's properties are taken and not kept; the retention of deleted "
 	"shares is a setting of the server (--shareDeleteRetentionDays).",
 	"Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "

@@ -7,6 +7,8 @@ import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, useLoad } 
 
 export const command = (run, parameters = {}) => ask(`/api/command?${query({ run, ...parameters })}`, { method: 'POST', body: '' });
 
+const commands = (overview) => `zaffre checkpoint /backup/monday --location ${overview.directory}\nzaffre checkpoint /backup/tuesday /backup/monday --location ${overview.directory}\nzaffre restore /backup/tuesday --location /another/directory\nzaffre scrub --location /another/directory`;
+
 // What --accountLimits says of an account, in words.
 function limits(l) {
 	if (!l) return <span class="quiet">none</span>;
@@ -80,6 +82,11 @@ export function Operate({ overview }) {
 					<Pairs pairs={[['Version', overview.version], ['Mode', overview.mode], ['Running for', duration(overview.upSeconds * 1000)], ['Requests', stats.value?.requests], ['Connections', stats.value?.connections], ['Commit groups', stats.value?.commit_groups], ['Transactions', stats.value?.transactions]]} />
 				</section>
 			</div>
+			<section class="card">
+				<h2>Checkpoint and scrub</h2>
+				<p class="quiet">On the machine of the server, while it runs: a checkpoint is one moment of the store, and shares what did not change with an earlier one that is named. Scrub reads every row and byte of a directory that no server uses, a restored checkpoint for instance.</p>
+				<div class="snippet"><pre>{commands(overview)}</pre><Copy value={commands(overview)} /></div>
+			</section>
 			{answer && <Answer answer={answer} onClose={() => setAnswer(null)} />}
 		</>
 	);
