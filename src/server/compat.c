@@ -74,11 +74,14 @@ static const char *const limits[] = {
 	"An encryption scope is a name: any well-formed one is taken, kept with the blob and shown, and encrypts "
 	"nothing "
 	"(EncryptionScopeNotAvailable is never answered). A container that denies other scopes denies keys, too.",
+	"Renaming a directory may bring what lies below it under more than 250 levels: it is kept, and can be reached "
+	"again once it is moved up.",
 	"Copy File answers when all bytes are copied, with the status success; until then others see it as "
 	"pending and may abort it.",
-	"One answer reads a file from 262,144 pieces at most, as they may be left by very many small writes; "
-	"a Get File of more answers ServerBusy: read it in ranges. A List Ranges of more than 200,000 ranges "
-	"likewise, unless the version knows markers.",
+	"A Get File of very many small pieces ends early, with its connection, if the file is changed while it is sent "
+	"(the next request says how it is then). A List Ranges of more than 200,000 ranges answers ServerBusy unless "
+	"the "
+	"version knows markers.",
 	"The SMB settings of the File service's properties are taken and not kept; the retention of deleted "
 	"shares is a setting of the server (--shareDeleteRetentionDays).",
 	"Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "
@@ -145,6 +148,17 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out, "\n## Not there\n\n");
 	prose_put(out, "", not_there);
+	BUF_PUT(out, "\n## Programs\n\nRun by `make clients` against a fresh server: exit status 0, no answer 5xx, "
+		     "`zaffre scrub` "
+		     "clean behind\nthem.\n\n"
+		     "| program | what it does there |\n|---|---|\n"
+		     "| JavaScript SDKs of Blob, Queue and Table (newest) | all suites under test/sdk |\n"
+		     "| Azure CLI 2.45 | blobs, leases, queues, messages, tables, entities, shares and files |\n"
+		     "| azcopy 10.32 | copies of trees both ways, between containers, sync |\n"
+		     "| rclone 1.60 | copy, check by contents, bisync, purge |\n"
+		     "| Python SDK (Debian) | blobs and leases of docs/getting-started.md, files |\n"
+		     "| duplicity 0.8 | full and incremental backup, verify, restore |\n"
+		     "| GDAL 3.6 | a layer written to and read from `/vsiaz/` |\n");
 	BUF_PUT(out, "\n## Limits of what is there\n\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		prose_put(out, "- ", limits[i]);

@@ -168,11 +168,17 @@ static enum err read_run(const struct request *child, const struct body_run *run
 
 enum err request_child_read(struct child_reader *c, char *dst, size_t room, size_t *ret_bytes)
 {
-	const struct response *p = &c->child->response;
+	struct response *p = &c->child->response;
 	struct body_run whole = { .bytes = response_body(p), .length = response_body(p).len };
 	const struct body_run *runs = p->runs ? p->runs : &whole;
 	size_t count = p->runs ? p->run_count : whole.length > 0, filled = 0;
-	while (filled < room && c->run < count) {
+	while (filled < room && (c->run < count || p->more_bytes)) {
+		if (c->run == count) {
+			TRY(p->more(c->child));
+			runs = p->runs;
+			count = p->run_count;
+			c->run = 0;
+		}
 		const struct body_run *run = &runs[c->run];
 		uint64_t left = run->length - c->at;
 		size_t n = left < room - filled ? (size_t)left : room - filled;

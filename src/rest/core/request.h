@@ -101,6 +101,10 @@ struct response {
 	struct slice body_slice; /* instead of `body`: bytes in the arena */
 	struct body_run *runs;	 /* instead of `body`: streamed, in the arena */
 	size_t run_count;
+	/* The runs are not all: more_bytes are to come. Called when those before are out, it puts the next ones in
+	 * their place and takes them off more_bytes. An error closes the connection: the status is out already. */
+	enum err (*more)(struct request *);
+	uint64_t more_bytes;
 	uint64_t content_length; /* of runs, or of the body a HEAD would have: set_length says it counts */
 	bool set_length;
 	uint64_t pin; /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Get File: the bytes of a file or of a range of it.
  *
- * Record and bytes are read on one snapshot, and the pin taken before it keeps the extents until the answer is out. An
- * answer holds a bounded number of pieces: who asks for more of a file in very many pieces is told to ask for less. */
+ * Record and bytes are read on one snapshot, and the pin taken before it keeps the extents until the answer is out. Of
+ * a file in very many pieces only the first are read before the answer begins, the others as it goes out, as long as
+ * the file is still the same: if it is not, the connection ends, for a mixture of two states is none. */
 #include "rest/file/get.h"
 
 #include "rest/core/body_checks.h"
@@ -13,13 +14,18 @@
 
 enum {
 	RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024,
-	GET_PIECES_MAX = 256 * 1024, /* of one answer: 20 MiB of them */
+	GET_PIECES_FIRST = 4096,
+	GET_PIECES_MORE = 64,	      /* at a time, by the loop: 2 MiB at most, which no budget counts */
+	GET_PIECES_HASHED = 64 * 1024 /* of a range that is hashed, all at once */
 };
 
 struct get_call {
 	struct file_get_call get; /* first: the apply gets this */
 	struct slice partition;
 	bool hash_md5;
+	uint64_t at;		/* where the pieces go on that were not read yet */
+	struct arena_mark mark; /* behind all that lives until the answer is out */
+	bool marked;
 };
 
 static enum err too_long_to_hash(struct request *r)
@@ -69,8 +75,8 @@ static enum err parse(struct request *r)
 	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->get.target));
 	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
-	c->get.piece_limit = GET_PIECES_MAX;
 	TRY(parse_range(r, c));
+	c->get.piece_limit = c->hash_md5 ? GET_PIECES_HASHED : GET_PIECES_FIRST;
 	TRY(rest_file_find(r, &c->partition));
 	request_pin(r);
 	request_step_call(r, read_file);
@@ -79,27 +85,64 @@ static enum err parse(struct request *r)
 
 /* ---- the answer ---- */
 
-static enum err put_runs(struct request *r, const struct file_get_call *g)
+static enum err set_runs(struct request *r, const struct file_pieces *found)
 {
 	struct response *p = &r->response;
-	const struct file_pieces *found = &g->pieces;
-	if (found->count == 1 && slice_is_set(found->piece[0].bytes)) {
-		p->body_slice = found->piece[0].bytes;
-		return ERR_OK;
-	}
-	p->content_length = g->length;
-	p->set_length = true;
-	if (!found->count)
-		return ERR_OK;
-	p->runs = ARENA_NEW_ARRAY(r->arena, struct body_run, found->count);
-	if (!p->runs)
+	struct body_run *runs = ARENA_NEW_ARRAY(r->arena, struct body_run, found->count);
+	if (!runs)
 		return ERR_NO_MEMORY;
+	p->runs = runs;
+	p->run_count = 0;
 	for (size_t i = 0; i < found->count; i++)
 		p->runs[p->run_count++] = (struct body_run){ .bytes = found->piece[i].bytes,
 							     .extent = found->piece[i].extent,
 							     .offset = found->piece[i].offset,
 							     .length = found->piece[i].length_bytes };
 	return ERR_OK;
+}
+
+/* Opens and leases were judged when the answer began; what counts now is that the file is what it was then. */
+static enum err more_runs(struct request *r)
+{
+	struct get_call *c = r->call;
+	uint64_t end = c->get.offset + c->get.length;
+	struct file_get_call next = { .target = c->get.target,
+				      .want_bytes = true,
+				      .has_range = true,
+				      .range_first = c->at,
+				      .range_last = end - 1,
+				      .piece_limit = GET_PIECES_MORE,
+				      .expect_etag = c->get.target.has_snapshot ? 0 : c->get.inode.etag };
+	next.target.through_open = true;
+	next.target.place = (struct file_place){ .by_id = true, .id = c->get.inode.id };
+	if (c->marked)
+		arena_rewind(r->arena, c->mark); /* the runs before are out */
+	c->mark = arena_mark(r->arena);
+	c->marked = true;
+	TRY(store_read(r->server->store, c->partition, file_apply_get, &next, r->arena));
+	if (!next.pieces.length_bytes || next.pieces.length_bytes > r->response.more_bytes)
+		return ERR_CORRUPT;
+	c->at += next.pieces.length_bytes;
+	r->response.more_bytes -= next.pieces.length_bytes;
+	return set_runs(r, &next.pieces);
+}
+
+static enum err put_runs(struct request *r, struct get_call *c)
+{
+	struct response *p = &r->response;
+	const struct file_get_call *g = &c->get;
+	if (g->pieces.count == 1 && slice_is_set(g->pieces.piece[0].bytes) && g->pieces.length_bytes == g->length) {
+		p->body_slice = g->pieces.piece[0].bytes;
+		return ERR_OK;
+	}
+	p->content_length = g->length;
+	p->set_length = true;
+	if (!g->pieces.count)
+		return ERR_OK;
+	c->at = g->offset + g->pieces.length_bytes;
+	p->more = more_runs;
+	p->more_bytes = g->length - g->pieces.length_bytes;
+	return set_runs(r, &g->pieces);
 }
 
 /* The bytes of a short range in one piece of memory, for hashing. */
@@ -142,8 +185,9 @@ static enum err format(struct request *r)
 {
 	struct get_call *c = r->call;
 	const struct file_get_call *g = &c->get;
-	if (g->pieces.length_bytes < g->length) {
-		r->fault.message = SLICE("The file lies in more pieces than one answer holds. Ask for a part of it.");
+	if (c->hash_md5 && g->pieces.length_bytes < g->length) {
+		r->fault.message =
+			SLICE("The range lies in more pieces than are hashed at once. Ask for a part of it.");
 		return ERR_BUSY;
 	}
 	r->response.status = g->has_range ? 206 : 200;
@@ -154,7 +198,7 @@ static enum err format(struct request *r)
 		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
 			   (unsigned long long)g->offset, (unsigned long long)(g->offset + g->length - 1),
 			   (unsigned long long)g->inode.size_bytes);
-	return c->hash_md5 ? put_hashed(r, g) : put_runs(r, g);
+	return c->hash_md5 ? put_hashed(r, g) : put_runs(r, c);
 }
 
 /* Who asks for the first megabytes of an empty file learns from the error that it is empty. */

@@ -9,7 +9,20 @@
 
 static const struct file_view live_view = { 0 };
 
+enum { COPY_SILENCE_SECONDS = 60 };
+
 /* ---- finding ---- */
+
+/* A pending copy whose worker has been silent for long has failed: the server ended under it. */
+static void expire_copy(struct txn *txn, struct file_copy *c)
+{
+	if (c->status != FILE_COPY_PENDING ||
+	    txn_now(txn) < c->heartbeat_ticks + COPY_SILENCE_SECONDS * TICKS_PER_SECOND)
+		return;
+	c->status = FILE_COPY_FAILED;
+	c->description = SLICE("500 InternalError \"The copy ended with the server that made it.\"");
+	c->completed_ticks = c->heartbeat_ticks;
+}
 
 static enum err get_by_key(struct txn *txn, const struct file_view *view, const struct key *k, struct inode *ret)
 {
@@ -20,7 +33,9 @@ static enum err get_by_key(struct txn *txn, const struct file_view *view, const 
 	if (e == ERR_NOT_FOUND)
 		return ERR_RESOURCE_NOT_FOUND;
 	TRY(e);
-	return inode_decode(value, txn_arena(txn), ret);
+	TRY(inode_decode(value, txn_arena(txn), ret));
+	expire_copy(txn, &ret->copy);
+	return ERR_OK;
 }
 
 static enum err get_root(struct txn *txn, const struct file_view *view, struct inode *ret)

@@ -2,6 +2,7 @@
 // The bytes of files: reads with ranges and hashes, Put Range, clears, List Ranges and differences against snapshots.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import http from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { scaled, startServer } from '../../lib/server.mjs';
 import { element, expectError, expectStatus, md5, rejectsWith, uniqueName } from '../../lib/assert.mjs';
@@ -198,5 +199,52 @@ describe('Put Range From URL', () => {
 		expectError(await from({ 'x-ms-copy-source': files.url(`${home}/none`, {}, sas(`${home}/none`)) }), 404, 'CannotVerifyCopySource');
 		expectError(await from({ 'x-ms-copy-source': 'http://example.com/a/b' }), 403, 'CannotVerifyCopySource');
 		expectError(await from({ 'x-ms-source-range': range(100, 5) }), 416, 'InvalidRange');
+	});
+});
+
+// More pieces, and more bytes in rows, than are read before an answer begins.
+describe('a file in very many pieces', () => {
+	const EACH = 3000, STRIDE = 8000, COUNT = scaled(5500, 4500), SIZE = COUNT * STRIDE;
+	let path, wanted;
+	before(async () => {
+		path = fresh();
+		wanted = Buffer.alloc(SIZE);
+		expectStatus(await files.create(path, SIZE), 201);
+		const writer = async (from) => {
+			for (let i = from; i < COUNT; i += 16) {
+				wanted.fill(`${i};`, i * STRIDE, i * STRIDE + EACH);
+				expectStatus(await files.write(path, i * STRIDE, wanted.subarray(i * STRIDE, i * STRIDE + EACH)), 201);
+			}
+		};
+		await Promise.all(Array.from({ length: 16 }, (_, i) => writer(i)));
+	});
+	test('is read whole, in ranges and from a snapshot', async () => {
+		const r = expectStatus(await files.get(path), 200);
+		assert.ok(r.body.equals(wanted));
+		const part = expectStatus(await files.get(path, { 'x-ms-range': range(12_345, SIZE - 54_321) }), 206);
+		assert.ok(part.body.equals(wanted.subarray(12_345, 12_345 + SIZE - 54_321)));
+		const sharesnapshot = await files.snapshot(home);
+		expectStatus(await files.write(path, 0, 'changed'), 201);
+		assert.ok((await files.get(path, {}, { sharesnapshot })).body.equals(wanted));
+		wanted.write('changed');
+		assert.ok((await files.get(path)).body.equals(wanted));
+	});
+	test('is copied to another share', async () => {
+		const to = `${await files.newShare()}/copy`;
+		assert.equal(expectStatus(await files.copy(path, to), 202).headers['x-ms-copy-status'], 'success');
+		assert.ok((await files.get(to)).body.equals(wanted));
+	});
+	test('changed while a slow client reads it: the answer ends early, and what came is the old state', async () => {
+		const url = new URL(files.url(path, {}, fileSas(server.account, server.key, home.slice(1))));
+		const answer = await new Promise((resolve, reject) => http.get(url, resolve).on('error', reject));
+		assert.equal(answer.statusCode, 200);
+		expectStatus(await files.write(path, SIZE - EACH, Buffer.alloc(EACH, 'X')), 201);
+		const chunks = [];
+		await assert.rejects(async () => {
+			for await (const chunk of answer) chunks.push(chunk);
+		}, /aborted|ECONNRESET/);
+		const got = Buffer.concat(chunks);
+		assert.ok(got.length > 0 && got.length < SIZE, `${got.length} of ${SIZE}`);
+		assert.ok(got.equals(wanted.subarray(0, got.length)));
 	});
 });

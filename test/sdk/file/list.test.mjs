@@ -108,3 +108,25 @@ test('a tree 250 deep', async () => {
 	assert.equal((await files.get(`${path.replace('/d/d', '/e/d')}/f`)).text, 'deep');
 	assert.deepEqual(await files.names(`${own}/d`), []);
 });
+
+// A rename is one step, whatever hangs below: it does not look how deep that is. What comes to lie too deep is kept.
+test('a tree that is moved below 250 levels is reached again once it is moved up', async () => {
+	const own = await files.newShare(), chain = (name, count) => `/${name}`.repeat(count);
+	const grow = async (name, count) => {
+		for (let i = 1; i <= count; i++) expectStatus(await files.mkdir(own + chain(name, i)), 201);
+	};
+	await grow('a', 150);
+	await grow('b', 149);
+	await files.put(`${own}${chain('b', 149)}/f`, 'deep');
+	expectStatus(await files.rename(`${own}/b`, `${own}${chain('a', 150)}/b`, {}, { directory: true }), 200);
+	const below = own + chain('a', 150);
+	assert.deepEqual(await files.names(`${below}${chain('b', 99)}`), ['b/']);
+	assert.deepEqual(await files.names(`${below}${chain('b', 100)}`), ['b/']);
+	expectError(await files.get(`${below}${chain('b', 149)}/f`), 400, 'InvalidFileOrDirectoryPathName');
+	expectError(await files.create(`${below}${chain('b', 101)}`, 1), 400, 'InvalidFileOrDirectoryPathName');
+	// Nothing goes into what lies too deep, nor below itself.
+	expectError(await files.rename(`${own}/a`, `${below}/b/a`, {}, { directory: true }), 400, 'InvalidInput');
+	expectStatus(await files.dir('GET', own, 'listhandles', { headers: { 'x-ms-recursive': 'true' } }), 200);
+	expectStatus(await files.rename(`${below}/b`, `${own}/up`, {}, { directory: true }), 200);
+	assert.equal((await files.get(`${own}/up${chain('b', 148)}/f`)).text, 'deep');
+});

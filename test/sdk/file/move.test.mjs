@@ -184,6 +184,54 @@ describe('copy', () => {
 		expectError(await bySas(files.url(from)), 404, 'CannotVerifyCopySource');
 		expectStatus(await bySas(files.url(from, {}, sas)), 202);
 	});
+	// From another share, so that the bytes are copied: 64 pieces, each a commit.
+	async function pendingCopy(f, c, bytes = 256 << 20) {
+		const [there, here] = [`${await f.newShare()}/source`, `${await f.newShare()}/copy`];
+		expectStatus(await f.create(there, bytes), 201);
+		const started = f.copy(there, here);
+		started.catch(() => {}); // the server may end under it
+		for (;;) {
+			const r = await f.head(here);
+			assert.ok(r.status === 404 || r.headers['x-ms-copy-status'] === 'pending', `never seen pending: ${r.headers['x-ms-copy-status']}`);
+			if (r.status === 200) return { here, started, bytes, r };
+		}
+	}
+	const abortOf = (c, path, copyid) => c.put(path, { query: { comp: 'copy', copyid }, headers: { 'x-ms-copy-action': 'abort' } });
+	test('while it is pending its file is its own; abort ends it and leaves an empty file', async () => {
+		const { here, started, bytes, r } = await pendingCopy(files, client);
+		const id = r.headers['x-ms-copy-id'];
+		assert.match(r.headers['x-ms-copy-progress'], new RegExp(`^\\d+/${bytes}$`));
+		expectError(await files.write(here, 0, 'x'), 409, 'PendingCopyOperation');
+		expectError(await files.comp(here, 'metadata', { 'x-ms-meta-a': 'b' }), 409, 'PendingCopyOperation');
+		expectError(await files.create(here, 1), 409, 'PendingCopyOperation');
+		expectError(await files.rename(here, `${here}2`), 409, 'PendingCopyOperation');
+		expectError(await abortOf(client, here, '11111111-2222-3333-4444-555555555555'), 409, 'CopyIdMismatch');
+		expectStatus(await abortOf(client, here, id), 204);
+		const after = await files.head(here);
+		assert.deepEqual([after.headers['x-ms-copy-status'], after.headers['content-length']], ['aborted', '0']);
+		assert.equal(expectStatus(await started, 202).headers['x-ms-copy-status'], 'aborted');
+		expectError(await abortOf(client, here, id), 409, 'NoPendingCopyOperation');
+		expectStatus(await files.create(here, 1), 201);
+	});
+	test('a copy whose server ended is pending for a while, then failed; nobody is locked out', async () => {
+		const own = await startServer();
+		try {
+			const c = fileClient(own), f = new Files(c);
+			const { here, started } = await pendingCopy(f, c);
+			await own.kill9();
+			await assert.rejects(started);
+			await own.start();
+			assert.equal((await f.head(here)).headers['x-ms-copy-status'], 'pending');
+			expectError(await f.write(here, 0, 'x'), 409, 'PendingCopyOperation');
+			await own.setClock(61);
+			const r = await f.head(here);
+			assert.deepEqual([r.headers['x-ms-copy-status'], /InternalError/.test(r.headers['x-ms-copy-status-description'])], ['failed', true]);
+			expectError(await abortOf(c, here, r.headers['x-ms-copy-id']), 409, 'NoPendingCopyOperation');
+			expectStatus(await f.write(here, 0, 'x'), 201);
+		} finally {
+			await own.remove();
+		}
+	});
 	test('abort', async () => {
 		const path = fresh(), id = '11111111-2222-3333-4444-555555555555';
 		await files.put(path, 'x');

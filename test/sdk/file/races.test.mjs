@@ -141,7 +141,103 @@ describe('rename', () => {
 	});
 });
 
+describe('the same names at once', () => {
+	test('rename against create of its target: never both files, never a lost one', async () => {
+		const seen = { moved: 0, refused: 0 };
+		for (let round = 0; round < scaled(400, 20); round++) {
+			const d = fresh('d');
+			expectStatus(await files.mkdir(d), 201);
+			expectStatus(await files.create(`${d}/source`, 1), 201);
+			const requests = [rename(`${d}/source`, `${d}/target`), create(`${d}/target`, 2)];
+			const [moved, made] = round % 2 ? await race(requests) : (await race(requests.reverse())).reverse();
+			assert.equal(made.status, 201);
+			assert.ok(moved.status === 200 || (moved.status === 409 && moved.code === 'ResourceAlreadyExists'), `${moved.status} ${moved.code}`);
+			// Whoever came second found the other's file: Create replaces it, the rename refuses.
+			assert.deepEqual(await files.names(d), moved.status === 200 ? ['target'] : ['source', 'target']);
+			assert.equal((await files.head(`${d}/target`)).headers['content-length'], '2');
+			assert.equal(moved.headers['x-ms-file-id'] === made.headers['x-ms-file-id'], moved.status === 200);
+			seen[moved.status === 200 ? 'moved' : 'refused']++;
+		}
+		assert.ok(seen.moved && seen.refused, JSON.stringify(seen));
+	});
+	test('rename, delete and write of one file: what succeeded is one order of them', async () => {
+		for (let round = 0; round < scaled(400, 20); round++) {
+			const d = fresh('d');
+			expectStatus(await files.mkdir(d), 201);
+			await files.put(`${d}/f`, 'old');
+			const [moved, gone, wrote] = await race([rename(`${d}/f`, `${d}/g`), ['DELETE', `${d}/f`, {}], write(`${d}/f`, 0, Buffer.from('new'))]);
+			const names = await files.names(d);
+			assert.ok((moved.status === 200 && gone.status === 404) || (moved.status === 404 && gone.status === 202), `${moved.status} ${gone.status}`);
+			assert.deepEqual(names, moved.status === 200 ? ['g'] : []);
+			assert.ok(wrote.status === 201 || wrote.status === 404, `${wrote.status} ${wrote.code}`);
+			if (names.length) assert.equal((await files.get(`${d}/g`)).text, wrote.status === 201 ? 'new' : 'old');
+		}
+	});
+	test('creates and deletes against lists: a name is there once or not at all, with the size of one create', async () => {
+		const d = fresh('d');
+		expectStatus(await files.mkdir(d), 201);
+		let done = false, lists = 0;
+		const writers = Array.from({ length: 4 }, async (_, w) => {
+			for (let i = 0; i < scaled(300, 20); i++) {
+				const path = `${d}/n${i % 3}`;
+				const [method, where, o] = (i + w) % 4 ? create(path, 1000 + w) : ['DELETE', path, {}];
+				const r = await connections[w].exchange(client.bytes(method, where, o), method);
+				assert.ok([201, 202, 404].includes(r.status), r.text);
+			}
+		});
+		const listers = Array.from({ length: 3 }, async (_, i) => {
+			for (; !done; lists++) {
+				const r = await connections[4 + i].exchange(client.bytes('GET', d, { query: { restype: 'directory', comp: 'list' } }));
+				assert.equal(r.status, 200);
+				const entries = [...r.text.matchAll(/<File><Name>(n\d)<\/Name><Properties><Content-Length>(\d+)</g)];
+				assert.equal(new Set(entries.map((m) => m[1])).size, entries.length);
+				assert.ok(entries.every((m) => Number(m[2]) >= 1000 && Number(m[2]) < 1004), r.text);
+			}
+		});
+		await Promise.all(writers);
+		done = true;
+		await Promise.all(listers);
+		assert.ok(lists > 3);
+	});
+	test('after a lease was acknowledged no write without it succeeds', async () => {
+		for (let round = 0; round < scaled(200, 15); round++) {
+			const path = fresh();
+			expectStatus(await files.create(path, 4), 201);
+			let leased = 0, id;
+			const acquire = (async () => {
+				const r = await connections[0].exchange(client.bytes('PUT', path, { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': '-1' } }), 'PUT');
+				expectStatus(r, 201);
+				id = r.headers['x-ms-lease-id'];
+				leased = performance.now();
+			})();
+			const writers = Array.from({ length: 4 }, async (_, w) => {
+				for (let i = 0; i < 4; i++) {
+					const began = performance.now();
+					const r = await connections[1 + w].exchange(client.bytes(...write(path, 0, Buffer.from('data'))), 'PUT');
+					assert.ok(r.status === 201 || (r.status === 412 && r.code === 'LeaseIdMissing'), `${r.status} ${r.code}`);
+					assert.ok(!(r.status === 201 && leased && began > leased), 'a write that began after the lease was there');
+				}
+			});
+			await Promise.all([acquire, ...writers]);
+			expectStatus(await files.write(path, 0, 'mine', { 'x-ms-lease-id': id }), 201);
+		}
+	});
+});
+
 describe('bytes', () => {
+	test('writes that overlap: where they do, all bytes are of the later one', async () => {
+		const path = fresh();
+		expectStatus(await files.create(path, 9000), 201);
+		for (let round = 0; round < scaled(300, 20); round++) {
+			const [a, b] = [1 + (round % 100), 101 + (round % 100)];
+			// Odd offsets and lengths: neither pages of 512 nor the pieces that are kept.
+			const answers = await race([write(path, 0, Buffer.alloc(6001, a)), write(path, 2999, Buffer.alloc(6001, b))]);
+			assert.deepEqual(statuses(answers), [201, 201]);
+			const { body } = await files.get(path), later = answers[0].etag > answers[1].etag ? a : b;
+			assert.ok(body.subarray(0, 2999).every((byte) => byte === a) && body.subarray(6001).every((byte) => byte === b), 'what only one of them wrote');
+			assert.ok(body.subarray(2999, 6001).every((byte) => byte === later), 'what both wrote');
+		}
+	});
 	test('a read sees whole writes only', async () => {
 		const path = fresh(), size = 96 * 1024;
 		expectStatus(await files.create(path, size), 201);

@@ -39,7 +39,7 @@ static bool answer_is_whole(const struct exchange *ex)
 		return !p->set_length || p->content_length == response_body(p).len;
 	for (size_t i = 0; i < p->run_count; i++)
 		length += p->runs[i].length;
-	return p->set_length && p->content_length == length;
+	return p->set_length && p->content_length == length + p->more_bytes;
 }
 
 /* The test kit: the answer ends in its middle, in its head if it has no body, and the connection with it. */
@@ -56,6 +56,7 @@ static void answer_truncate(struct exchange *ex)
 	}
 	ex->body_rest = slice_first(ex->body_rest, ex->body_rest.len / 2);
 	ex->encoder = NULL;
+	p->more_bytes = 0;
 	left = length / 2;
 	for (size_t i = 0; i < p->run_count && p->runs; i++) {
 		if (p->runs[i].length >= left) {
@@ -105,6 +106,21 @@ static enum err read_extent(struct exchange *ex, const struct body_run *run, uin
 			   : extent_read(store, &run->extent, at, n, dst);
 }
 
+/* All runs at hand are out: the next ones. A piece never lies in runs of before and after, so it can be dropped. */
+static bool conn_more_runs(struct conn *c)
+{
+	struct exchange *ex = c->ex;
+	struct response *p = &ex->req.response;
+	if (p->more(&ex->req) != ERR_OK) {
+		conn_close(c);
+		return false;
+	}
+	assert(p->run_count > 0);
+	ex->run_index = 0;
+	ex->run_pos = 0;
+	return true;
+}
+
 /* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
  * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
  * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
@@ -119,6 +135,8 @@ static bool conn_load_piece(struct conn *c)
 		return false;
 	}
 	ex->piece_pos = ex->piece_len = 0;
+	if (ex->run_index == p->run_count && !conn_more_runs(c))
+		return false;
 	size_t most = STREAM_PIECE_BYTES, data_at = 0;
 	if (ex->encoder) {
 		uint64_t segment;
@@ -250,8 +268,8 @@ bool conn_write(struct conn *c)
 		size_t total;
 		if (!c->writable)
 			return false;
-		if (!ex->skip_body && ex->piece_pos == ex->piece_len && ex->run_index < p->run_count && p->runs &&
-		    !conn_load_piece(c))
+		bool runs_left = p->runs && (ex->run_index < p->run_count || p->more_bytes);
+		if (!ex->skip_body && ex->piece_pos == ex->piece_len && runs_left && !conn_load_piece(c))
 			return true;
 		int count = conn_gather(ex, iov, &total);
 		if (count == 0) {

@@ -39,7 +39,7 @@ struct slice request_child_bytes(const struct request *child);
 uint64_t request_child_length(const struct request *child);
 /* Reads on in that body, from wherever its bytes lie; may block. *ret_bytes 0 at the end. Begin with {child}. */
 struct child_reader {
-	const struct request *child;
+	struct request *child;
 	size_t run;
 	uint64_t at;
 };

@@ -4,7 +4,11 @@
 
 #include <assert.h>
 
-enum { READ_PAGE_ROWS = 64, PIECES_FIRST = 16 };
+enum {
+	READ_PAGE_ROWS = 64,
+	PIECES_FIRST = 16,
+	PIECES_MEMORY_BYTES = 10 * 1024 * 1024 /* of bytes that lie in rows, in one answer: the largest SMB read fits */
+};
 
 /* ---- covers ---- */
 
@@ -111,12 +115,13 @@ struct gather {
 	struct txn *txn;
 	struct file_pieces out;
 	size_t cap, limit;
+	size_t memory_bytes; /* of the pieces that are in memory */
 };
 
 /* ERR_LIMIT: there are enough. */
 static enum err add_piece(struct gather *g, const struct file_piece *p)
 {
-	if (g->out.count == g->limit)
+	if (g->out.count == g->limit || g->memory_bytes > PIECES_MEMORY_BYTES)
 		return ERR_LIMIT;
 	if (g->out.count == g->cap) {
 		size_t cap = g->cap ? 2 * g->cap : PIECES_FIRST;
@@ -148,7 +153,7 @@ static enum err add_run(struct gather *g, const struct run *r)
 		break;
 	case RUN_INLINE:
 		p.bytes = r->bytes;
-		break;
+		break; /* few bytes, and the limit of pieces counts them */
 	case RUN_ROW:
 		source_key(&k, r->source);
 		enum err e = txn_get(g->txn, key_slice(&k), &bytes);
@@ -158,6 +163,7 @@ static enum err add_run(struct gather *g, const struct run *r)
 		if (r->offset > bytes.len || p.length_bytes > bytes.len - r->offset)
 			return ERR_CORRUPT;
 		p.bytes = slice_make(bytes.ptr + r->offset, p.length_bytes);
+		g->memory_bytes += bytes.len;
 		break;
 	case RUN_EXTENT:
 		p.extent = r->extent;
