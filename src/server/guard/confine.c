@@ -75,20 +75,31 @@ static void file_add(struct paths *p, const char *file, enum sandbox_use use)
 	path_add(p, dir, use);
 }
 
-static void paths_of(const struct config *c, const char *data_path, struct paths *ret)
+/* Every setting whose argument is a file, so that a new one is not forgotten. */
+static void files_to_read(const struct config *c, struct paths *ret)
 {
-	for (size_t i = 0; i < sizeof of_the_system / sizeof *of_the_system; i++)
-		path_add(ret, of_the_system[i].path, of_the_system[i].use);
-	if (data_path)
-		path_add(ret, data_path, SANDBOX_OWN);
-	if (strcmp(c->adminSocket, "off") != 0)
-		file_add(ret, c->adminSocket, SANDBOX_OWN);
-	const char *read[] = { c->config,     c->cert,		 c->key,     c->accountLimits, c->oauthKeys,
-			       c->oauthRoles, c->clockShiftFile, c->clientCa };
-	const char *written[] = { c->accessLog, c->debug, c->readyFile };
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-		file_add(ret, read[i], SANDBOX_READ);
-	/* CERT:KEY,CERT:KEY: read again when certificates are renewed. */
+#define READ_STR(field, argument)                                                                                      \
+	if (strcmp(argument, "FILE") == 0)                                                                             \
+		file_add(ret, c->field, SANDBOX_READ);
+#define READ_HIDDEN(field, argument) READ_STR(field, argument)
+#define READ_PORT(field, argument)
+#define READ_INT(field, argument)
+#define READ_LARGE(field, argument)
+#define READ_BOOL(field, argument)
+#define READ_OPTIONAL(field, argument)
+#define READ_SECRET(field, argument)
+#define READ_HIDDEN_INT(field, argument)
+#define READ_HEADING(field, argument)
+#define READ_IGNORED(field, argument)
+#define READ_IGNORED_VALUE(field, argument)
+#define CONF(kind, field, flag, letter, environment, default_text, argument, help) READ_##kind(field, argument)
+#include "server/config.def"
+#undef CONF
+}
+
+/* CERT:KEY,CERT:KEY: read again when certificates are renewed. */
+static void more_certificates(const struct config *c, struct paths *ret)
+{
 	struct slice more = slice_str(c->moreCerts);
 	while (more.len && slice_is_set(more)) {
 		struct slice key = slice_cut(&more, ','), cert = slice_trim(slice_cut(&key, ':'));
@@ -98,6 +109,19 @@ static void paths_of(const struct config *c, const char *data_path, struct paths
 		if (slice_is_set(key) && snprintf(name, sizeof name, "%.*s", SLICE_FMT(slice_trim(key))) < PATH_BYTES)
 			file_add(ret, name, SANDBOX_READ);
 	}
+}
+
+static void paths_of(const struct config *c, const char *data_path, struct paths *ret)
+{
+	for (size_t i = 0; i < sizeof of_the_system / sizeof *of_the_system; i++)
+		path_add(ret, of_the_system[i].path, of_the_system[i].use);
+	if (data_path)
+		path_add(ret, data_path, SANDBOX_OWN);
+	if (strcmp(c->adminSocket, "off") != 0)
+		file_add(ret, c->adminSocket, SANDBOX_OWN);
+	files_to_read(c, ret);
+	more_certificates(c, ret);
+	const char *written[] = { c->accessLog, c->debug, c->readyFile };
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
 		file_add(ret, written[i], SANDBOX_WRITE);
 }
