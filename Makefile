@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The doors of the house. CMake and Ninja do the work; `make help` lists the targets.
 .DEFAULT_GOAL := all
-.PHONY: all help run test asan tsan lint fuzz bench soak smbtorture crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test
+.PHONY: all help run test asan tsan lint fuzz bench soak smbtorture crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test clients
 
 ARGS ?=
 SECONDS ?= 60
@@ -90,6 +90,10 @@ npm-package: static ## build/npm: an npm package with the program inside
 
 package-test: npm ## the packages in a fresh Debian root, and two builds from two places
 	@ZAFFRE_TEST_LONG=1 ZAFFRE_TESTS='test/packages' tools/run-tests build/test
+
+clients: npm ## programs of others against a fresh server
+	@tools/install-packages build test clients
+	@ZAFFRE_TESTS='test/clients' tools/run-tests build/test
 
 install: release ## install to PREFIX (/usr/local), with a systemd unit
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/zaffre

@@ -5,6 +5,7 @@
 #include "wire/hash.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -76,7 +77,7 @@ static void derive(const struct client *c, const unsigned char session_key[KEY_B
 	len += label_len + 1;
 	memcpy(text + len, c->hash, sizeof c->hash);
 	len += sizeof c->hash;
-	memcpy(text + len, "\0\0\0\x80", 4);
+	text[len + 3] = 128; /* bits of the key, big-endian */
 	len += 4;
 	hash_hmac_key_init(&key, slice_make(session_key, KEY_BYTES));
 	hash_hmac(&key, slice_make(text, len), block);
@@ -297,6 +298,7 @@ struct client_answer client_receive(struct client *c)
 		bool whole = len <= CLIENT_LONG_BYTES || c->received++ % CLIENT_CHECK_EVERY == 0;
 		size_t have = whole ? len : PEEK_BYTES;
 		char *m = c->in;
+		assert(m);
 		receive_all(c->fd, m, have);
 		if (!whole)
 			receive_all(c->fd, NULL, len - have);

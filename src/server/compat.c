@@ -148,6 +148,17 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out, "\n## Not there\n\n");
 	prose_put(out, "", not_there);
+	BUF_PUT(out, "\n## Programs\n\nRun by `make clients` against a fresh server: exit status 0, no answer 5xx, "
+		     "`zaffre scrub` "
+		     "clean behind\nthem.\n\n"
+		     "| program | what it does there |\n|---|---|\n"
+		     "| JavaScript SDKs of Blob, Queue and Table (newest) | all suites under test/sdk |\n"
+		     "| Azure CLI 2.45 | blobs, leases, queues, messages, tables, entities, shares and files |\n"
+		     "| azcopy 10.32 | copies of trees both ways, between containers, sync |\n"
+		     "| rclone 1.60 | copy, check by contents, bisync, purge |\n"
+		     "| Python SDK (Debian) | blobs and leases of docs/getting-started.md, files |\n"
+		     "| duplicity 0.8 | full and incremental backup, verify, restore |\n"
+		     "| GDAL 3.6 | a layer written to and read from `/vsiaz/` |\n");
 	BUF_PUT(out, "\n## Limits of what is there\n\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		prose_put(out, "- ", limits[i]);

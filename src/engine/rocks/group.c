@@ -4,8 +4,10 @@
  *
  * A full disk: below the reserve only groups that give space back are taken. The journal's space is taken beforehand,
  * and RocksDB never meets ENOSPC as long as nobody else eats the reserve; should it, nothing more can be written:
- * FAILED. The reserve holds the write buffers on their way to table files, and the tables a compaction may have to
- * write before it can remove what it read: without it deleted rows could not be cleared away. */
+ * FAILED. Deletes are taken even when nothing is free at all, a bounded number of them: they go into the journal, and
+ * the extents they retire give their space back before RocksDB has to write. The reserve holds the write buffers on
+ * their way to table files, and the tables a compaction may have to write before it can remove what it read: without
+ * it deleted rows could not be cleared away. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
 
@@ -24,6 +26,7 @@ enum {
 	SPACE_LOOK_EVERY_NS = 10 * 1000 * 1000,
 	SPACE_LOOK_PART = 16, /* or when so much of the reserve may be gone */
 	DELETE_PART = 16,     /* deletes may use the reserve down to this part of it */
+	TIGHT_GROUPS = 64,    /* and below that go into the journal alone, whose space is taken: so many */
 };
 
 enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
@@ -194,6 +197,12 @@ bool rocks_has_space(struct rocks *r, uint64_t more_bytes, uint64_t *ret_free_by
 	return *ret_free_bytes >= rocks_reserve(r) + more_bytes;
 }
 
+bool rocks_is_tight(struct rocks *r)
+{
+	uint64_t free_bytes;
+	return !rocks_has_space(r, 0, &free_bytes) && free_bytes < r->reserve_bytes / DELETE_PART;
+}
+
 static bool may_commit(struct rocks *r, const struct engine_group *g)
 {
 	uint64_t free_bytes, now = base_monotonic_ns();
@@ -211,7 +220,11 @@ static bool may_commit(struct rocks *r, const struct engine_group *g)
 	}
 	atomic_store_explicit(&r->short_of_space, true, memory_order_relaxed);
 	bool gives_back = g->delete_count && !g->publish_count && g->put_bytes <= SMALL_PUT_BYTES;
-	if (!gives_back || free_bytes < r->reserve_bytes / DELETE_PART)
+	if (!gives_back)
+		return false;
+	if (free_bytes >= r->reserve_bytes / DELETE_PART)
+		r->tight_groups = 0;
+	else if (r->tight_groups++ >= TIGHT_GROUPS)
 		return false;
 	atomic_fetch_add_explicit(&r->deletes_when_short, g->delete_count, memory_order_relaxed);
 	return true;

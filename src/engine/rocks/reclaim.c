@@ -231,7 +231,8 @@ static bool compaction_begins(struct rocks *r)
 	uint64_t deleted = atomic_load(&r->deletes_when_short), now = base_monotonic_ns();
 	if (!atomic_load(&r->short_of_space) || now - r->compacted_ns < (deleted ? COMPACT_SOON_NS : COMPACT_AGAIN_NS))
 		return false;
-	if (atomic_load(&r->hurries) || rocks_flush(r) != ERR_OK)
+	/* With next to nothing free a flush would fail, and with it the store: first extents give their space back. */
+	if (atomic_load(&r->hurries) || rocks_is_tight(r) || rocks_flush(r) != ERR_OK)
 		return false;
 	r->compact_family = 0;
 	r->compact_from.len = 0;
@@ -274,7 +275,7 @@ enum err rocks_reclaim(struct engine *e, bool *ret_more)
 			TRY(reclaim_rows(r, dead, count));
 	}
 	if (!more) {
-		segments_give_back(r->segments);
+		segments_give_back(r->segments, atomic_load(&r->short_of_space));
 		more = compact_deleted(r);
 	}
 	*ret_more = more;

@@ -94,6 +94,7 @@ struct rocks {
 	uint64_t reclaim_from;		     /* the reclaimer's: no row before this */
 	atomic_uint_fast64_t retired_waiting;
 	atomic_uint_fast64_t syncs, bytes_written;
+	unsigned tight_groups; /* taken since the disk had next to nothing free (group.c) */
 	/* The disk is below the reserve: what was deleted since should give its space back soon. */
 	atomic_bool short_of_space;
 	atomic_uint_fast64_t deletes_when_short;
@@ -154,6 +155,8 @@ enum err rocks_group_scan(struct engine_group *, struct slice partition, const s
 enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome rocks_group_commit(struct engine_group *);
 void rocks_group_abort(struct engine_group *);
+/* So little is free that RocksDB could not write a table. */
+bool rocks_is_tight(struct rocks *);
 /* Free disk space, and whether it holds so many bytes besides the reserve. */
 bool rocks_has_space(struct rocks *, uint64_t more_bytes, uint64_t *ret_free_bytes);
 

@@ -74,6 +74,29 @@ static const char *auth_name(const struct request *r)
 	return slice_is_set(r->vouched_account) ? "explorer" : names[r->identity.kind];
 }
 
+/* For a person at a terminal: time, status, milliseconds, operation, what it was about, and why it was refused. */
+static void put_line_for_people(struct buf *b, const struct exchange *ex, bool aborted)
+{
+	const struct request *r = &ex->req;
+	int status = r->response.status;
+	const char *colour = aborted || status >= 500 ? "31" : status >= 400 ? "33" : status >= 300 ? "36" : "32";
+	char time[DATE_ISO_BYTES];
+	date_format_iso(r->arrival_ticks, time);
+	uint64_t us = (base_monotonic_ns() - r->arrival_ns) / 1000;
+	buf_printf(b, "%.12s  \x1b[%sm%3d\x1b[0m %5llu.%llu ms  %-22s ", time + 11, colour, status,
+		   (unsigned long long)(us / 1000), (unsigned long long)(us / 100 % 10), r->op ? r->op->name : "-");
+	put_text(b, slice_first(r->head->method_text, 8));
+	BUF_PUT(b, " ");
+	put_redacted(b, r->head->path);
+	if (ex->error != ERR_OK)
+		buf_printf(b, "  \x1b[%sm%s\x1b[0m", colour, err_info(ex->error)->code);
+	if (slice_is_set(r->reason)) {
+		BUF_PUT(b, "\n              ");
+		put_text(b, r->reason);
+	}
+	buf_put(b, aborted ? SLICE("  (the client left)\n") : SLICE("\n"));
+}
+
 void accesslog_write(struct exchange *ex, bool aborted)
 {
 	struct rest_loop *rl = ex->rl;
@@ -86,6 +109,10 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	if (!rl->server->access_log && !watched)
 		return;
 	size_t start = b->len;
+	if (rl->server->log_for_people) {
+		put_line_for_people(b, ex, aborted);
+		return;
+	}
 	char id[UUID_TEXT_BYTES], time[DATE_ISO_BYTES];
 	date_format_iso(r->arrival_ticks, time);
 	uuid_format(&r->request_id, id);

@@ -151,6 +151,7 @@ static enum err open_log(struct rest_server *s, struct buf *message)
 	if (!target || !*target)
 		return ERR_OK;
 	int fd = strcmp(target, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_log_file(target);
+	s->log_for_people = fd >= 0 && isatty(fd);
 	enum err e = fd >= 0 ? io_log_writer_new(fd, &s->access_log) : ERR_IO;
 	if (e != ERR_OK)
 		buf_printf(message, "cannot open the access log %s: %s", target, strerror(errno));

@@ -139,6 +139,7 @@ struct rest_server {
 	struct io_pool *workers;
 	struct hasher *hasher;
 	struct lease_notes *lease_notes;
+	bool log_for_people;		    /* the access log is a terminal: columns and colours instead of JSON */
 	struct inject *inject;		    /* NULL: no test kit */
 	void *service_state[SERVICE_COUNT]; /* what struct rest_service.start made */
 	/* private to rest/core/server.c and rest/core/conn.c */

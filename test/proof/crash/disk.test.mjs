@@ -74,6 +74,76 @@ test('a full disk: 5xx, reads go on, deletes make room', (t) =>
 		await server.stop();
 	}));
 
+test('just under the reserve space comes back by what was deleted, blob by blob', (t) =>
+	onSmallDisk(t, async (server, base) => {
+		const client = new Client(server), free = () => fs.statfsSync(base).bavail * fs.statfsSync(base).bsize;
+		expectStatus(await client.put('/full', { query: { restype: 'container' } }), 201);
+		const put = (name, size = 1_000_000) => client.put(`/full/${name}`, { body: crypto.randomBytes(size), headers: blob });
+		const stored = [];
+		for (let i = 0; i < 400; i++) {
+			const r = await put(`b${i}`);
+			if (r.status !== 201) break;
+			stored.push(`b${i}`);
+		}
+		assert.ok(stored.length > 20 && stored.length < 400, `${stored.length} fitted`);
+		// Others write to the disk, too, until not even a small write has room.
+		const ballast = fs.openSync(path.join(base, 'ballast'), 'w');
+		for (let small = 201; small === 201; small = (await put('small', 1)).status) {
+			fs.writeSync(ballast, Buffer.alloc(1 << 20, 1));
+			assert.ok(free() > 1 << 20, 'small writes go on without room');
+		}
+		fs.closeSync(ballast);
+		// Three blobs between others go: no region of 64 MiB is empty, and yet there is room for one.
+		const gone = stored.filter((_, i) => i % 2);
+		for (const name of gone.slice(0, 3)) expectStatus(await client.delete(`/full/${name}`), 202);
+		for (const until = Date.now() + 60_000; (await put('first')).status !== 201; ) {
+			assert.ok(Date.now() < until, `${free()} bytes are free, and there is no room`);
+			await new Promise((resolve) => setTimeout(resolve, 50));
+		}
+		// Every other one goes, and so many fit again: into the holes, or what was not given back.
+		for (const name of gone.slice(3)) expectStatus(await client.delete(`/full/${name}`), 202);
+		let again = 0;
+		for (const until = Date.now() + 60_000; again < gone.length - 8; ) {
+			if ((await put(`again${again}`)).status === 201) again++;
+			else await new Promise((resolve) => setTimeout(resolve, 50));
+			assert.ok(Date.now() < until, `${again} of ${gone.length} fitted again`);
+		}
+		const kept = stored.filter((_, i) => i % 2 === 0);
+		for (const name of [...kept, ...Array.from({ length: again }, (_, i) => `again${i}`)]) assert.equal(expectStatus(await client.get(`/full/${name}`), 200).body.length, 1_000_000);
+		await server.restart();
+		for (const name of kept) assert.equal(expectStatus(await client.get(`/full/${name}`), 200).body.length, 1_000_000);
+		expectStatus(await client.delete(`/full/${kept[0]}`), 202);
+		await server.stop();
+	}));
+
+test('with no byte free deletes still work, and make room', (t) =>
+	onSmallDisk(t, async (server, base) => {
+		const client = new Client(server), free = () => fs.statfsSync(base).bavail * fs.statfsSync(base).bsize;
+		expectStatus(await client.put('/full', { query: { restype: 'container' } }), 201);
+		const sizes = [2_000_000, 3_000_000, 100, 2_000_000, 60_000];
+		for (const [i, size] of sizes.entries()) expectStatus(await client.put(`/full/b${i}`, { body: crypto.randomBytes(size), headers: blob }), 201);
+		// Somebody else takes all there is.
+		const ballast = fs.openSync(path.join(base, 'ballast'), 'w');
+		for (const piece of [1 << 20, 4096])
+			try {
+				for (;;) fs.writeSync(ballast, Buffer.alloc(piece, 1));
+			} catch (error) {
+				assert.equal(error.code, 'ENOSPC');
+			}
+		fs.closeSync(ballast);
+		assert.equal(free(), 0);
+		expectStatus(await client.put('/full/new', { body: 'x', headers: blob }), 507);
+		for (const [i] of sizes.entries()) expectStatus(await client.delete(`/full/b${i}`), 202);
+		for (const [i] of sizes.entries()) expectStatus(await client.get(`/full/b${i}`), 404);
+		for (const until = Date.now() + 20_000; free() < 6_000_000; ) {
+			assert.ok(Date.now() < until, `${free()} bytes came back`);
+			await new Promise((resolve) => setTimeout(resolve, 50));
+		}
+		fs.rmSync(path.join(base, 'ballast'));
+		expectStatus(await client.put('/full/new', { body: 'x', headers: blob }), 201);
+		await server.stop();
+	}));
+
 test('on a full disk everything that makes room works, and what expired goes', (t) =>
 	onSmallDisk(t, async (server, base) => {
 		const [blobs, queues, tables] = ['blob', 'queue', 'table'].map((service) => new Client(server, { service }));

@@ -148,6 +148,28 @@ describe('in Azurite\'s place', () => {
 		}
 	});
 
+	test('on a terminal the log is for people, in a pipe it is JSON', { skip: fs.existsSync('/usr/bin/script') ? false : 'no script(1)' }, async () => {
+		const cwd = dir();
+		const port = await freePort();
+		const flags = ['--services', 'blob', '--blobPort', String(port), '--adminPort', 'off', '--inMemoryPersistence'];
+		const use = async () => {
+			await blobWorks(port);
+			await fetch(`http://127.0.0.1:${port}/nobody/x%1b[31m`);
+			await new Promise((resolve) => setTimeout(resolve, 200));
+		};
+		const piped = await run(bin, flags, /AZURE_STORAGE/, use, { cwd });
+		for (const line of piped.split('\n').filter((l) => l.startsWith('{'))) JSON.parse(line);
+		assert.match(piped, /^\{"time":/m);
+		const pid = path.join(cwd, 'pid');
+		const people = await run('/usr/bin/script', ['-qfec', `echo $$ > ${pid}; exec ${bin} ${flags.join(' ')}`, '/dev/null'], /AZURE_STORAGE/, async () => {
+			await use();
+			process.kill(Number(fs.readFileSync(pid, 'utf8')), 'SIGTERM');
+		}, { cwd });
+		assert.match(people, /^\d\d:\d\d:\d\d\.\d+ +\x1b\[32m201\x1b\[0m +\d+\.\d ms {2}BLOB_PUT +PUT \/devstoreaccount1\/azurite\/b/m);
+		assert.match(people, /404.*\/nobody\/x.*ResourceNotFound[\s\S]*No account nobody/);
+		assert.ok(!people.includes('/nobody/x\x1b'), 'what a client sends is no command to the terminal');
+	});
+
 	test('--services and --publicHost', async () => {
 		const ready = path.join(dir(), 'ready.json');
 		const text = await run(bin, ['--services', 'queue, blob', '--blobPort', '0', '--queuePort', '0', '--adminPort', '0', '--silent', '--publicHost', 'storage.test', '--readyFile', ready], /AZURE_STORAGE/);

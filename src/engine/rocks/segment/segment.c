@@ -11,10 +11,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FREE_REGIONS_KEPT = 1 };
+enum { FREE_REGIONS_KEPT = 1, HOLE_MIN_BLOCKS = 4 };
 enum { GROW_BLOCKS = 2048 }; /* 8 MiB at a time, so that a small disk is not filled by the first extent */
 
 static enum err errno_error(void)
@@ -61,17 +62,17 @@ static size_t bits_find(const uint64_t *map, size_t from, size_t end, bool value
 	return end;
 }
 
-/* First run of `count` free blocks in [from, end); end if there is none. */
-static size_t find_run(const uint64_t *map, size_t from, size_t end, size_t count)
+/* First run of `count` bits of this value in [from, end); end if there is none. */
+static size_t find_run(const uint64_t *map, size_t from, size_t end, size_t count, bool value)
 {
 	for (;;) {
-		from = bits_find(map, from, end, false);
+		from = bits_find(map, from, end, value);
 		if (from + count > end)
 			return end;
-		size_t used = bits_find(map, from, from + count, true);
-		if (used == from + count)
+		size_t other = bits_find(map, from, from + count, !value);
+		if (other == from + count)
 			return from;
-		from = used;
+		from = other;
 	}
 }
 
@@ -186,8 +187,10 @@ void segments_close(struct segments *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; s->region && i < s->region_count; i++)
+	for (size_t i = 0; s->region && i < s->region_count; i++) {
+		free(s->region[i]->holes);
 		free(s->region[i]);
+	}
 	for (size_t i = 0; s->file && i < FILES_MAX && s->file[i]; i++)
 		file_close(s->file[i]);
 	for (size_t i = 0; i < s->pool_count; i++)
@@ -239,9 +242,9 @@ static bool take_run(struct segments *s, size_t number, size_t count, uint64_t *
 	struct region *r = s->region[number];
 	if (r->free_blocks < count || count >= r->no_run_of)
 		return false;
-	size_t at = find_run(r->used, r->cursor, r->grown_blocks, count);
+	size_t at = find_run(r->used, r->cursor, r->grown_blocks, count, false);
 	if (at == r->grown_blocks)
-		at = find_run(r->used, 0, r->grown_blocks, count);
+		at = find_run(r->used, 0, r->grown_blocks, count, false);
 	if (at == r->grown_blocks) {
 		r->no_run_of = count;
 		return false;
@@ -286,9 +289,42 @@ static enum err take_space(const struct segment_file *f, off_t at, off_t bytes)
 	return failed ? errno_error() : ERR_OK;
 }
 
+/* Holes between extents come before new space: the file gets no longer. */
+static enum err refill(struct segments *s, size_t number, size_t at, size_t count)
+{
+	struct region *r = s->region[number];
+	if (!s->options.may_grow(s->options.arg, count * SEGMENT_BLOCK_BYTES))
+		return ERR_NO_SPACE;
+	TRY(take_space(segment_file_of(s, (uint32_t)number), (off_t)segment_offset((uint64_t)number << 32 | at),
+		       (off_t)(count * SEGMENT_BLOCK_BYTES)));
+	bits_set(r->holes, at, count, false);
+	bits_set(r->used, at, count, false);
+	r->hole_blocks -= count;
+	r->free_blocks += count;
+	r->no_run_of = SIZE_MAX;
+	r->cursor = at;
+	return ERR_OK;
+}
+
+static bool find_hole(const struct segments *s, size_t count, size_t *ret_region, size_t *ret_at)
+{
+	for (size_t i = 0; i < s->region_count; i++) {
+		const struct region *r = s->region[i];
+		if (r->hole_blocks < count || r->leaving)
+			continue;
+		*ret_region = i;
+		*ret_at = find_run(r->holes, 0, r->grown_blocks, count, true);
+		if (*ret_at < r->grown_blocks)
+			return true;
+	}
+	return false;
+}
+
 static enum err grow(struct segments *s, size_t count, size_t *ret_region)
 {
-	size_t last = 0;
+	size_t last = 0, hole = 0;
+	if (find_hole(s, count, ret_region, &hole))
+		return refill(s, *ret_region, hole, count);
 	TRY(find_growing(s, count, &last));
 	struct region *r = s->region[last];
 	size_t room = SEGMENT_REGION_BLOCKS - r->grown_blocks;
@@ -346,48 +382,98 @@ void segment_unreserve(struct segments *s, uint64_t place, size_t count)
 
 /* ---- giving back ---- */
 
-static bool punch(struct segments *s, size_t number)
+static bool punch(struct segments *s, size_t number, size_t at, size_t count)
 {
 	return fallocate(segment_file_of(s, (uint32_t)number)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			 (off_t)segment_offset((uint64_t)number << 32),
-			 (off_t)SEGMENT_REGION_BLOCKS * SEGMENT_BLOCK_BYTES) == 0;
+			 (off_t)segment_offset((uint64_t)number << 32 | at), (off_t)(count * SEGMENT_BLOCK_BYTES)) == 0;
+}
+
+/* Under the lock, which is let go of meanwhile: a run of free blocks becomes a hole. Nobody takes it before it is one.
+ * False: the file system cannot. */
+static bool make_hole(struct segments *s, size_t number, size_t at, size_t count)
+{
+	struct region *r = s->region[number];
+	bits_set(r->used, at, count, true);
+	r->free_blocks -= count;
+	pthread_mutex_unlock(&s->lock);
+	bool punched = punch(s, number, at, count);
+	pthread_mutex_lock(&s->lock);
+	if (punched) {
+		bits_set(r->holes, at, count, true);
+		r->hole_blocks += count;
+	} else {
+		bits_set(r->used, at, count, false);
+		r->free_blocks += count;
+		s->cannot_punch = true;
+	}
+	return punched;
+}
+
+/* Under the lock: all that is free between the extents of a region. */
+static void make_holes(struct segments *s, size_t number)
+{
+	struct region *r = s->region[number];
+	if (!r->holes)
+		r->holes = calloc(REGION_WORDS, sizeof *r->holes);
+	for (size_t at = 0, end; r->holes && !s->cannot_punch && r->free_blocks; at = end) {
+		at = bits_find(r->used, at, r->grown_blocks, false);
+		end = bits_find(r->used, at, r->grown_blocks, true);
+		if (at >= r->grown_blocks)
+			return;
+		if (end - at >= HOLE_MIN_BLOCKS && !make_hole(s, number, at, end - at))
+			return;
+	}
 }
 
 /* Under the lock: the last of the free regions, if there are more than are kept. */
-static bool find_leaving(const struct segments *s, size_t *ret)
+static bool find_leaving(const struct segments *s, size_t kept, size_t *ret)
 {
 	size_t found = 0;
 	for (size_t i = 0; i < s->region_count; i++) {
 		const struct region *r = s->region[i];
-		if (!r->grown_blocks || r->free_blocks != r->grown_blocks)
+		if (!r->grown_blocks || r->free_blocks + r->hole_blocks != r->grown_blocks)
 			continue;
 		*ret = i;
 		found++;
 	}
-	return found > FREE_REGIONS_KEPT;
+	return found > kept;
 }
 
-void segments_give_back(struct segments *s)
+/* Under the lock, which is let go of meanwhile: a region in which nothing is left. */
+static void leave_region(struct segments *s, size_t number)
+{
+	struct region *r = s->region[number];
+	size_t grown = r->grown_blocks;
+	/* Holes in it are as free as the rest now. */
+	if (r->holes) {
+		for (size_t i = 0; i < REGION_WORDS; i++)
+			r->used[i] &= ~r->holes[i];
+		memset(r->holes, 0, REGION_WORDS * sizeof *r->holes);
+	}
+	r->hole_blocks = 0;
+	/* Nobody finds room in it meanwhile, nor makes it grow. */
+	r->grown_blocks = r->free_blocks = r->cursor = 0;
+	r->leaving = true;
+	pthread_mutex_unlock(&s->lock);
+	bool punched = punch(s, number, 0, SEGMENT_REGION_BLOCKS);
+	pthread_mutex_lock(&s->lock);
+	r->leaving = false;
+	if (!punched) {
+		r->grown_blocks = r->free_blocks = grown;
+		s->cannot_punch = true;
+	} else if (number < s->growing) {
+		s->growing = number;
+	}
+}
+
+void segments_give_back(struct segments *s, bool short_of_space)
 {
 	size_t number = 0;
 	pthread_mutex_lock(&s->lock);
-	while (!s->cannot_punch && find_leaving(s, &number)) {
-		struct region *r = s->region[number];
-		size_t grown = r->grown_blocks;
-		/* Nobody finds room in it meanwhile, nor makes it grow. */
-		r->grown_blocks = r->free_blocks = r->cursor = 0;
-		r->leaving = true;
-		pthread_mutex_unlock(&s->lock);
-		bool punched = punch(s, number);
-		pthread_mutex_lock(&s->lock);
-		r->leaving = false;
-		if (!punched) {
-			r->grown_blocks = r->free_blocks = grown;
-			s->cannot_punch = true;
-		} else if (number < s->growing) {
-			s->growing = number;
-		}
-	}
+	while (!s->cannot_punch && find_leaving(s, short_of_space ? 0 : FREE_REGIONS_KEPT, &number))
+		leave_region(s, number);
+	for (size_t i = 0; short_of_space && !s->cannot_punch && i < s->region_count; i++)
+		make_holes(s, i);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -408,10 +494,14 @@ void segments_restored(struct segments *s)
 		if (fstat(segment_file_of(s, (uint32_t)i)->fd, &st) != 0 || st.st_blocks * INT64_C(512) >= st.st_size)
 			continue;
 		size_t end = used_end(r);
-		if (end == 0 && !punch(s, i))
+		if (end == 0 && !punch(s, i, 0, SEGMENT_REGION_BLOCKS))
 			continue;
 		r->grown_blocks = end;
 		r->free_blocks = end - bits_count(r->used);
+		/* Which of the free ones have space is not known either: now none has. */
+		pthread_mutex_lock(&s->lock);
+		make_holes(s, i);
+		pthread_mutex_unlock(&s->lock);
 	}
 }
 

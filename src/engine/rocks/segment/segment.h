@@ -6,7 +6,8 @@
  * Two bitmaps for each region: `used` (in memory: reserved by a writer, sealed or published) and `published` (also a
  * row in the database, written in the batch that publishes or reclaims). After a crash only what is published is used
  * again. Space is reused as soon as it is released; bytes never move. Of the regions in which nothing is left one is
- * kept for what comes, the others are given back to the file system (as holes: a file keeps its length).
+ * kept for what comes, the others are given back to the file system (as holes: a file keeps its length). On a disk that
+ * is short of space so is what is free between extents: rows and tables need room, too.
  *
  * Threads: writers and readers from any; the published_* calls under the caller's publish lock. */
 #ifndef ENGINE_ROCKS_SEGMENT_H
@@ -39,8 +40,9 @@ void segments_close(struct segments *); /* accepts NULL */
 enum err segments_restore(struct segments *, uint32_t region, const unsigned char *bitmap) MUST_CHECK;
 /* After that, before the first writer. */
 void segments_restored(struct segments *);
-/* Gives the space of free regions back. May take milliseconds; one thread at a time. */
-void segments_give_back(struct segments *);
+/* Gives the space of free regions back; where the disk is short of it all that is free, wherever it lies. May take
+ * milliseconds; one thread at a time. */
+void segments_give_back(struct segments *, bool short_of_space);
 
 enum err segment_writer_new(struct segments *, uint32_t length_hint, struct extent_writer **ret);
 uint64_t segment_writer_id(const struct extent_writer *);

@@ -23,6 +23,10 @@ struct region {
 	size_t cursor;
 	bool leaving;	  /* its space is being given back */
 	size_t no_run_of; /* no run of so many free blocks was found since the last release */
+	/* Blocks whose space went back to the file system while others of the region stayed: they count as used until
+	 * a writer asks the disk for them again. NULL: there never were any. */
+	uint64_t *holes;
+	size_t hole_blocks;
 };
 
 struct segment_file {

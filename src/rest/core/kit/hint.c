@@ -191,7 +191,10 @@ static struct slice fault_value(const struct request *r, const char *name)
 static bool hint_access(struct buf *out, const struct request *r, enum err e)
 {
 	struct slice detail = fault_value(r, "AuthenticationErrorDetail");
-	if (!error_is_access(e))
+	/* Before they knew a challenge, versions told the anonymous that there is nothing. */
+	bool hidden = e == ERR_RESOURCE_NOT_FOUND && r->identity.kind == AUTH_ANONYMOUS &&
+		      !slice_is_set(request_header(r, "authorization"));
+	if (!error_is_access(e) && !hidden)
 		return false;
 	if (hint_sas_time(out, r))
 		return true;
@@ -207,7 +210,7 @@ static bool hint_access(struct buf *out, const struct request *r, enum err e)
 		BUF_PUT(out, ", or the signed text differs; --debug logs the text that was expected.");
 		return true;
 	}
-	if (e == ERR_NO_AUTHENTICATION_INFORMATION) {
+	if (e == ERR_NO_AUTHENTICATION_INFORMATION || hidden) {
 		BUF_PUT(out, "No credentials: sign with the account key, a SAS or a bearer token, or make the "
 			     "container public.");
 		return true;

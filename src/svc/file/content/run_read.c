@@ -7,6 +7,7 @@
 enum {
 	READ_PAGE_ROWS = 64,
 	PIECES_FIRST = 16,
+	RECENT_ROWS = 16,
 	PIECES_MEMORY_BYTES = 10 * 1024 * 1024 /* of bytes that lie in rows, in one answer: the largest SMB read fits */
 };
 
@@ -116,7 +117,34 @@ struct gather {
 	struct file_pieces out;
 	size_t cap, limit;
 	size_t memory_bytes; /* of the pieces that are in memory */
+	/* Rows that were just read: a write that was cut into many runs is still one row. */
+	struct {
+		uint64_t source;
+		struct slice bytes;
+	} recent[RECENT_ROWS];
+	size_t recent_next;
 };
+
+static enum err source_bytes(struct gather *g, uint64_t source, struct slice *ret)
+{
+	struct key k;
+	for (size_t i = 0; i < RECENT_ROWS; i++) {
+		if (g->recent[i].source != source)
+			continue;
+		*ret = g->recent[i].bytes;
+		return ERR_OK;
+	}
+	source_key(&k, source);
+	enum err e = txn_get(g->txn, key_slice(&k), ret);
+	if (e == ERR_NOT_FOUND) /* a run names it */
+		return ERR_CORRUPT;
+	TRY(e);
+	g->memory_bytes += ret->len;
+	g->recent[g->recent_next].source = source;
+	g->recent[g->recent_next].bytes = *ret;
+	g->recent_next = (g->recent_next + 1) % RECENT_ROWS;
+	return ERR_OK;
+}
 
 /* ERR_LIMIT: there are enough. */
 static enum err add_piece(struct gather *g, const struct file_piece *p)
@@ -146,7 +174,6 @@ static enum err add_zeros(struct gather *g, uint64_t length)
 static enum err add_run(struct gather *g, const struct run *r)
 {
 	struct file_piece p = { .length_bytes = r->end - r->first };
-	struct key k;
 	struct slice bytes;
 	switch (r->kind) {
 	case RUN_ZEROS:
@@ -155,15 +182,10 @@ static enum err add_run(struct gather *g, const struct run *r)
 		p.bytes = r->bytes;
 		break; /* few bytes, and the limit of pieces counts them */
 	case RUN_ROW:
-		source_key(&k, r->source);
-		enum err e = txn_get(g->txn, key_slice(&k), &bytes);
-		if (e == ERR_NOT_FOUND) /* a run names it */
-			return ERR_CORRUPT;
-		TRY(e);
+		TRY(source_bytes(g, r->source, &bytes));
 		if (r->offset > bytes.len || p.length_bytes > bytes.len - r->offset)
 			return ERR_CORRUPT;
 		p.bytes = slice_make(bytes.ptr + r->offset, p.length_bytes);
-		g->memory_bytes += bytes.len;
 		break;
 	case RUN_EXTENT:
 		p.extent = r->extent;
