@@ -143,7 +143,7 @@ explorerTests('explorer', (stage) => {
 		await page.getByRole('button', { name: 'Import' }).click();
 		await page.getByLabel('Rows').fill('PartitionKey,RowKey,name,born@Int32,note\nasia,001,"Yu, ""Y""",1950,"two\nlines"\nasia,002,Rin,1960,\n');
 		await page.locator('dialog').getByRole('button', { name: 'Import' }).click();
-		await page.getByText('2 imported').waitFor();
+		await page.locator('.toast', { hasText: '2 imported' }).waitFor();
 		const yu = await stage.world.people.getEntity('asia', '001');
 		assert.deepEqual([yu.name, yu.born, yu.note], ['Yu, "Y"', 1950, 'two\nlines']);
 		await page.locator('[data-filter]').fill("PartitionKey eq 'asia'");

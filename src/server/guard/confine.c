@@ -74,6 +74,28 @@ static void file_add(struct paths *p, const char *file, enum sandbox_use use)
 	path_add(p, dir, use);
 }
 
+/* Every setting whose argument is a file, so that a new one is not forgotten. */
+static void files_to_read(const struct config *c, struct paths *ret)
+{
+#define READ_STR(field, argument)                                                                                      \
+	if (strcmp(argument, "FILE") == 0)                                                                             \
+		file_add(ret, c->field, SANDBOX_READ);
+#define READ_HIDDEN(field, argument) READ_STR(field, argument)
+#define READ_PORT(field, argument)
+#define READ_INT(field, argument)
+#define READ_LARGE(field, argument)
+#define READ_BOOL(field, argument)
+#define READ_OPTIONAL(field, argument)
+#define READ_SECRET(field, argument)
+#define READ_HIDDEN_INT(field, argument)
+#define READ_HEADING(field, argument)
+#define READ_IGNORED(field, argument)
+#define READ_IGNORED_VALUE(field, argument)
+#define CONF(kind, field, flag, letter, environment, default_text, argument, help) READ_##kind(field, argument)
+#include "server/config.def"
+#undef CONF
+}
+
 static void paths_of(const struct config *c, const char *data_path, struct paths *ret)
 {
 	for (size_t i = 0; i < sizeof of_the_system / sizeof *of_the_system; i++)
@@ -82,11 +104,8 @@ static void paths_of(const struct config *c, const char *data_path, struct paths
 		path_add(ret, data_path, SANDBOX_OWN);
 	if (strcmp(c->adminSocket, "off") != 0)
 		file_add(ret, c->adminSocket, SANDBOX_OWN);
-	const char *read[] = { c->config,    c->cert,	    c->key,	      c->accountLimits,
-			       c->oauthKeys, c->oauthRoles, c->clockShiftFile };
+	files_to_read(c, ret);
 	const char *written[] = { c->accessLog, c->debug, c->readyFile };
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-		file_add(ret, read[i], SANDBOX_READ);
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
 		file_add(ret, written[i], SANDBOX_WRITE);
 }
