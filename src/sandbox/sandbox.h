@@ -17,6 +17,13 @@ struct sandbox_path {
 	enum sandbox_use use;
 };
 
+/* Sanitizers read files and make system calls that no server does: there is no sandbox under them. */
+#ifdef ZAFFRE_SANITIZED
+#define SANDBOX_SANITIZED true
+#else
+#define SANDBOX_SANITIZED false
+#endif
+
 enum sandbox_result {
 	SANDBOX_ON,
 	SANDBOX_MISSING, /* the kernel, its settings or this build have none */

@@ -243,17 +243,17 @@ static int parts_of_calls(scmp_filter_ctx filter)
 		fcntls[] = { F_GETFD, F_SETFD,	   F_GETFL, F_SETFL, F_DUPFD_CLOEXEC,
 			     F_SETLK, F_OFD_SETLK, F_GETLK, 1036 /* hints of a file's life, as RocksDB gives them */ };
 	static const unsigned long ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, 0x5401 /* TCGETS: is it a terminal */ };
-	int e = allow_when(filter, CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+	int e = allow_when(filter, CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
 	if (!e) /* to the service manager */
-		e = allow_when(filter, CALL(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+		e = allow_when(filter, CALL(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 	if (!e) /* abort() */
-		e = allow_when(filter, CALL(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+		e = allow_when(filter, CALL(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
 	if (!e) { /* a limit may be read, and lowered by nobody */
-		const struct scmp_arg_cmp arg[] = { SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0) };
+		const struct scmp_arg_cmp arg[] = { SCMP_A0(SCMP_CMP_EQ, 0, 0), SCMP_A2(SCMP_CMP_EQ, 0, 0) };
 		e = rule(filter, SCMP_ACT_ALLOW, CALL(prlimit64), 2, arg);
 	}
 	for (size_t i = 0; i < sizeof fcntls / sizeof *fcntls && !e; i++)
-		e = allow_when(filter, CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)fcntls[i]));
+		e = allow_when(filter, CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)fcntls[i], 0));
 	for (size_t i = 0; i < sizeof ioctls / sizeof *ioctls && !e; i++)
 		e = allow_when(filter, CALL(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, ioctls[i]));
 	return e;
@@ -278,9 +278,8 @@ static int filter_fill(scmp_filter_ctx filter)
 
 enum sandbox_result sandbox_calls(void)
 {
-#ifdef ZAFFRE_SANITIZED
-	return SANDBOX_MISSING;
-#else
+	if (SANDBOX_SANITIZED)
+		return SANDBOX_MISSING;
 	/* Asked first: a kernel without it is no failure. */
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0 && errno == EINVAL)
 		return SANDBOX_MISSING;
@@ -295,5 +294,4 @@ enum sandbox_result sandbox_calls(void)
 	seccomp_release(filter);
 	errno = -e;
 	return e ? SANDBOX_FAILED : SANDBOX_ON;
-#endif
 }

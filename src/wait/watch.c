@@ -27,6 +27,8 @@ struct watcher {
 	bool armed, posted, removed, lost, gone;
 	struct buf changes;
 	size_t wire_bytes; /* what an answer with them would have */
+	/* Told, but not taken yet: how much of both there was then. What comes later is for the next request. */
+	size_t told_len, told_wire_bytes;
 	struct watcher *next, *prev;
 };
 
@@ -152,6 +154,8 @@ static void tell(struct watcher *w)
 		return;
 	w->armed = false;
 	w->posted = true;
+	w->told_len = w->changes.len;
+	w->told_wire_bytes = w->wire_bytes;
 	io_loop_post(w->loop, &w->task);
 }
 
@@ -159,7 +163,7 @@ static void lose(struct watcher *w)
 {
 	buf_fini(&w->changes);
 	buf_init(&w->changes, LIMIT_WATCH_BYTES);
-	w->wire_bytes = 0;
+	w->wire_bytes = w->told_len = 0;
 	w->lost = true;
 }
 
@@ -172,6 +176,8 @@ bool watch_arm(struct watcher *w, uint32_t filter, size_t limit_bytes)
 	if (w->wire_bytes > limit_bytes)
 		lose(w);
 	bool now = !w->posted && has_news(w);
+	if (now)
+		w->told_len = 0; /* of a request that was cancelled meanwhile */
 	w->armed = !w->posted && !now;
 	pthread_mutex_unlock(&w->list->lock);
 	return now;
@@ -188,12 +194,17 @@ void watch_take(struct watcher *w, void (*each)(void *arg, const struct watch_ch
 {
 	pthread_mutex_lock(&w->list->lock);
 	struct buf taken = w->changes;
+	size_t len = w->told_len ? w->told_len : taken.len;
 	*ret_lost = w->lost;
 	w->lost = false;
-	w->wire_bytes = 0;
+	w->wire_bytes = w->told_len ? w->wire_bytes - w->told_wire_bytes : 0;
+	w->told_len = 0;
 	buf_init(&w->changes, LIMIT_WATCH_BYTES);
+	buf_put(&w->changes, slice_from(buf_slice(&taken), len));
+	if (!buf_ok(&w->changes))
+		lose(w);
 	pthread_mutex_unlock(&w->list->lock);
-	struct cursor c = cursor_make(buf_slice(&taken));
+	struct cursor c = cursor_make(slice_first(buf_slice(&taken), len));
 	while (cursor_left(&c)) {
 		struct watch_change change = { .action = cursor_u8(&c) };
 		change.name = cursor_str(&c);
@@ -243,7 +254,9 @@ static void collect(struct watcher *w, const struct watch_event *e, struct slice
 	bytes_put_str(&w->changes, name);
 	if (w->wire_bytes > w->limit_bytes || !buf_ok(&w->changes))
 		lose(w);
-	tell(w);
+	/* Both names of a rename go into one answer. */
+	if (e->action != WATCH_OLD_NAME || w->lost)
+		tell(w);
 }
 
 /* The last `parts` parts of a path. */
