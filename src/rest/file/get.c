@@ -89,9 +89,9 @@ static enum err set_runs(struct request *r, const struct file_pieces *found)
 {
 	struct response *p = &r->response;
 	struct body_span *spans = ARENA_NEW_ARRAY(r->arena, struct body_span, found->count);
-	if (!runs)
+	if (!spans)
 		return ERR_NO_MEMORY;
-	p->spans = runs;
+	p->spans = spans;
 	p->span_count = 0;
 	for (size_t i = 0; i < found->count; i++)
 		p->spans[p->span_count++] = (struct body_span){ .bytes = found->piece[i].bytes,
@@ -116,7 +116,7 @@ static enum err more_runs(struct request *r)
 	next.target.through_open = true;
 	next.target.place = (struct file_place){ .by_id = true, .id = c->get.inode.id };
 	if (c->marked)
-		arena_rewind(r->arena, c->position); /* the runs before are out */
+		arena_rewind(r->arena, c->position); /* the spans before are out */
 	c->position = arena_position(r->arena);
 	c->marked = true;
 	TRY(store_read(r->server->store, c->partition, file_apply_get, &next, r->arena));

@@ -260,7 +260,7 @@ static enum err sweep_due(struct sweep *s)
 		uint64_t lag = s->now > h->touched ? (s->now - h->touched) / DUE_LAG_SHARE : 0;
 		if (lag < DUE_LAG_TICKS)
 			lag = DUE_LAG_TICKS;
-		/* Behind the first live row and behind the clock by too much: commit, if only to have a newer `swept`. */
+		/* Behind the first live row and behind the clock by too much: commit, if only for a newer `swept`. */
 		uint64_t goal = m.visible < s->now ? m.visible : s->now;
 		s->renew_swept = goal > h->due && goal - h->due > lag;
 	} else if (s->hint_due > h->due) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The answer of a request, onto its connection: the head and a body in memory, or spans of extents a piece at a time. */
+ * The answer of a request, onto its connection: the head and a body in memory, or spans of extents piece by piece. */
 #include "base/sys/log.h"
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/op.h"
