@@ -52,15 +52,15 @@ void arena_wipe(struct arena *a)
 		explicit_bzero(c->data, c == a->chunk ? (size_t)(a->next - c->data) : c->bytes);
 }
 
-struct arena_mark arena_mark(const struct arena *a)
+struct arena_position arena_position(const struct arena *a)
 {
-	return (struct arena_mark){ a->chunk, a->next };
+	return (struct arena_position){ a->chunk, a->next };
 }
 
-void arena_rewind(struct arena *a, struct arena_mark mark)
+void arena_rewind(struct arena *a, struct arena_position position)
 {
-	/* A mark of an arena without memory keeps the first chunk, as a reset does. */
-	while (a->chunk && a->chunk != mark.chunk && a->chunk->older) {
+	/* A position in an arena without memory keeps the first chunk, as a reset does. */
+	while (a->chunk && a->chunk != position.chunk && a->chunk->older) {
 		struct arena_chunk *older = a->chunk->older;
 		a->used_bytes -= a->chunk->bytes;
 		free(a->chunk);
@@ -68,8 +68,8 @@ void arena_rewind(struct arena *a, struct arena_mark mark)
 	}
 	if (a->chunk) {
 		/* A mark of another arena, or one older than a reset, would hand out memory that is in use. */
-		assert(!mark.chunk || a->chunk == mark.chunk);
-		a->next = mark.chunk ? mark.next : a->chunk->data;
+		assert(!position.chunk || a->chunk == position.chunk);
+		a->next = position.chunk ? position.next : a->chunk->data;
 		a->end = a->chunk->data + a->chunk->bytes;
 	}
 }

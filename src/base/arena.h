@@ -23,13 +23,13 @@ void arena_reset(struct arena *);
 /* Before a reset, where a secret was in it: all that was handed out is overwritten. */
 void arena_wipe(struct arena *);
 
-/* Gives back everything allocated since the mark: for loops that look at much and keep little. */
-struct arena_mark {
+/* Gives back everything allocated since the position: for loops that look at much and keep little. */
+struct arena_position {
 	struct arena_chunk *chunk;
 	char *next;
 };
-struct arena_mark arena_mark(const struct arena *);
-void arena_rewind(struct arena *, struct arena_mark);
+struct arena_position arena_position(const struct arena *);
+void arena_rewind(struct arena *, struct arena_position);
 
 /* 16-byte aligned, not cleared; NULL past the limit or out of memory. */
 void *arena_alloc(struct arena *, size_t bytes);

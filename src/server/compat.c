@@ -148,9 +148,11 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out, "\n## Not there\n\n");
 	prose_put(out, "", not_there);
-	BUF_PUT(out, "\n## Programs\n\nRun by `make clients` against a fresh server: exit status 0, no answer 5xx, "
-		     "`zaffre scrub` "
-		     "clean behind\nthem.\n\n"
+	BUF_PUT(out, "\n## Programs\n\nNobody here wrote them. `make test` runs the SDKs, az, azcopy and rclone, `make "
+		     "clients` all "
+		     "that Debian has; of\nduplicity, GDAL and rclone it also demands that no answer is 5xx and "
+		     "`zaffre scrub` is clean "
+		     "behind them.\n\n"
 		     "| program | what it does there |\n|---|---|\n"
 		     "| JavaScript SDKs of Blob, Queue and Table (newest) | all suites under test/sdk |\n"
 		     "| Azure CLI 2.45 | blobs, leases, queues, messages, tables, entities, shares and files |\n"

@@ -12,7 +12,7 @@ struct breaking {
 	void *call;
 	struct file_breaks *breaks;
 	smb_then_fn *then;
-	struct file_break_call mark;
+	struct file_break_call breaking;
 	struct waiter *waiter;
 	bool woken; /* before the wait had begun for the client */
 };
@@ -132,11 +132,11 @@ static void breaks_marked(struct smb_request *r, enum err e)
 		b->then(r, e);
 		return;
 	}
-	if (b->mark.wake)
-		smb_wake(r, b->mark.breaks.inode_id);
-	smb_tell(r, &b->mark.breaks);
-	if (b->mark.wait) {
-		breaking_park(r, b->mark.breaks.deadline_ticks);
+	if (b->breaking.wake)
+		smb_wake(r, b->breaking.breaks.inode_id);
+	smb_tell(r, &b->breaking.breaks);
+	if (b->breaking.wait) {
+		breaking_park(r, b->breaking.breaks.deadline_ticks);
 		return;
 	}
 	wait_over(r);
@@ -179,8 +179,8 @@ static void breaking_done(struct smb_request *r, enum err e)
 			return;
 		}
 	}
-	b->mark = (struct file_break_call){ .breaks = *b->breaks };
-	smb_commit(r, r->tree->partition, file_apply_break, &b->mark, breaks_marked);
+	b->breaking = (struct file_break_call){ .breaks = *b->breaks };
+	smb_commit(r, r->tree->partition, file_apply_break, &b->breaking, breaks_marked);
 }
 
 static void breaking_run(struct smb_request *r)

@@ -192,10 +192,10 @@ static bool in_flux(const struct shard *s, uint64_t hash)
  * cost more than the read it might save. */
 static bool worth_a_place(struct shard *s, uint64_t hash, size_t bytes)
 {
-	uint16_t *asked = &s->asked[(hash >> 8) % CACHE_ASKED], mark = (uint16_t)(hash >> 48);
-	if (s->bytes + bytes <= s->limit_bytes || *asked == mark)
+	uint16_t *asked = &s->asked[(hash >> 8) % CACHE_ASKED], fingerprint = (uint16_t)(hash >> 48);
+	if (s->bytes + bytes <= s->limit_bytes || *asked == fingerprint)
 		return true;
-	*asked = mark;
+	*asked = fingerprint;
 	return false;
 }
 

@@ -267,7 +267,7 @@ enum err txn_stamp_time(struct txn *t, uint64_t *ret)
 	struct slice record;
 	struct stamp stamp;
 	struct engine *e = t->store->engine;
-	struct arena_mark memory = arena_mark(t->arena);
+	struct arena_position memory = arena_position(t->arena);
 	if (t->mode == TXN_SNAPSHOT)
 		TRY(ensure_snapshot(t));
 	enum err err = e->ops->get(e, t->snapshot, t->partition, KEY_STAMP, t->arena, &record);

@@ -88,7 +88,7 @@ struct list_call {
 	struct blob_put_block_list_call list; /* first: the apply gets this */
 	struct body_checks checks;
 	struct slice partition;
-	struct arena_mark parsed; /* behind it are plans */
+	struct arena_position parsed; /* behind it are plans */
 	unsigned plans;
 };
 
@@ -177,7 +177,7 @@ static enum err parse_list_body(struct request *r)
 		TRY(parse_choice(r, n, &choice[i++]));
 	c->list.choice = choice;
 	c->list.choice_count = count;
-	c->parsed = arena_mark(r->arena);
+	c->parsed = arena_position(r->arena);
 	if (count > BLOCK_LIST_LONG)
 		plan_steps(r);
 	return ERR_OK;

@@ -287,7 +287,7 @@ static void take_http(const struct request *part, struct blob_http *h)
 static enum err found_in_file(struct request *r, const struct request *part, const struct blob_get_call **ret)
 {
 	const struct response *answer = &part->response;
-	size_t count = answer->runs ? answer->run_count : 1;
+	size_t count = answer->spans ? answer->span_count : 1;
 	struct blob_get_call *g = ARENA_NEW(r->arena, struct blob_get_call);
 	struct blob_piece *piece = ARENA_NEW_ARRAY(r->arena, struct blob_piece, count ? count : 1);
 	if (!g || !piece)
@@ -297,15 +297,15 @@ static enum err found_in_file(struct request *r, const struct request *part, con
 	take_http(part, &g->blob.http);
 	TRY(metadata_from_answer(r->arena, part, &g->blob.metadata));
 	g->piece = piece;
-	if (!answer->runs && g->length) {
+	if (!answer->spans && g->length) {
 		piece[0] = (struct blob_piece){ .bytes = request_child_bytes(part), .length_bytes = g->length };
 		g->piece_count = 1;
 	}
-	for (size_t i = 0; answer->runs && i < count; i++)
-		piece[g->piece_count++] = (struct blob_piece){ .bytes = answer->runs[i].bytes,
-							       .extent = answer->runs[i].extent,
-							       .offset = answer->runs[i].offset,
-							       .length_bytes = answer->runs[i].length };
+	for (size_t i = 0; answer->spans && i < count; i++)
+		piece[g->piece_count++] = (struct blob_piece){ .bytes = answer->spans[i].bytes,
+							       .extent = answer->spans[i].extent,
+							       .offset = answer->spans[i].offset,
+							       .length_bytes = answer->spans[i].length };
 	*ret = g;
 	return ERR_OK;
 }

@@ -124,16 +124,16 @@ enum err rest_blob_put_body(struct request *r, const struct blob_get_call *g)
 	p->set_length = true;
 	if (!g->piece_count)
 		return ERR_OK;
-	p->runs = ARENA_NEW_ARRAY(r->arena, struct body_run, g->piece_count);
-	if (!p->runs)
+	p->spans = ARENA_NEW_ARRAY(r->arena, struct body_span, g->piece_count);
+	if (!p->spans)
 		return ERR_NO_MEMORY;
 	const struct extent_cipher *cipher = rest_blob_encryption_cipher(r, &g->blob);
 	for (size_t i = 0; i < g->piece_count; i++)
-		p->runs[p->run_count++] = (struct body_run){ .bytes = g->piece[i].bytes,
-							     .extent = g->piece[i].extent,
-							     .offset = g->piece[i].offset,
-							     .length = g->piece[i].length_bytes,
-							     .cipher = cipher };
+		p->spans[p->span_count++] = (struct body_span){ .bytes = g->piece[i].bytes,
+								.extent = g->piece[i].extent,
+								.offset = g->piece[i].offset,
+								.length = g->piece[i].length_bytes,
+								.cipher = cipher };
 	return ERR_OK;
 }
 

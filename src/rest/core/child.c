@@ -152,15 +152,15 @@ uint64_t request_child_length(const struct request *child)
 	return p->set_length ? p->content_length : response_body(p).len;
 }
 
-static enum err read_run(const struct request *child, const struct body_run *run, uint64_t at, char *dst, size_t n)
+static enum err read_span(const struct request *child, const struct body_span *span, uint64_t at, char *dst, size_t n)
 {
-	if (slice_is_set(run->bytes))
-		memcpy(dst, run->bytes.ptr + at, n);
-	else if (run->cipher && run->extent.length_bytes)
-		return extent_read_encrypted(child->server->store, run->cipher, &run->extent,
-					     run->offset + (uint32_t)at, (uint32_t)n, dst);
-	else if (run->extent.length_bytes)
-		return extent_read(child->server->store, &run->extent, run->offset + (uint32_t)at, (uint32_t)n, dst);
+	if (slice_is_set(span->bytes))
+		memcpy(dst, span->bytes.ptr + at, n);
+	else if (span->cipher && span->extent.length_bytes)
+		return extent_read_encrypted(child->server->store, span->cipher, &span->extent,
+					     span->offset + (uint32_t)at, (uint32_t)n, dst);
+	else if (span->extent.length_bytes)
+		return extent_read(child->server->store, &span->extent, span->offset + (uint32_t)at, (uint32_t)n, dst);
 	else
 		memset(dst, 0, n);
 	return ERR_OK;
@@ -169,24 +169,24 @@ static enum err read_run(const struct request *child, const struct body_run *run
 enum err request_child_read(struct child_reader *c, char *dst, size_t room, size_t *ret_bytes)
 {
 	struct response *p = &c->child->response;
-	struct body_run whole = { .bytes = response_body(p), .length = response_body(p).len };
-	const struct body_run *runs = p->runs ? p->runs : &whole;
-	size_t count = p->runs ? p->run_count : whole.length > 0, filled = 0;
-	while (filled < room && (c->run < count || p->more_bytes)) {
-		if (c->run == count) {
+	struct body_span whole = { .bytes = response_body(p), .length = response_body(p).len };
+	const struct body_span *spans = p->spans ? p->spans : &whole;
+	size_t count = p->spans ? p->span_count : whole.length > 0, filled = 0;
+	while (filled < room && (c->span < count || p->more_bytes)) {
+		if (c->span == count) {
 			TRY(p->more(c->child));
-			runs = p->runs;
-			count = p->run_count;
-			c->run = 0;
+			spans = p->spans;
+			count = p->span_count;
+			c->span = 0;
 		}
-		const struct body_run *run = &runs[c->run];
-		uint64_t left = run->length - c->at;
+		const struct body_span *span = &spans[c->span];
+		uint64_t left = span->length - c->at;
 		size_t n = left < room - filled ? (size_t)left : room - filled;
-		TRY(read_run(c->child, run, c->at, dst + filled, n));
+		TRY(read_span(c->child, span, c->at, dst + filled, n));
 		filled += n;
 		c->at += n;
-		if (c->at == run->length) {
-			c->run++;
+		if (c->at == span->length) {
+			c->span++;
 			c->at = 0;
 		}
 	}

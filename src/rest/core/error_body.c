@@ -84,7 +84,7 @@ void error_format(struct exchange *ex)
 	if (info->http_status == 304) {
 		buf_clear(&r->response.body);
 		r->response.body_slice = SLICE_NONE;
-		r->response.runs = NULL;
+		r->response.spans = NULL;
 		r->response.set_length = false;
 	} else {
 		response_reset(&r->response);

@@ -104,7 +104,7 @@ void memory_trim(struct exchange *ex)
 	struct request *r = &ex->req;
 	char note[NOTE_BYTES];
 	size_t note_len = r->log_note.len < sizeof note ? r->log_note.len : sizeof note;
-	if (ex->arena.used_bytes <= TRIM_ARENA_BYTES || r->response.runs || slice_is_set(r->response.body_slice) ||
+	if (ex->arena.used_bytes <= TRIM_ARENA_BYTES || r->response.spans || slice_is_set(r->response.body_slice) ||
 	    !ex->parsed.chunk)
 		return;
 	while (ex->children) {

@@ -84,8 +84,8 @@ void fault_add_header(struct request *, const char *name, struct slice value);
 enum err fault_header(struct request *, enum err, const char *header_name, struct slice value);
 enum err fault_query(struct request *, enum err, const char *parameter, struct slice value, const char *reason);
 
-/* A run of body bytes: from memory in the arena (bytes set), from an extent, or zeros (extent.length_bytes == 0). */
-struct body_run {
+/* A span of body bytes: from memory in the arena (bytes set), from an extent, or zeros (extent.length_bytes == 0). */
+struct body_span {
 	struct slice bytes;
 	struct extent_ref extent;
 	uint32_t offset;
@@ -99,13 +99,13 @@ struct response {
 			       those */
 	struct buf body;    /* whole bodies (XML, JSON, small blobs) */
 	struct slice body_slice; /* instead of `body`: bytes in the arena */
-	struct body_run *runs;	 /* instead of `body`: streamed, in the arena */
-	size_t run_count;
-	/* The runs are not all: more_bytes are to come. Called when those before are out, it puts the next ones in
+	struct body_span *spans; /* instead of `body`: streamed, in the arena */
+	size_t span_count;
+	/* The spans are not all: more_bytes are to come. Called when those before are out, it puts the next ones in
 	 * their place and takes them off more_bytes. An error closes the connection: the status is out already. */
 	enum err (*more)(struct request *);
 	uint64_t more_bytes;
-	uint64_t content_length; /* of runs, or of the body a HEAD would have: set_length says it counts */
+	uint64_t content_length; /* of spans, or of the body a HEAD would have: set_length says it counts */
 	bool set_length;
 	uint64_t pin; /* extents stay until the answer is out; 0 = none. Taken by request_pin before the read */
 };

@@ -90,7 +90,7 @@ uint64_t response_body_bytes(const struct response *p)
 	return p->set_length ? p->content_length : response_body(p).len;
 }
 
-/* In memory it is framed at once; runs are framed as they go out (conn_answer.c). */
+/* In memory it is framed at once; spans are framed as they go out (conn_answer.c). */
 enum err response_structure(struct exchange *ex)
 {
 	struct request *r = &ex->req;
@@ -98,7 +98,7 @@ enum err response_structure(struct exchange *ex)
 	struct slice body = response_body(p);
 	response_header(r, "x-ms-structured-body", SLICE(STRUCTURED_HEADER_VALUE));
 	response_header_u64(r, "x-ms-structured-content-length", response_body_bytes(p));
-	if (p->runs) {
+	if (p->spans) {
 		ex->encoder = ARENA_NEW(r->arena, struct structured_encoder);
 		if (!ex->encoder)
 			return ERR_NO_MEMORY;

@@ -23,8 +23,8 @@ struct get_call {
 	struct file_get_call get; /* first: the apply gets this */
 	struct slice partition;
 	bool hash_md5;
-	uint64_t at;		/* where the pieces go on that were not read yet */
-	struct arena_mark mark; /* behind all that lives until the answer is out */
+	uint64_t at;			/* where the pieces go on that were not read yet */
+	struct arena_position position; /* behind all that lives until the answer is out */
 	bool marked;
 };
 
@@ -88,16 +88,16 @@ static enum err parse(struct request *r)
 static enum err set_runs(struct request *r, const struct file_pieces *found)
 {
 	struct response *p = &r->response;
-	struct body_run *runs = ARENA_NEW_ARRAY(r->arena, struct body_run, found->count);
-	if (!runs)
+	struct body_span *spans = ARENA_NEW_ARRAY(r->arena, struct body_span, found->count);
+	if (!spans)
 		return ERR_NO_MEMORY;
-	p->runs = runs;
-	p->run_count = 0;
+	p->spans = spans;
+	p->span_count = 0;
 	for (size_t i = 0; i < found->count; i++)
-		p->runs[p->run_count++] = (struct body_run){ .bytes = found->piece[i].bytes,
-							     .extent = found->piece[i].extent,
-							     .offset = found->piece[i].offset,
-							     .length = found->piece[i].length_bytes };
+		p->spans[p->span_count++] = (struct body_span){ .bytes = found->piece[i].bytes,
+								.extent = found->piece[i].extent,
+								.offset = found->piece[i].offset,
+								.length = found->piece[i].length_bytes };
 	return ERR_OK;
 }
 
@@ -116,8 +116,8 @@ static enum err more_runs(struct request *r)
 	next.target.through_open = true;
 	next.target.place = (struct file_place){ .by_id = true, .id = c->get.inode.id };
 	if (c->marked)
-		arena_rewind(r->arena, c->mark); /* the runs before are out */
-	c->mark = arena_mark(r->arena);
+		arena_rewind(r->arena, c->position); /* the spans before are out */
+	c->position = arena_position(r->arena);
 	c->marked = true;
 	TRY(store_read(r->server->store, c->partition, file_apply_get, &next, r->arena));
 	if (!next.pieces.length_bytes || next.pieces.length_bytes > r->response.more_bytes)

@@ -20,8 +20,8 @@
 enum { WAIT_MAX_SECONDS = 30 };
 
 struct file_wait {
-	struct file_breaks breaks;    /* first: what the applies fill */
-	struct file_break_call *mark; /* made when it is needed: nearly never */
+	struct file_breaks breaks;	  /* first: what the applies fill */
+	struct file_break_call *breaking; /* made when it is needed: nearly never */
 	struct waiter *waiter;
 	bool woken, timed_out;
 	uint64_t deadline_ms;
@@ -67,10 +67,10 @@ static enum err begin_wait(struct request *r)
 	struct file_wait *w = r->wait;
 	struct wait_key key = key_of(w);
 	w->woken = w->timed_out = false;
-	*w->mark = (struct file_break_call){ .breaks = w->breaks };
+	*w->breaking = (struct file_break_call){ .breaks = w->breaks };
 	TRY(wait_begin(r->server->config.waits, &key, request_loop(r), w->deadline_ms, wait_ended, r, &w->waiter));
 	w->call = r->call;
-	r->call = w->mark;
+	r->call = w->breaking;
 	return ERR_OK;
 }
 
@@ -98,10 +98,10 @@ static enum err after_mark(struct request *r)
 	struct file_wait *w = r->wait;
 	struct wait_key key = key_of(w);
 	r->call = w->call;
-	rest_file_wait_tell(r, &w->mark->breaks);
-	if (w->mark->wake)
+	rest_file_wait_tell(r, &w->breaking->breaks);
+	if (w->breaking->wake)
 		wait_wake(r->server->config.waits, &key);
-	if (!w->mark->wait && w->waiter) {
+	if (!w->breaking->wait && w->waiter) {
 		wait_drop(w->waiter);
 		w->waiter = NULL;
 	} else if (!w->woken) {
@@ -134,7 +134,7 @@ static enum err break_first(struct request *r)
 	assert(w && r->step_next > 0);
 	if (!r->server->config.waits || !r->server->config.holders)
 		return ERR_SHARING_VIOLATION; /* no SMB door, yet somebody holds it: an open left by a restart */
-	if (!w->mark && !(w->mark = ARENA_NEW(r->arena, struct file_break_call)))
+	if (!w->breaking && !(w->breaking = ARENA_NEW(r->arena, struct file_break_call)))
 		return ERR_NO_MEMORY;
 	struct step again[REQUEST_STEPS_MAX];
 	unsigned again_count = r->step_count - (r->step_next - 1);

@@ -10,7 +10,7 @@
 struct get_call {
 	struct queue_get get; /* first: what apply sees */
 	struct slice partition;
-	struct arena_mark mark; /* what a round leaves behind goes before the next */
+	struct arena_position position; /* what a round leaves behind goes before the next */
 };
 
 static enum err parse_count(struct request *r, struct get_call **ret)
@@ -33,7 +33,7 @@ static enum err parse_count(struct request *r, struct get_call **ret)
 static enum err find_queue(struct request *r, struct get_call *c)
 {
 	TRY(rest_queue_find_partition(r, &c->partition));
-	c->mark = arena_mark(r->arena);
+	c->position = arena_position(r->arena);
 	return ERR_OK;
 }
 
@@ -42,7 +42,7 @@ static enum err forget_round(struct request *r, const struct get_call *c)
 {
 	if (base_monotonic_ns() - r->arrival_ns > LIMIT_QUEUE_SEARCH_MS * UINT64_C(1000000))
 		return ERR_OPERATION_TIMED_OUT;
-	arena_rewind(r->arena, c->mark);
+	arena_rewind(r->arena, c->position);
 	return ERR_OK;
 }
 

@@ -33,7 +33,7 @@ static enum err read_key(const struct xml_node *n, struct entity_body *b, struct
 	return n->child ? ERR_INVALID_INPUT : ERR_OK;
 }
 
-static enum err read_property(const struct xml_node *n, struct arena *arena, struct buf *run)
+static enum err read_property(const struct xml_node *n, struct arena *arena, struct buf *encoded)
 {
 	struct slice type_name = xml_attr(n, "type");
 	enum edm_type type = type_name.len ? edm_type_from_name(type_name) : EDM_STRING;
@@ -45,17 +45,17 @@ static enum err read_property(const struct xml_node *n, struct arena *arena, str
 		return ERR_OK;
 	struct slice text = type == EDM_STRING ? n->text : slice_trim(n->text);
 	TRY(rest_entity_value_parse_typed(text, type, arena, &v));
-	property_encode(run, n->name, &v);
+	property_encode(encoded, n->name, &v);
 	return ERR_OK;
 }
 
-static enum err read_element(const struct xml_node *n, struct arena *arena, struct entity_body *b, struct buf *run)
+static enum err read_element(const struct xml_node *n, struct arena *arena, struct entity_body *b, struct buf *encoded)
 {
 	if (slice_eq(n->name, SLICE("PartitionKey")))
 		return read_key(n, b, &b->partition_key);
 	if (slice_eq(n->name, SLICE("RowKey")))
 		return read_key(n, b, &b->row_key);
-	return slice_eq(n->name, SLICE("Timestamp")) ? ERR_OK : read_property(n, arena, run);
+	return slice_eq(n->name, SLICE("Timestamp")) ? ERR_OK : read_property(n, arena, encoded);
 }
 
 enum err rest_entity_atom_parse(struct slice text, struct arena *arena, struct entity_body *ret)
@@ -70,8 +70,8 @@ enum err rest_entity_atom_parse(struct slice text, struct arena *arena, struct e
 	TRY(find_properties(text, arena, &properties));
 	/* A record is never longer than the text but for a few bytes a property. */
 	size_t room = text.len + ELEMENTS_MAX * 32;
-	struct buf run = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
-	if (!run.ptr)
+	struct buf encoded = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
+	if (!encoded.ptr)
 		return ERR_NO_MEMORY;
 	for (const struct xml_node *n = properties->child; n; n = n->next) {
 		if (count == ELEMENTS_MAX)
@@ -80,11 +80,11 @@ enum err rest_entity_atom_parse(struct slice text, struct arena *arena, struct e
 			return ERR_DUPLICATE_PROPERTIES_SPECIFIED;
 		names[count] = n->name;
 		entity_name_index_add(index, names, count++);
-		TRY(read_element(n, arena, &b, &run));
+		TRY(read_element(n, arena, &b, &encoded));
 	}
-	if (!buf_ok(&run))
+	if (!buf_ok(&encoded))
 		return ERR_NO_MEMORY;
-	b.properties = buf_slice(&run);
+	b.properties = buf_slice(&encoded);
 	*ret = b;
 	return ERR_OK;
 }

@@ -100,7 +100,7 @@ static enum err read_key(const struct members *o, size_t i, struct entity_body *
 	return ERR_OK;
 }
 
-static enum err read_property(const struct members *o, size_t i, struct arena *arena, struct buf *run)
+static enum err read_property(const struct members *o, size_t i, struct arena *arena, struct buf *encoded)
 {
 	const struct json_member *m = &o->member[i];
 	TRY(entity_name_check(m->name));
@@ -118,7 +118,7 @@ static enum err read_property(const struct members *o, size_t i, struct arena *a
 		return t && (type == EDM_INT32 || type == EDM_INT64) ? ERR_UNREADABLE_INPUT : ERR_INVALID_VALUE_TYPE;
 	TRY(t ? rest_entity_value_parse_typed(m->text, type, arena, &v)
 	      : rest_entity_value_parse(m->text, type, arena, &v));
-	property_encode(run, m->name, &v);
+	property_encode(encoded, m->name, &v);
 	return ERR_OK;
 }
 
@@ -135,8 +135,8 @@ enum err rest_entity_body_parse(struct slice text, struct arena *arena, struct e
 	/* Record bytes are never longer than the text but for a few bytes a property; encoding asks for some to spare.
 	 */
 	size_t room = text.len + o.count * 32 + 64;
-	struct buf run = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
-	if (!run.ptr)
+	struct buf encoded = { .ptr = arena_alloc(arena, room), .cap = room, .limit_bytes = room };
+	if (!encoded.ptr)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < o.count; i++) {
 		struct slice name = o.member[i].name;
@@ -147,11 +147,11 @@ enum err rest_entity_body_parse(struct slice text, struct arena *arena, struct e
 		else if (slice_eq(name, SLICE("RowKey")))
 			TRY(read_key(&o, i, &b, &b.row_key));
 		else if (!slice_eq(name, SLICE("Timestamp")) && !is_metadata(name))
-			TRY(read_property(&o, i, arena, &run));
+			TRY(read_property(&o, i, arena, &encoded));
 	}
-	if (!buf_ok(&run))
+	if (!buf_ok(&encoded))
 		return ERR_NO_MEMORY;
-	b.properties = buf_slice(&run);
+	b.properties = buf_slice(&encoded);
 	*ret = b;
 	return ERR_OK;
 }

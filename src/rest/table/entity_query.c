@@ -108,10 +108,10 @@ static enum err run_on_worker(struct request *req)
 static enum err run_on_loop(struct request *req)
 {
 	struct query_call *c = req->call;
-	struct arena_mark mark = arena_mark(req->arena);
+	struct arena_position position = arena_position(req->arena);
 	TRY(run(req, LIMIT_TABLE_LOOP_MS));
 	if (c->cut) {
-		arena_rewind(req->arena, mark);
+		arena_rewind(req->arena, position);
 		request_step_work(req, run_on_worker);
 	}
 	return ERR_OK;

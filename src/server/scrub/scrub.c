@@ -83,7 +83,7 @@ static enum err whole_apply(struct txn *txn, void *call)
 {
 	struct whole_call *w = call;
 	struct content *content = &w->blob.content;
-	struct arena_mark memory = arena_mark(txn_arena(txn));
+	struct arena_position memory = arena_position(txn_arena(txn));
 	struct blob_get_call get = { .blob = w->blob, .length = w->blob.length_bytes };
 	w->bytes = 0;
 	switch (content->kind) {

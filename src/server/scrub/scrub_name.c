@@ -19,7 +19,7 @@ struct name_call {
 static enum err name_apply(struct txn *txn, void *call)
 {
 	struct name_call *n = call;
-	struct arena_mark memory = arena_mark(txn_arena(txn));
+	struct arena_position memory = arena_position(txn_arena(txn));
 	struct slice from = SLICE_NONE;
 	char next[NAME_BYTES];
 	n->name[0] = 0;

@@ -59,7 +59,7 @@ static enum err change_all(struct store *store, struct slice account, char tag, 
 	enum err e = slice_is_set(partition) ? ERR_OK : ERR_NO_MEMORY;
 	walk_begin(&c->walk, tag);
 	while (e == ERR_OK && c->walk.more) {
-		struct arena_mark memory = arena_mark(&arena);
+		struct arena_position memory = arena_position(&arena);
 		e = store_look(store, partition, apply, c, &arena);
 		if (e == ERR_OK && c->found)
 			e = store_write_wait(store, partition, apply, c, &arena);
@@ -93,7 +93,7 @@ static enum err find_named(struct txn *txn, char kind, struct settle *s)
 	while (w.more) {
 		struct rows rows;
 		struct resource r;
-		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct arena_position memory = arena_position(txn_arena(txn));
 		TRY(walk_page(txn, &w, kind, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
 			TRY(resource_decode(rows.row[i].value, txn_arena(txn), &r));
@@ -232,7 +232,7 @@ static enum err reap_rows(struct reaper *r, const struct rows *rows, size_t *lef
 	enum err result = ERR_OK;
 	for (size_t i = 0; i < rows->count && *left; i++) {
 		struct intent intent;
-		struct arena_mark memory = arena_mark(r->arena);
+		struct arena_position memory = arena_position(r->arena);
 		enum err e = intent_decode(&rows->row[i], &intent);
 		if (e == ERR_OK && intent.what == INTENT_DROP) {
 			e = reap_one(r, &intent, rows->row[i].key);
@@ -256,7 +256,7 @@ enum err resource_reap(struct store *store, struct slice account, resource_empty
 	enum err result = slice_is_set(r.partition) ? ERR_OK : ERR_NO_MEMORY;
 	walk_begin(&page.walk, 'i');
 	while (slice_is_set(r.partition) && page.walk.more && left) {
-		struct arena_mark memory = arena_mark(&arena);
+		struct arena_position memory = arena_position(&arena);
 		enum err e = store_look(store, r.partition, read_intents, &page, &arena);
 		if (e != ERR_OK) {
 			result = e;

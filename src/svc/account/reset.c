@@ -61,7 +61,7 @@ enum err resource_reset(struct store *store, struct slice account)
 	struct slice partition = resource_account_partition(&arena, account);
 	enum err e = slice_is_set(partition) ? ERR_OK : ERR_NO_MEMORY;
 	while (e == ERR_OK && call.more) {
-		struct arena_mark memory = arena_mark(&arena);
+		struct arena_position memory = arena_position(&arena);
 		e = store_write_wait(store, partition, apply_reset, &call, &arena);
 		arena_rewind(&arena, memory);
 	}

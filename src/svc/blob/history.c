@@ -155,7 +155,7 @@ enum err blob_history_each(struct txn *txn, struct slice name, uint64_t from_tic
 		return e;
 	history_bounds(name, from_ticks, &from, &until);
 	while (rows.more && go_on) {
-		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct arena_position memory = arena_position(txn_arena(txn));
 		struct scan_spec spec = { .from = key_slice(&from),
 					  .until = key_slice(&until),
 					  .limit_rows = WALK_ROWS };

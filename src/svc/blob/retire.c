@@ -433,7 +433,7 @@ enum err blob_retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
 	*ret = false;
 	do {
 		struct scan_spec spec = { .from = key_slice(&from), .until = SLICE("{") };
-		struct arena_mark mark = arena_mark(txn_arena(txn));
+		struct arena_position position = arena_position(txn_arena(txn));
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count && !*ret; i++) {
 			struct cursor c = cursor_make(rows.row[i].value);
@@ -442,7 +442,7 @@ enum err blob_retire_is_queued(struct txn *txn, uint64_t content, bool *ret)
 		}
 		if (rows.more)
 			key_after(&from, rows.row[rows.count - 1].key);
-		arena_rewind(txn_arena(txn), mark);
+		arena_rewind(txn_arena(txn), position);
 	} while (rows.more && !*ret);
 	return ERR_OK;
 }

@@ -315,7 +315,7 @@ static enum err asked_tags(struct arena *arena, const struct tag_filter *f, cons
 static enum err look_at(struct txn *txn, struct tag_find_call *c, struct slice key, size_t full_bytes)
 {
 	struct arena *arena = txn_arena(txn);
-	struct arena_mark unneeded = arena_mark(arena);
+	struct arena_position unneeded = arena_position(arena);
 	struct tag_place place;
 	struct blob b;
 	TRY(take_place(arena, key, &place));
@@ -356,7 +356,7 @@ enum err blob_apply_find_tags(struct txn *txn, void *call)
 	walk_bounds(drive, &c->from, &from, &until);
 	for (bool more = true; more && !c->more;) {
 		struct rows rows;
-		struct arena_mark unneeded = arena_mark(arena);
+		struct arena_position unneeded = arena_position(arena);
 		size_t count = c->count;
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .keys_only = true };
 		TRY(txn_scan(txn, &spec, &rows));

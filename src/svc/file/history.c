@@ -8,7 +8,7 @@ enum err snapshots_load(struct txn *txn, struct snapshots *ret)
 {
 	struct rows rows;
 	struct scan_spec spec = { .from = SLICE("S"), .until = SLICE("T"), .limit_rows = SHARE_SNAPSHOTS_MAX + 1 };
-	struct arena_mark mark = arena_mark(txn_arena(txn));
+	struct arena_position position = arena_position(txn_arena(txn));
 	TRY(txn_scan(txn, &spec, &rows));
 	if (rows.count > SHARE_SNAPSHOTS_MAX || rows.more)
 		return ERR_CORRUPT;
@@ -21,7 +21,7 @@ enum err snapshots_load(struct txn *txn, struct snapshots *ret)
 			return ERR_CORRUPT;
 		ret->number[ret->count++] = s.number;
 	}
-	arena_rewind(txn_arena(txn), mark);
+	arena_rewind(txn_arena(txn), position);
 	return ERR_OK;
 }
 
@@ -172,7 +172,7 @@ static enum err is_visible(const struct row_walk *w, bool past, struct row *row,
 static enum err stream_next(struct row_walk *w, struct row_stream *s, struct row *ret)
 {
 	bool past = s != &w->live, any = false;
-	struct arena_mark mark = arena_mark(txn_arena(w->txn));
+	struct arena_position position = arena_position(txn_arena(w->txn));
 	for (;;) {
 		while (s->begun && s->at < s->rows.count) {
 			struct row row = s->rows.row[s->at++];
@@ -186,8 +186,8 @@ static enum err stream_next(struct row_walk *w, struct row_stream *s, struct row
 		}
 		if (s->exhausted)
 			return ERR_NOT_FOUND;
-		/* What was fetched since the mark held nothing visible. */
-		arena_rewind(txn_arena(w->txn), mark);
+		/* What was fetched since the position held nothing visible. */
+		arena_rewind(txn_arena(w->txn), position);
 		struct scan_spec spec = { .from = key_slice(&s->from),
 					  .until = key_slice(&s->until),
 					  .limit_rows = w->page_rows };

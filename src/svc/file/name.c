@@ -185,9 +185,9 @@ struct slice file_name_fold(struct arena *arena, struct slice name)
 
 bool file_name_equal(struct arena *arena, struct slice a, struct slice b)
 {
-	struct arena_mark mark = arena_mark(arena);
+	struct arena_position position = arena_position(arena);
 	struct slice x = file_name_fold(arena, a), y = file_name_fold(arena, b);
 	bool same = slice_is_set(x) && slice_is_set(y) && slice_eq(x, y);
-	arena_rewind(arena, mark);
+	arena_rewind(arena, position);
 	return same;
 }

@@ -139,7 +139,7 @@ enum err sweep_load(struct txn *txn, struct queue_sweep_row *ret)
 	ret->timed = cursor_u64(&c);
 	ret->timed_sequence = cursor_u64(&c);
 	ret->expiry = cursor_u64(&c);
-	ret->mark = cursor_u64(&c);
+	ret->swept = cursor_u64(&c);
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
 
@@ -153,7 +153,7 @@ enum err sweep_save(struct txn *txn, const struct queue_sweep_row *s)
 	bytes_put_u64(&b, s->timed);
 	bytes_put_u64(&b, s->timed_sequence);
 	bytes_put_u64(&b, s->expiry);
-	bytes_put_u64(&b, s->mark);
+	bytes_put_u64(&b, s->swept);
 	assert(buf_ok(&b));
 	return txn_put(txn, KEY_SWEEP, buf_slice(&b));
 }

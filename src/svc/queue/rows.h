@@ -17,7 +17,7 @@
  *   ready_head  sequences only grow, so no later row lies before it
  *   due         the store's time never runs backwards and a row enters the timed lane with visible >= now; a position
  *               moves at most to the `now` of a transaction that saw everything before it (that is what `touched` and
- *               `mark` are for)
+ *               `swept` are for)
  *
  * Expiry without an index row per message. Ready messages whose expiry is not before that of any ready message put
  * earlier (`last_expiry`; always so while everybody uses one time to live) expire in order of sequence: the sweep looks
@@ -62,7 +62,7 @@ struct queue_sweep_row {
 	uint64_t timed;	      /* timed rows before (this, timed_sequence) likewise */
 	uint64_t timed_sequence;
 	uint64_t expiry; /* index rows before it are gone */
-	uint64_t mark;	 /* time of the last sweep that was committed */
+	uint64_t swept;	 /* time of the last sweep that was committed */
 };
 enum err sweep_load(struct txn *, struct queue_sweep_row *ret) MUST_CHECK;
 enum err sweep_save(struct txn *, const struct queue_sweep_row *) MUST_CHECK;

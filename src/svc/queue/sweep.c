@@ -5,7 +5,7 @@
  *
  * Why a hint is safe (rows.h): sequences only grow, so a first live ready row stays the first. In the timed lane rows
  * come in at their transaction's now or later; everything the snapshot did not see is committed after the last change
- * it did see, whose time is max(touched, mark), so a position up to that time stays a lower bound. */
+ * it did see, whose time is max(touched, swept), so a position up to that time stays a lower bound. */
 #include "svc/queue/rows.h"
 
 #include <assert.h>
@@ -25,8 +25,8 @@ struct sweep {
 	uint64_t hint_head;  /* first live ready row */
 	uint64_t hint_ready; /* the same from where the sweep of the ready lane goes on */
 	uint64_t hint_due;
-	bool renew_mark; /* the position of the timed lane needs a newer mark to move on */
-	bool full;	 /* the disk is: only what removes rows is done */
+	bool renew_swept; /* the position of the timed lane needs a newer `swept` to move on */
+	bool full;	  /* the disk is: only what removes rows is done */
 	/* out */
 	bool changed; /* there is something to commit */
 	bool more;    /* a limit was reached */
@@ -228,7 +228,7 @@ static enum err sweep_expired(struct sweep *s)
 		s->row.expiry = x.expires;
 	}
 	s->more = s->more || rows.more;
-	if (rows.count == 0 && s->now - s->row.expiry > EXPIRY_LAG_TICKS && s->head.touched > s->row.mark)
+	if (rows.count == 0 && s->now - s->row.expiry > EXPIRY_LAG_TICKS && s->head.touched > s->row.swept)
 		s->changed = true;
 	if (!rows.more && s->changed)
 		s->row.expiry = s->now;
@@ -239,7 +239,7 @@ static enum err sweep_expired(struct sweep *s)
 static enum err sweep_due(struct sweep *s)
 {
 	struct queue_head *h = &s->head;
-	uint64_t settled = h->touched > s->row.mark ? h->touched : s->row.mark;
+	uint64_t settled = h->touched > s->row.swept ? h->touched : s->row.swept;
 	if (h->timed == 0)
 		return ERR_OK;
 	struct row_key from;
@@ -260,15 +260,15 @@ static enum err sweep_due(struct sweep *s)
 		uint64_t lag = s->now > h->touched ? (s->now - h->touched) / DUE_LAG_SHARE : 0;
 		if (lag < DUE_LAG_TICKS)
 			lag = DUE_LAG_TICKS;
-		/* Behind the first live row and behind the clock by too much: commit, if only to have a newer mark. */
+		/* Behind the first live row and behind the clock by too much: commit, if only for a newer `swept`. */
 		uint64_t goal = m.visible < s->now ? m.visible : s->now;
-		s->renew_mark = goal > h->due && goal - h->due > lag;
+		s->renew_swept = goal > h->due && goal - h->due > lag;
 	} else if (s->hint_due > h->due) {
 		assert(s->hint_due <= s->now); /* rows still come in from now on */
 		h->due = s->hint_due;
 		s->changed = true;
 	}
-	s->changed = s->changed || s->renew_mark;
+	s->changed = s->changed || s->renew_swept;
 	return ERR_OK;
 }
 
@@ -291,7 +291,7 @@ static enum err sweep_apply(struct txn *txn, void *call)
 	TRY(sweep_expired(s));
 	if (!s->changed)
 		return ERR_OK;
-	s->row.mark = s->now;
+	s->row.swept = s->now;
 	TRY(head_save(txn, &s->head));
 	return sweep_save(txn, &s->row);
 }

@@ -55,10 +55,10 @@ struct property_cursor {
 	bool failed; /* the run is damaged */
 };
 
-static inline struct property_cursor property_cursor_make(struct slice run)
+static inline struct property_cursor property_cursor_make(struct slice properties)
 {
-	const unsigned char *at = (const unsigned char *)run.ptr;
-	return (struct property_cursor){ at, run.len ? at + run.len : at, false };
+	const unsigned char *at = (const unsigned char *)properties.ptr;
+	return (struct property_cursor){ at, properties.len ? at + properties.len : at, false };
 }
 /* The next one; false at the end or on damage (then failed is set). */
 bool property_next(struct property_cursor *, struct property *ret);

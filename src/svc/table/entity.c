@@ -98,13 +98,13 @@ enum err entity_name_check(struct slice name)
 	return edm_utf16_units(name) > ENTITY_NAME_MAX ? ERR_PROPERTY_NAME_TOO_LONG : ERR_OK;
 }
 
-enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice run)
+enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice properties)
 {
 	enum { ENTITY_OVERHEAD = 4, PROPERTY_OVERHEAD = 8, TEXT_OVERHEAD = 4 };
 	size_t count = 0, size = ENTITY_OVERHEAD + 2 * (edm_utf16_units(partition_key) + edm_utf16_units(row_key));
 	/* UTF-16 at most doubles the bytes: most entities are far from any limit and need no exact sum. */
-	bool small = run.len < ENTITY_BYTES_MAX / 4;
-	struct property_cursor c = property_cursor_make(run);
+	bool small = properties.len < ENTITY_BYTES_MAX / 4;
+	struct property_cursor c = property_cursor_make(properties);
 	struct property p;
 	while (property_next(&c, &p)) {
 		count++;
@@ -172,7 +172,7 @@ static enum err join_parts(struct txn *t, struct slice key, unsigned parts, uint
 	memcpy(all, piece.ptr, piece.len);
 	struct key k;
 	for (unsigned i = 1; i <= parts; i++) {
-		struct arena_mark mark = arena_mark(txn_arena(t));
+		struct arena_position position = arena_position(txn_arena(t));
 		struct slice part;
 		part_key(&k, key, i);
 		enum err e = txn_get(t, key_slice(&k), &part);
@@ -183,7 +183,7 @@ static enum err join_parts(struct txn *t, struct slice key, unsigned parts, uint
 			return ERR_CORRUPT;
 		memcpy(all + len, part.ptr + PART_HEAD_BYTES, part.len - PART_HEAD_BYTES);
 		len += part.len - PART_HEAD_BYTES;
-		arena_rewind(txn_arena(t), mark);
+		arena_rewind(txn_arena(t), position);
 	}
 	*ret = slice_make(all, len);
 	return ERR_OK;
@@ -289,7 +289,7 @@ static bool is_merge(enum entity_action a)
 /* Merges into the entity whose first row was read. In a batch the old properties lie in memory that the next merge
  * takes over, and what reading took since `before` is given back: results alone can be all that a commit holds. */
 static enum err merge_into(struct txn *t, struct entity_batch *b, struct entity_write *w, struct slice record,
-			   struct arena_mark before)
+			   struct arena_position before)
 {
 	unsigned parts;
 	uint64_t ticks;
@@ -308,7 +308,7 @@ static enum err merge_into(struct txn *t, struct entity_batch *b, struct entity_
 /* Asks every question of one operation and prepares its result; puts nothing. */
 static enum err judge(struct txn *t, struct entity_batch *b, struct entity_write *w)
 {
-	struct arena_mark before = arena_mark(txn_arena(t));
+	struct arena_position before = arena_position(txn_arena(t));
 	struct slice record;
 	uint64_t old_ticks = 0;
 	w->result = w->properties;

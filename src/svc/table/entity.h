@@ -44,7 +44,7 @@ enum err entity_key_check(struct slice key) MUST_CHECK;
 /* A letter or '_', then letters, digits and '_' (beyond ASCII: anything), at most 255 characters. */
 enum err entity_name_check(struct slice name) MUST_CHECK;
 /* Counts and sizes of a run together with its keys: ERR_TOO_MANY_PROPERTIES, ERR_ENTITY_TOO_LARGE. */
-enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice run) MUST_CHECK;
+enum err entity_size_check(struct slice partition_key, struct slice row_key, struct slice properties) MUST_CHECK;
 
 /* A range of pairs of keys, both ends included; what is absent does not bound. */
 struct entity_bounds {

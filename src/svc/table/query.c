@@ -74,7 +74,7 @@ static enum err walk_scan(struct walk *w, struct slice from, struct slice until)
 	struct key at;
 	key_init(&at);
 	for (;;) {
-		struct arena_mark mark = arena_mark(arena);
+		struct arena_position position = arena_position(arena);
 		struct rows rows;
 		struct entity e;
 		struct scan_spec spec = { .from = from, .until = until, .limit_rows = scan_rows(q) };
@@ -93,7 +93,7 @@ static enum err walk_scan(struct walk *w, struct slice from, struct slice until)
 		}
 		if (!q->more && more_rows && q->expired && q->expired(q->arg))
 			remember(q, e.partition_key, e.row_key, true);
-		arena_rewind(arena, mark);
+		arena_rewind(arena, position);
 		if (q->more || !more_rows)
 			return ERR_OK;
 	}

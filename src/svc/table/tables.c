@@ -48,7 +48,7 @@ enum err tables_list_apply(struct txn *t, void *call)
 		return ERR_NO_MEMORY;
 	struct slice from = l->from_name;
 	do {
-		struct arena_mark mark = arena_mark(txn_arena(t));
+		struct arena_position position = arena_position(txn_arena(t));
 		struct resource_page page;
 		TRY(resource_list(t, RESOURCE_TABLE, SLICE(""), from, SCAN_PAGE, &page));
 		for (size_t i = 0; i < page.count && !slice_is_set(l->next_name); i++) {
@@ -62,7 +62,7 @@ enum err tables_list_apply(struct txn *t, void *call)
 				l->name[l->count++] = kept;
 		}
 		from = slice_is_set(page.next_name) ? keep_name(bytes, l->limit + 1, page.next_name) : SLICE_NONE;
-		arena_rewind(txn_arena(t), mark);
+		arena_rewind(txn_arena(t), position);
 	} while (slice_is_set(from) && !slice_is_set(l->next_name));
 	return ERR_OK;
 }

@@ -48,7 +48,7 @@ static void check_row(struct slice value, struct arena *arena)
 	struct cursor c = cursor_make(value);
 	struct extent_ref *refs;
 	uint16_t count;
-	struct chunk chunk;
+	struct page_chunk chunk;
 	if (blob_row_extents_decode(&c, arena, &refs, &count) == ERR_OK) {
 		struct buf b;
 		buf_init(&b, 1 << 20);
@@ -58,7 +58,7 @@ static void check_row(struct slice value, struct arena *arena)
 	}
 	if (blob_page_chunk_decode(value, arena, &chunk) == ERR_OK)
 		for (size_t i = 0; i < chunk.count; i++)
-			CHECK(chunk.segment[i].first + chunk.segment[i].count <= PAGE_CHUNK_PAGES);
+			CHECK(chunk.span[i].first + chunk.span[i].count <= PAGE_CHUNK_PAGES);
 }
 
 static void check_resource(struct slice value, struct arena *arena)

@@ -146,12 +146,12 @@ static enum err test_get_format(struct request *r)
 	r->response.body_slice = cursor_str(&cur);
 	size_t count = cursor_u32(&cur);
 	if (count) {
-		r->response.runs = ARENA_NEW_ARRAY(r->arena, struct body_run, count);
-		r->response.run_count = count;
+		r->response.spans = ARENA_NEW_ARRAY(r->arena, struct body_span, count);
+		r->response.span_count = count;
 	}
 	for (size_t i = 0; i < count; i++) {
-		r->response.runs[i].extent = extent_ref_decode(&cur);
-		r->response.runs[i].length = r->response.runs[i].extent.length_bytes;
+		r->response.spans[i].extent = extent_ref_decode(&cur);
+		r->response.spans[i].length = r->response.spans[i].extent.length_bytes;
 	}
 	return ERR_OK;
 }

@@ -354,9 +354,9 @@ static enum looked look_into_table(struct finding *f, struct placed_table *p, bo
 	}
 	if (t->map.range_count && in_range(&t->map, f->key))
 		return NOT_KNOWN;
-	uint32_t mark = index_mark(f->hash);
+	uint32_t fingerprint = index_fingerprint(f->hash);
 	for (uint32_t i = index_slot(t, f->hash); t->slot[i]; i = i + 1 < t->slot_count ? i + 1 : 0) {
-		if ((t->slot[i] & 0xffff0000) != mark)
+		if ((t->slot[i] & 0xffff0000) != fingerprint)
 			continue;
 		enum looked looked = look_into_block(f, t, t->slot[i] & 0xffff);
 		if (looked != NOT_MET)
@@ -452,7 +452,7 @@ enum located locator_find(struct locator *l, enum family family, struct slice fu
 	struct reader_slot *slot = slot_enter(l);
 	if (!slot)
 		return LOCATED_UNKNOWN;
-	struct arena_mark before = arena_mark(arena);
+	struct arena_position before = arena_position(arena);
 	enum looked looked = look(l, family, &f, &wanted);
 	enum located located = looked == NOT_KNOWN		? LOCATED_UNKNOWN
 			       : looked == NOT_MET || f.deleted ? LOCATED_NOTHING

@@ -41,7 +41,7 @@ static void index_add(struct table_index *t, uint64_t hash, uint32_t block)
 	uint32_t i = index_slot(t, hash);
 	while (t->slot[i])
 		i = i + 1 < t->slot_count ? i + 1 : 0;
-	t->slot[i] = index_mark(hash) | block;
+	t->slot[i] = index_fingerprint(hash) | block;
 }
 
 /* Of rows with one key the first, which is the newest, counts. */

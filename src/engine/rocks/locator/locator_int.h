@@ -133,10 +133,10 @@ static inline uint32_t index_slot(const struct table_index *t, uint64_t hash)
 {
 	return (uint32_t)(((hash >> 32) * t->slot_count) >> 32);
 }
-static inline uint32_t index_mark(uint64_t hash)
+static inline uint32_t index_fingerprint(uint64_t hash)
 {
-	uint32_t mark = hash & 0xffff;
-	return (mark ? mark : 1) << 16;
+	uint32_t fingerprint = hash & 0xffff;
+	return (fingerprint ? fingerprint : 1) << 16;
 }
 uint64_t locator_hash(const struct locator *, struct slice full_key, uint64_t *ret_partition_hash);
 

@@ -77,7 +77,7 @@ static enum err walk_container(struct request *r, struct leases_call *c, const s
 	if (!slice_is_set(partition))
 		return ERR_NO_MEMORY;
 	for (;;) {
-		struct arena_mark mark = arena_mark(r->arena);
+		struct arena_position position = arena_position(r->arena);
 		c->blobs = (struct blob_list_call){ .prefix = SLICE(""),
 						    .delimiter = SLICE(""),
 						    .from = from,
@@ -91,7 +91,7 @@ static enum err walk_container(struct request *r, struct leases_call *c, const s
 			return ERR_OK;
 		from = slice_make(next, c->blobs.next.len);
 		memcpy(next, c->blobs.next.ptr, from.len);
-		arena_rewind(r->arena, mark);
+		arena_rewind(r->arena, position);
 		if (spent(c) || request_is_abandoned(r)) {
 			c->from_blob = arena_dup(r->arena, from);
 			return ERR_OK;

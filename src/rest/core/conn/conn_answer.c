@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The answer of a request, onto its connection: the head and a body in memory, or runs of extents a piece at a time. */
+ * The answer of a request, onto its connection: the head and a body in memory, or spans of extents piece by piece. */
 #include "base/sys/log.h"
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/op.h"
@@ -35,10 +35,10 @@ static bool answer_is_whole(const struct exchange *ex)
 	uint64_t length = 0;
 	if (!buf_ok(&ex->out))
 		return false;
-	if (!p->runs)
+	if (!p->spans)
 		return !p->set_length || p->content_length == response_body(p).len;
-	for (size_t i = 0; i < p->run_count; i++)
-		length += p->runs[i].length;
+	for (size_t i = 0; i < p->span_count; i++)
+		length += p->spans[i].length;
 	return p->set_length && p->content_length == length + p->more_bytes;
 }
 
@@ -47,8 +47,8 @@ static void answer_truncate(struct exchange *ex)
 {
 	struct response *p = &ex->req.response;
 	uint64_t length = 0, left;
-	for (size_t i = 0; i < p->run_count && p->runs; i++)
-		length += p->runs[i].length;
+	for (size_t i = 0; i < p->span_count && p->spans; i++)
+		length += p->spans[i].length;
 	ex->close_after = true;
 	if (ex->skip_body || (!length && !ex->body_rest.len)) {
 		ex->out.len /= 2;
@@ -58,13 +58,13 @@ static void answer_truncate(struct exchange *ex)
 	ex->encoder = NULL;
 	p->more_bytes = 0;
 	left = length / 2;
-	for (size_t i = 0; i < p->run_count && p->runs; i++) {
-		if (p->runs[i].length >= left) {
-			p->runs[i].length = left;
-			p->run_count = left ? i + 1 : i;
+	for (size_t i = 0; i < p->span_count && p->spans; i++) {
+		if (p->spans[i].length >= left) {
+			p->spans[i].length = left;
+			p->span_count = left ? i + 1 : i;
 			break;
 		}
-		left -= p->runs[i].length;
+		left -= p->spans[i].length;
 	}
 }
 
@@ -89,25 +89,25 @@ void conn_answer(struct conn *c)
 	memory_trim(ex);
 	memory_count(ex);
 	ex->out_pos = 0;
-	ex->run_index = 0;
-	ex->run_pos = 0;
+	ex->span_index = 0;
+	ex->span_pos = 0;
 	ex->piece_pos = ex->piece_len = 0;
-	ex->body_rest = ex->skip_body || p->runs ? SLICE("") : response_body(p);
+	ex->body_rest = ex->skip_body || p->spans ? SLICE("") : response_body(p);
 	if (ex->inject_truncate)
 		answer_truncate(ex);
 	conn_enter(c, CONN_WRITE);
 }
 
-static enum err read_extent(struct exchange *ex, const struct body_run *run, uint32_t at, uint32_t n)
+static enum err read_extent(struct exchange *ex, const struct body_span *span, uint32_t at, uint32_t n)
 {
 	struct store *store = ex->req.server->store;
 	char *dst = ex->piece + ex->piece_len;
-	return run->cipher ? extent_read_encrypted(store, run->cipher, &run->extent, at, n, dst)
-			   : extent_read(store, &run->extent, at, n, dst);
+	return span->cipher ? extent_read_encrypted(store, span->cipher, &span->extent, at, n, dst)
+			    : extent_read(store, &span->extent, at, n, dst);
 }
 
-/* All runs at hand are out: the next ones. A piece never lies in runs of before and after, so it can be dropped. */
-static bool conn_more_runs(struct conn *c)
+/* All spans at hand are out: the next ones. A piece never lies in spans of before and after, so it can be dropped. */
+static bool conn_more_spans(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	struct response *p = &ex->req.response;
@@ -115,13 +115,13 @@ static bool conn_more_runs(struct conn *c)
 		conn_close(c);
 		return false;
 	}
-	assert(p->run_count > 0);
-	ex->run_index = 0;
-	ex->run_pos = 0;
+	assert(p->span_count > 0);
+	ex->span_index = 0;
+	ex->span_pos = 0;
 	return true;
 }
 
-/* Next piece of the answer's runs into a buffer of the pool. The loop reads it itself: a piece is at most
+/* Next piece of the answer's spans into a buffer of the pool. The loop reads it itself: a piece is at most
  * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
  * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
  * pieces of a turn. Pieces end at multiples of their size within an extent, so
@@ -135,7 +135,7 @@ static bool conn_load_piece(struct conn *c)
 		return false;
 	}
 	ex->piece_pos = ex->piece_len = 0;
-	if (ex->run_index == p->run_count && !conn_more_runs(c))
+	if (ex->span_index == p->span_count && !conn_more_spans(c))
 		return false;
 	size_t most = STREAM_PIECE_BYTES, data_at = 0;
 	if (ex->encoder) {
@@ -143,34 +143,34 @@ static bool conn_load_piece(struct conn *c)
 		data_at = ex->piece_len = structured_before(ex->encoder, (unsigned char *)ex->piece, &segment);
 		most = data_at + (segment < STREAM_PIECE_BYTES ? (size_t)segment : STREAM_PIECE_BYTES);
 	}
-	while (ex->run_index < p->run_count && ex->piece_len < most) {
-		const struct body_run *run = &p->runs[ex->run_index];
-		uint64_t left = run->length - ex->run_pos;
+	while (ex->span_index < p->span_count && ex->piece_len < most) {
+		const struct body_span *span = &p->spans[ex->span_index];
+		uint64_t left = span->length - ex->span_pos;
 		size_t n = most - ex->piece_len;
-		if (slice_is_set(run->bytes) || run->extent.length_bytes == 0) {
+		if (slice_is_set(span->bytes) || span->extent.length_bytes == 0) {
 			if (n > left)
 				n = (size_t)left;
-			if (slice_is_set(run->bytes))
-				memcpy(ex->piece + ex->piece_len, run->bytes.ptr + ex->run_pos, n);
+			if (slice_is_set(span->bytes))
+				memcpy(ex->piece + ex->piece_len, span->bytes.ptr + ex->span_pos, n);
 			else
 				memset(ex->piece + ex->piece_len, 0, n);
 		} else {
-			uint64_t at = run->offset + ex->run_pos;
+			uint64_t at = span->offset + ex->span_pos;
 			uint64_t to_boundary = STREAM_PIECE_BYTES - at % STREAM_PIECE_BYTES;
 			if (n > to_boundary)
 				n = (size_t)to_boundary;
 			if (n > left)
 				n = (size_t)left;
-			if (read_extent(ex, run, (uint32_t)at, (uint32_t)n) != ERR_OK) {
+			if (read_extent(ex, span, (uint32_t)at, (uint32_t)n) != ERR_OK) {
 				conn_close(c); /* the status is out already: better no bytes than wrong ones */
 				return false;
 			}
 		}
 		ex->piece_len += n;
-		ex->run_pos += n;
-		if (ex->run_pos == run->length) {
-			ex->run_index++;
-			ex->run_pos = 0;
+		ex->span_pos += n;
+		if (ex->span_pos == span->length) {
+			ex->span_index++;
+			ex->span_pos = 0;
 		}
 	}
 	if (ex->encoder)
@@ -215,10 +215,10 @@ static void conn_drop_piece(struct exchange *ex)
 	assert(!ex->encoder && ex->piece_pos <= ex->piece_len);
 	uint64_t back = ex->piece_len - ex->piece_pos;
 	while (back > 0) {
-		if (ex->run_pos == 0)
-			ex->run_pos = p->runs[--ex->run_index].length;
-		uint64_t n = back < ex->run_pos ? back : ex->run_pos;
-		ex->run_pos -= n;
+		if (ex->span_pos == 0)
+			ex->span_pos = p->spans[--ex->span_index].length;
+		uint64_t n = back < ex->span_pos ? back : ex->span_pos;
+		ex->span_pos -= n;
 		back -= n;
 	}
 	buffer_put(ex->rl, ex->piece);
@@ -268,8 +268,8 @@ bool conn_write(struct conn *c)
 		size_t total;
 		if (!c->writable)
 			return false;
-		bool runs_left = p->runs && (ex->run_index < p->run_count || p->more_bytes);
-		if (!ex->skip_body && ex->piece_pos == ex->piece_len && runs_left && !conn_load_piece(c))
+		bool spans_left = p->spans && (ex->span_index < p->span_count || p->more_bytes);
+		if (!ex->skip_body && ex->piece_pos == ex->piece_len && spans_left && !conn_load_piece(c))
 			return true;
 		int count = conn_gather(ex, iov, &total);
 		if (count == 0) {

@@ -297,11 +297,11 @@ static enum err work_submit(struct exchange *ex, void (*run)(struct io_work *))
 static enum err step_read(struct exchange *ex, const struct step *s)
 {
 	struct request *r = &ex->req;
-	struct arena_mark mark = arena_mark(r->arena);
+	struct arena_position position = arena_position(r->arena);
 	enum err e = store_read_until(r->server->store, s->partition, s->apply, r->call, r->arena,
 				      base_monotonic_ns() + LIMIT_LOOP_READ_NS);
 	if (e == ERR_BUDGET)
-		arena_rewind(r->arena, mark);
+		arena_rewind(r->arena, position);
 	return e;
 }
 
@@ -459,7 +459,7 @@ static enum err driver_prepare(struct exchange *ex)
 	r->body_limit_bytes = r->op->body_limit_bytes;
 	r->body_limit_error = ERR_REQUEST_BODY_TOO_LARGE;
 	TRY(check_secondary(r)); /* by its method, before anything is looked up */
-	ex->parsed = arena_mark(r->arena);
+	ex->parsed = arena_position(r->arena);
 	TRY(r->handler->parse(r));
 	TRY(check_secondary(r)); /* by its steps */
 	if (r->op->body == BODY_NONE)

@@ -40,7 +40,7 @@ uint64_t request_child_length(const struct request *child);
 /* Reads on in that body, from wherever its bytes lie; may block. *ret_bytes 0 at the end. Begin with {child}. */
 struct child_reader {
 	struct request *child;
-	size_t run;
+	size_t span;
 	uint64_t at;
 };
 enum err request_child_read(struct child_reader *, char *dst, size_t room, size_t *ret_bytes) MUST_CHECK;

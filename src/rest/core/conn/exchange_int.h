@@ -129,15 +129,15 @@ struct exchange {
 	struct buf out; /* the head of the answer */
 	size_t out_pos;
 	struct slice body_rest; /* of the answer, from memory */
-	size_t run_index;	/* next byte of the answer's runs */
-	uint64_t run_pos;
-	struct structured_encoder *encoder; /* the runs go out as a structured message; NULL: as they are */
-	char *piece;			    /* bytes of runs on their way out, from the loop's pool */
+	size_t span_index;	/* next byte of the answer's spans */
+	uint64_t span_pos;
+	struct structured_encoder *encoder; /* the spans go out as a structured message; NULL: as they are */
+	char *piece;			    /* bytes of spans on their way out, from the loop's pool */
 	size_t piece_pos, piece_len;
 	uint64_t bytes_in, bytes_out;	     /* bodies, for the log */
 	char address[IO_ADDRESS_TEXT_BYTES]; /* the peer's */
 	size_t held_bytes;		     /* as counted in the budget (memory.c) */
-	struct arena_mark parsed;	     /* everything behind it is the handler's */
+	struct arena_position parsed;	     /* everything behind it is the handler's */
 	struct exchange *next_free;
 };
 

@@ -282,7 +282,7 @@ static enum err gather_staged(struct txn *txn, struct slice name, const struct s
 	until = from;
 	key_prefix_end(&until);
 	do {
-		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct arena_position memory = arena_position(txn_arena(txn));
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until) };
 		TRY(txn_scan(txn, &spec, &rows));
 		for (size_t i = 0; i < rows.count; i++) {
@@ -310,7 +310,7 @@ static enum err read_staged(struct txn *txn, struct slice name, const struct sta
 static enum err gather_committed(struct txn *txn, const struct content *content, struct gather *g)
 {
 	for (uint32_t i = 0; i < content->part_count; i++) {
-		struct arena_mark memory = arena_mark(txn_arena(txn));
+		struct arena_position memory = arena_position(txn_arena(txn));
 		struct manifest part;
 		enum err e = blob_manifest_get_part(txn, content->id, i, &part);
 		TRY(e == ERR_NOT_FOUND ? ERR_CORRUPT : e);

@@ -27,22 +27,22 @@ bool blob_page_chunk_key_decode(struct slice rest, uint64_t *ret_chunk, uint64_t
 	       key_take_u64_desc(&rest, ret_epoch) && rest.len == 0;
 }
 
-enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct chunk *ret)
+enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct page_chunk *ret)
 {
 	struct cursor c = cursor_make(value);
 	struct extent_ref *refs;
 	uint16_t ref_count;
-	struct chunk chunk = { .count = 0 };
+	struct page_chunk chunk = { .count = 0 };
 	TRY(blob_row_extents_decode(&c, arena, &refs, &ref_count));
 	uint16_t count = cursor_u16(&c);
 	if (c.failed || count > PAGE_CHUNK_PAGES)
 		return ERR_CORRUPT;
-	chunk.segment = ARENA_NEW_ARRAY(arena, struct segment, (size_t)count + 2);
+	chunk.span = ARENA_NEW_ARRAY(arena, struct page_span, (size_t)count + 2);
 	chunk.cleared = ARENA_NEW_ARRAY(arena, struct cleared, count ? count : 1);
-	if (!chunk.segment || !chunk.cleared)
+	if (!chunk.span || !chunk.cleared)
 		return ERR_NO_MEMORY;
 	for (uint16_t i = 0; i < count; i++) {
-		struct segment s = { .first = cursor_u16(&c), .count = cursor_u16(&c) };
+		struct page_span s = { .first = cursor_u16(&c), .count = cursor_u16(&c) };
 		uint16_t ref = cursor_u16(&c);
 		s.offset = cursor_u32(&c);
 		bool is_cleared = ref == PAGE_CLEARED_REF;
@@ -53,7 +53,7 @@ enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct 
 			continue;
 		}
 		s.extent = refs[ref];
-		chunk.segment[chunk.count++] = s;
+		chunk.span[chunk.count++] = s;
 	}
 	if (cursor_left(&c))
 		chunk.stamp = cursor_u64(&c);
@@ -63,7 +63,7 @@ enum err blob_page_chunk_decode(struct slice value, struct arena *arena, struct 
 
 /* The newest row of the chunk that is not newer than the epoch; an absent one is an empty chunk of epoch 0. */
 static enum err chunk_get(struct txn *txn, const struct content *content, const struct clears *clears, uint64_t chunk,
-			  struct chunk *ret)
+			  struct page_chunk *ret)
 {
 	struct key from, until;
 	struct rows rows;
@@ -77,8 +77,8 @@ static enum err chunk_get(struct txn *txn, const struct content *content, const 
 	struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .limit_rows = 1 };
 	TRY(txn_scan(txn, &spec, &rows));
 	if (!rows.count) {
-		*ret = (struct chunk){ .segment = ARENA_NEW_ARRAY(txn_arena(txn), struct segment, 2) };
-		return ret->segment ? ERR_OK : ERR_NO_MEMORY;
+		*ret = (struct page_chunk){ .span = ARENA_NEW_ARRAY(txn_arena(txn), struct page_span, 2) };
+		return ret->span ? ERR_OK : ERR_NO_MEMORY;
 	}
 	TRY(blob_page_chunk_decode(rows.row[0].value, txn_arena(txn), ret));
 	if (!blob_page_chunk_key_decode(rows.row[0].key, &index, &ret->epoch))
@@ -87,7 +87,7 @@ static enum err chunk_get(struct txn *txn, const struct content *content, const 
 	return ERR_OK;
 }
 
-/* Distinct extents of a chunk, in the arena, found by id: small writes make thousands of segments. */
+/* Distinct extents of a chunk, in the arena, found by id: small writes make thousands of spans. */
 struct chunk_refs {
 	struct extent_ref *ref;
 	uint16_t count;
@@ -103,7 +103,7 @@ static uint16_t *refs_slot(const struct chunk_refs *r, uint64_t id)
 	return &r->slot[at];
 }
 
-static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct chunk_refs *ret)
+static enum err chunk_extents(struct arena *arena, const struct page_chunk *c, struct chunk_refs *ret)
 {
 	struct chunk_refs r = { .ref = ARENA_NEW_ARRAY(arena, struct extent_ref, c->count ? c->count : 1), .mask = 7 };
 	while (r.mask < 2 * c->count)
@@ -112,10 +112,10 @@ static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct
 	if (!r.ref || !r.slot)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->count; i++) {
-		uint16_t *slot = refs_slot(&r, c->segment[i].extent.id);
+		uint16_t *slot = refs_slot(&r, c->span[i].extent.id);
 		if (*slot)
 			continue;
-		r.ref[r.count++] = c->segment[i].extent;
+		r.ref[r.count++] = c->span[i].extent;
 		*slot = r.count;
 	}
 	*ret = r;
@@ -125,7 +125,8 @@ static enum err chunk_extents(struct arena *arena, const struct chunk *c, struct
 /* Replaces the row `old` by `fresh` in the epoch of the content; `arrived` is an extent of this transaction (counted by
  * the caller), or NULL. Names that go are dropped, names that are added by copying an older epoch's row are counted. */
 static enum err chunk_put(struct txn *txn, const struct content *content, const struct clears *clears, uint64_t chunk,
-			  const struct chunk *old, const struct chunk *fresh, const struct extent_ref *arrived)
+			  const struct page_chunk *old, const struct page_chunk *fresh,
+			  const struct extent_ref *arrived)
 {
 	struct arena *arena = txn_arena(txn);
 	struct chunk_refs before, after;
@@ -143,7 +144,7 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 	blob_row_extents_encode(&b, after.ref, after.count);
 	bytes_put_u16(&b, (uint16_t)(fresh->count + fresh->cleared_count));
 	for (size_t i = 0; i < fresh->count; i++) {
-		const struct segment *s = &fresh->segment[i];
+		const struct page_span *s = &fresh->span[i];
 		bytes_put_u16(&b, s->first);
 		bytes_put_u16(&b, s->count);
 		bytes_put_u16(&b, (uint16_t)(*refs_slot(&after, s->extent.id) - 1));
@@ -169,11 +170,11 @@ static enum err chunk_put(struct txn *txn, const struct content *content, const 
 }
 
 enum err blob_page_chunk_put_empty(struct txn *txn, uint64_t content, uint64_t chunk, const struct clear *clear,
-				   const struct chunk *was)
+				   const struct page_chunk *was)
 {
 	struct key k;
 	struct buf b;
-	struct chunk hidden = *was, empty = { .count = 0 };
+	struct page_chunk hidden = *was, empty = { .count = 0 };
 	struct page_marks marks;
 	hidden.hidden_epoch = clear->epoch;
 	blob_page_marks_of(&hidden, &marks);
@@ -189,9 +190,9 @@ enum err blob_page_chunk_put_empty(struct txn *txn, uint64_t content, uint64_t c
 	return e;
 }
 
-static void add_segment(struct chunk *c, struct segment s)
+static void add_span(struct page_chunk *c, struct page_span s)
 {
-	c->segment[c->count++] = s;
+	c->span[c->count++] = s;
 }
 
 /* Pages [first, first+count) of a chunk are taken, in an epoch, by `extent` at `offset` (NULL: by zeros). */
@@ -203,7 +204,8 @@ struct cut {
 };
 
 /* What the chunk says of cleared pages afterwards. Most never had any. */
-static enum err cut_marks(struct arena *arena, const struct chunk *old, const struct cut *cut, struct chunk *c)
+static enum err cut_marks(struct arena *arena, const struct page_chunk *old, const struct cut *cut,
+			  struct page_chunk *c)
 {
 	struct page_marks marks;
 	bool clears = !cut->extent && cut->epoch > 1;
@@ -214,43 +216,44 @@ static enum err cut_marks(struct arena *arena, const struct chunk *old, const st
 	for (uint32_t p = cut->first; p < end && cut->extent; p++)
 		marks.epoch[p] = 0;
 	for (size_t i = 0; i < old->count && clears && !old->hidden_epoch; i++) {
-		uint32_t first = old->segment[i].first, last = first + old->segment[i].count;
+		uint32_t first = old->span[i].first, last = first + old->span[i].count;
 		for (uint32_t p = first > cut->first ? first : cut->first; p < last && p < end; p++)
 			marks.epoch[p] = cut->epoch < UINT32_MAX ? (uint32_t)cut->epoch : UINT32_MAX;
 	}
 	return blob_page_marks_keep(arena, &marks, c);
 }
 
-static enum err chunk_cut(struct arena *arena, const struct chunk *old, const struct cut *cut, struct chunk *ret)
+static enum err chunk_cut(struct arena *arena, const struct page_chunk *old, const struct cut *cut,
+			  struct page_chunk *ret)
 {
-	struct chunk c = { .segment = ARENA_NEW_ARRAY(arena, struct segment, old->count + 2), .epoch = old->epoch };
+	struct page_chunk c = { .span = ARENA_NEW_ARRAY(arena, struct page_span, old->count + 2), .epoch = old->epoch };
 	const struct extent_ref *extent = cut->extent;
 	uint32_t first = cut->first, count = cut->count, end = first + count, offset = cut->offset;
 	bool placed = extent == NULL;
 	assert(count > 0 && end <= PAGE_CHUNK_PAGES);
-	if (!c.segment)
+	if (!c.span)
 		return ERR_NO_MEMORY;
 	TRY(cut_marks(arena, old, cut, &c));
 	for (size_t i = 0; i < old->count && !old->hidden_epoch; i++) {
-		const struct segment *s = &old->segment[i];
+		const struct page_span *s = &old->span[i];
 		uint32_t s_end = (uint32_t)s->first + s->count;
 		if (s->first < first) {
 			uint32_t keep_end = s_end < first ? s_end : first;
-			add_segment(&c, (struct segment){ s->first, (uint16_t)(keep_end - s->first), s->extent,
-							  s->offset });
+			add_span(&c,
+				 (struct page_span){ s->first, (uint16_t)(keep_end - s->first), s->extent, s->offset });
 		}
 		if (!placed && s_end > first) {
-			add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+			add_span(&c, (struct page_span){ (uint16_t)first, (uint16_t)count, *extent, offset });
 			placed = true;
 		}
 		if (s_end > end) {
 			uint32_t keep = s->first > end ? s->first : end;
-			add_segment(&c, (struct segment){ (uint16_t)keep, (uint16_t)(s_end - keep), s->extent,
-							  s->offset + (keep - s->first) * PAGE_BYTES });
+			add_span(&c, (struct page_span){ (uint16_t)keep, (uint16_t)(s_end - keep), s->extent,
+							 s->offset + (keep - s->first) * PAGE_BYTES });
 		}
 	}
 	if (!placed)
-		add_segment(&c, (struct segment){ (uint16_t)first, (uint16_t)count, *extent, offset });
+		add_span(&c, (struct page_span){ (uint16_t)first, (uint16_t)count, *extent, offset });
 	assert(c.count <= old->count + 2);
 	*ret = c;
 	return ERR_OK;
@@ -266,7 +269,7 @@ static enum err write_extent(struct txn *txn, const struct content *content, con
 	TRY(txn_publish(txn, extent));
 	TRY(blob_extent_add_ref(txn, extent, (uint32_t)(last_chunk - first_chunk)));
 	for (uint64_t i = first_chunk; i <= last_chunk; i++) {
-		struct chunk old, fresh;
+		struct page_chunk old, fresh;
 		uint64_t chunk_at = i * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_at ? offset - chunk_at : 0;
 		uint64_t to = offset + data_bytes - chunk_at;
@@ -309,7 +312,7 @@ static enum err clear_rows(struct txn *txn, const struct content *content, uint6
 		if (e == ERR_NOT_FOUND)
 			return ERR_OK;
 		TRY(e);
-		struct chunk fresh;
+		struct page_chunk fresh;
 		uint64_t chunk_begin = at.index * PAGE_CHUNK_BYTES;
 		uint64_t from = offset > chunk_begin ? offset - chunk_begin : 0;
 		uint64_t to = end - chunk_begin < PAGE_CHUNK_BYTES ? end - chunk_begin : PAGE_CHUNK_BYTES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Page blobs: sparse arrays of 512-byte pages, in chunks of PAGE_CHUNK_BYTES.
  *
- * A chunk that was ever written has a row 'p' u64(content) u64(chunk) u64_desc(epoch): {extents, segments}, a segment
+ * A chunk that was ever written has a row 'p' u64(content) u64(chunk) u64_desc(epoch): {extents, spans}, a segment
  * being a run of pages that lies in one extent. What no segment covers reads as zeros. The base writes rows of its own
  * epoch; a snapshot keeps the epoch it was taken in and the base goes on with the next one, so a snapshot sees, of each
  * chunk, the newest row that is not newer than itself. Extents named by several rows are counted ('x' rows).

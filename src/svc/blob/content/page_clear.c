@@ -94,7 +94,7 @@ static enum err range_is_large(struct txn *txn, const struct content *content, u
 	key_u64(&from, first);
 	key_u64(&until, end);
 	do {
-		struct arena_mark mark = arena_mark(txn_arena(txn));
+		struct arena_position position = arena_position(txn_arena(txn));
 		struct scan_spec spec = { .from = key_slice(&from),
 					  .until = key_slice(&until),
 					  .limit_rows = PAGE_CLEAR_CHUNKS_ANYWAY };
@@ -104,7 +104,7 @@ static enum err range_is_large(struct txn *txn, const struct content *content, u
 		count += rows.count;
 		if (rows.more)
 			key_after(&from, rows.row[rows.count - 1].key);
-		arena_rewind(txn_arena(txn), mark);
+		arena_rewind(txn_arena(txn), position);
 		*ret = count >= at_once || bytes >= PAGE_CLEAR_BYTES_AT_ONCE;
 	} while (rows.more && !*ret);
 	return ERR_OK;
@@ -166,7 +166,7 @@ static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, co
 {
 	struct key k;
 	struct slice value;
-	struct chunk was;
+	struct page_chunk was;
 	blob_page_chunk_key(&k, content, chunk, c->epoch);
 	enum err e = txn_get(txn, key_slice(&k), &value);
 	if (e != ERR_NOT_FOUND)
@@ -179,7 +179,7 @@ static enum err hide_older(struct txn *txn, uint64_t content, uint64_t chunk, co
 static enum err sweep_row(struct txn *txn, uint64_t content, const struct clear *c, const struct row *row,
 			  size_t *extents)
 {
-	struct chunk chunk;
+	struct page_chunk chunk;
 	uint64_t index, epoch;
 	if (!blob_page_chunk_key_decode(row->key, &index, &epoch))
 		return ERR_CORRUPT;

@@ -13,7 +13,7 @@ enum {
 	PAGE_CLEARED_REF = 0xffff		/* in a row: not a segment, but pages that were cleared */
 };
 
-struct segment {
+struct page_span {
 	uint16_t first, count; /* pages of the chunk */
 	struct extent_ref extent;
 	uint32_t offset; /* bytes into the extent */
@@ -25,8 +25,8 @@ struct cleared {
 	uint32_t epoch;
 };
 
-struct chunk {
-	struct segment *segment; /* in page order, not overlapping */
+struct page_chunk {
+	struct page_span *span; /* in page order, not overlapping */
 	size_t count;
 	struct cleared *cleared; /* likewise; no page is in both */
 	size_t cleared_count;
@@ -40,10 +40,10 @@ struct page_marks {
 	uint32_t epoch[PAGE_CHUNK_PAGES];
 };
 /* What a chunk says, all of its pages counted that a clear hides. */
-void blob_page_marks_of(const struct chunk *, struct page_marks *ret);
+void blob_page_marks_of(const struct page_chunk *, struct page_marks *ret);
 /* Back into runs, in the arena. */
-enum err blob_page_marks_keep(struct arena *, const struct page_marks *, struct chunk *) MUST_CHECK;
-void blob_page_marks_encode(struct buf *, const struct chunk *);
+enum err blob_page_marks_keep(struct arena *, const struct page_marks *, struct page_chunk *) MUST_CHECK;
+void blob_page_marks_encode(struct buf *, const struct page_chunk *);
 
 /* A range of chunks that was cleared by one row, and is swept later (page_clear.c). */
 struct clear {
@@ -68,16 +68,16 @@ enum err blob_page_clear_sweep(struct txn *, uint64_t content, uint64_t ticks, s
 			       struct slice *ret_next) MUST_CHECK;
 /* Of its row nothing is left but that a clear, of that epoch and time, took what was there. */
 enum err blob_page_chunk_put_empty(struct txn *, uint64_t content, uint64_t chunk, const struct clear *,
-				   const struct chunk *was) MUST_CHECK;
+				   const struct page_chunk *was) MUST_CHECK;
 
 void blob_page_chunk_key(struct key *, uint64_t content, uint64_t chunk, uint64_t epoch);
 bool blob_page_chunk_key_decode(struct slice key, uint64_t *ret_chunk, uint64_t *ret_epoch);
-enum err blob_page_chunk_decode(struct slice value, struct arena *, struct chunk *ret) MUST_CHECK;
+enum err blob_page_chunk_decode(struct slice value, struct arena *, struct page_chunk *ret) MUST_CHECK;
 
 /* All chunks of [first, last] that have a row the content's epoch sees, in order, whatever holes lie between. */
 struct chunk_at {
 	uint64_t index;
-	struct chunk chunk;
+	struct page_chunk chunk;
 };
 struct chunk_walk {
 	struct txn *txn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which pages of a chunk were written and then cleared, and when. In a chunk's row they stand among the segments, with
+ * Which pages of a chunk were written and then cleared, and when. In a chunk's row they stand among the spans, with
  * an extent number that no segment has and the epoch in place of the offset. Before the first snapshot nobody asks for
  * them, and none are kept. */
 #include "svc/blob/content/page_int.h"
@@ -10,13 +10,13 @@ static void mark(struct page_marks *m, uint32_t first, uint32_t count, uint64_t 
 		m->epoch[first + i] = epoch < UINT32_MAX ? (uint32_t)epoch : UINT32_MAX;
 }
 
-void blob_page_marks_of(const struct chunk *c, struct page_marks *ret)
+void blob_page_marks_of(const struct page_chunk *c, struct page_marks *ret)
 {
 	memset(ret, 0, sizeof *ret);
 	for (size_t i = 0; i < c->cleared_count; i++)
 		mark(ret, c->cleared[i].first, c->cleared[i].count, c->cleared[i].epoch);
 	for (size_t i = 0; i < c->count && c->hidden_epoch; i++)
-		mark(ret, c->segment[i].first, c->segment[i].count, c->hidden_epoch);
+		mark(ret, c->span[i].first, c->span[i].count, c->hidden_epoch);
 }
 
 static size_t run_of(const struct page_marks *m, size_t first)
@@ -27,7 +27,7 @@ static size_t run_of(const struct page_marks *m, size_t first)
 	return end;
 }
 
-enum err blob_page_marks_keep(struct arena *arena, const struct page_marks *m, struct chunk *c)
+enum err blob_page_marks_keep(struct arena *arena, const struct page_marks *m, struct page_chunk *c)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < PAGE_CHUNK_PAGES; i = run_of(m, i))
@@ -45,7 +45,7 @@ enum err blob_page_marks_keep(struct arena *arena, const struct page_marks *m, s
 	return ERR_OK;
 }
 
-void blob_page_marks_encode(struct buf *b, const struct chunk *c)
+void blob_page_marks_encode(struct buf *b, const struct page_chunk *c)
 {
 	for (size_t i = 0; i < c->cleared_count; i++) {
 		bytes_put_u16(b, c->cleared[i].first);

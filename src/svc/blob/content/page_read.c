@@ -102,7 +102,7 @@ static enum err add_zeros_to(struct gather *g, uint64_t to)
 static enum err add_chunk(struct gather *g, const struct chunk_at *at)
 {
 	for (size_t i = 0; i < at->chunk.count; i++) {
-		const struct segment *s = &at->chunk.segment[i];
+		const struct page_span *s = &at->chunk.span[i];
 		uint64_t begin = at->index * PAGE_CHUNK_BYTES + (uint64_t)s->first * PAGE_BYTES;
 		uint64_t end = begin + (uint64_t)s->count * PAGE_BYTES;
 		uint64_t first = begin > g->at ? begin : g->at, last = end < g->end ? end : g->end;
@@ -190,8 +190,8 @@ static bool list_chunk(struct lister *l, const struct chunk_at *at)
 	if (!has_room(l, at->index))
 		return false;
 	for (size_t i = 0; i < at->chunk.count; i++) {
-		uint64_t begin = at->index * PAGE_CHUNK_BYTES + (uint64_t)at->chunk.segment[i].first * PAGE_BYTES;
-		if (!add_range(l, begin, begin + (uint64_t)at->chunk.segment[i].count * PAGE_BYTES, false))
+		uint64_t begin = at->index * PAGE_CHUNK_BYTES + (uint64_t)at->chunk.span[i].first * PAGE_BYTES;
+		if (!add_range(l, begin, begin + (uint64_t)at->chunk.span[i].count * PAGE_BYTES, false))
 			return false;
 	}
 	return true;
@@ -203,13 +203,13 @@ struct place {
 	uint32_t offset;
 };
 
-static void chunk_places(const struct chunk *c, struct place places[PAGE_CHUNK_PAGES])
+static void chunk_places(const struct page_chunk *c, struct place places[PAGE_CHUNK_PAGES])
 {
 	memset(places, 0, PAGE_CHUNK_PAGES * sizeof *places);
 	for (size_t i = 0; i < c->count && !c->hidden_epoch; i++)
-		for (uint32_t k = 0; k < c->segment[i].count; k++)
-			places[c->segment[i].first + k] =
-				(struct place){ c->segment[i].extent.id, c->segment[i].offset + k * PAGE_BYTES };
+		for (uint32_t k = 0; k < c->span[i].count; k++)
+			places[c->span[i].first + k] =
+				(struct place){ c->span[i].extent.id, c->span[i].offset + k * PAGE_BYTES };
 }
 
 /* A chunk of two states, page by page. */
@@ -227,7 +227,7 @@ static bool page_differs(const struct diff *d, uint32_t p)
 	       (!a->extent && d->cleared.epoch[p] > d->before_epoch);
 }
 
-static bool diff_chunk(struct lister *l, uint64_t index, const struct chunk *now, const struct chunk *before,
+static bool diff_chunk(struct lister *l, uint64_t index, const struct page_chunk *now, const struct page_chunk *before,
 		       struct diff *d)
 {
 	if (!has_room(l, index))
@@ -248,7 +248,7 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 {
 	struct chunk_walk wa, wb;
 	struct chunk_at a, b;
-	static const struct chunk empty;
+	static const struct page_chunk empty;
 	struct diff *d = ARENA_NEW(txn_arena(txn), struct diff);
 	if (!d)
 		return ERR_NO_MEMORY;

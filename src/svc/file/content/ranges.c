@@ -91,13 +91,13 @@ static enum err list_runs(struct lister *l, const struct file_view *view)
 	uint64_t at = l->call->exact ? l->from : page_floor(l->from);
 	bool done = false;
 	for (size_t i = 0; !done && at < l->end; i++) {
-		struct arena_mark mark = arena_mark(txn_arena(l->txn));
+		struct arena_position position = arena_position(txn_arena(l->txn));
 		if (i == BATCHES_A_CALL) {
 			list_ends_at(l, at);
 			return ERR_OK;
 		}
 		TRY(list_batch(l, view, &at, &done));
-		arena_rewind(txn_arena(l->txn), mark);
+		arena_rewind(txn_arena(l->txn), position);
 	}
 	return ERR_OK;
 }
@@ -206,13 +206,13 @@ static enum err list_diff(struct lister *l, struct diff *d)
 	uint64_t at = page_floor(l->from);
 	bool done = false;
 	for (size_t i = 0; !done && at < l->end; i++) {
-		struct arena_mark mark = arena_mark(txn_arena(l->txn));
+		struct arena_position position = arena_position(txn_arena(l->txn));
 		if (i == WINDOWS_A_CALL) {
 			list_ends_at(l, at);
 			return ERR_OK;
 		}
 		TRY(diff_window(l, d, &at, &done));
-		arena_rewind(txn_arena(l->txn), mark);
+		arena_rewind(txn_arena(l->txn), position);
 	}
 	return ERR_OK;
 }

@@ -156,14 +156,14 @@ static inline enum err apply_count(struct txn *txn, void *call)
 	c->count = 0;
 	while (rows.more) {
 		struct scan_spec spec = { .from = key_slice(&from), .until = key_slice(&until), .keys_only = true };
-		struct arena_mark mark = arena_mark(txn_arena(txn));
+		struct arena_position position = arena_position(txn_arena(txn));
 		enum err e = txn_scan(txn, &spec, &rows);
 		if (e != ERR_OK)
 			return e;
 		c->count += rows.count;
 		if (rows.count)
 			key_after(&from, rows.row[rows.count - 1].key);
-		arena_rewind(txn_arena(txn), mark);
+		arena_rewind(txn_arena(txn), position);
 	}
 	return ERR_OK;
 }

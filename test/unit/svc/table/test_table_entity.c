@@ -578,9 +578,9 @@ static void test_batch_of_large_entities(void **state)
 	for (int i = 0; i < BATCH_OPS_MAX; i++) {
 		snprintf(rk[i], sizeof rk[i], "%03d", i);
 		w[i] = change(b, ENTITY_INSERT, "p", rk[i], large);
-		struct arena_mark mark = arena_mark(&b->arena);
+		struct arena_position position = arena_position(&b->arena);
 		assert_int_equal(apply_one(b, &w[i]), ERR_OK);
-		arena_rewind(&b->arena, mark);
+		arena_rewind(&b->arena, position);
 	}
 	assert_int_equal(judge_in_request(b, w, ENTITY_MERGE, add), ERR_REQUEST_BODY_TOO_LARGE);
 	assert_int_equal(judge_in_request(b, w, ENTITY_INSERT_OR_MERGE, shrink), ERR_OK);
@@ -620,7 +620,7 @@ static void test_random(void **state)
 	static char padding[200 * 1024 + 1];
 	rng_init_seed(&r, 3);
 	for (int round = 0; round < 1500; round++) {
-		struct arena_mark mark = arena_mark(&b->arena);
+		struct arena_position position = arena_position(&b->arena);
 		struct entity_write w[ROWS];
 		size_t pad[ROWS], rows[ROWS], count = 1 + rng_below(&r, 4), first = rng_below(&r, ROWS);
 		for (size_t i = 0; i < count; i++) {
@@ -667,7 +667,7 @@ static void test_random(void **state)
 			expected_rows += (g.properties.len + ENTITY_PART_BYTES - 1) / ENTITY_PART_BYTES;
 		}
 		assert_int_equal(row_count(b), expected_rows);
-		arena_rewind(&b->arena, mark);
+		arena_rewind(&b->arena, position);
 	}
 	assert_true(refused > 300 && done > 300);
 }
