@@ -278,7 +278,7 @@ static void *background_run(void *arg)
 {
 	struct background *b = arg;
 	pthread_setname_np(pthread_self(), "background");
-	thread_lower_priority(THREAD_TIDIES);
+	thread_lower_priority(THREAD_BACKGROUND);
 	b->rest_ns = IDLE_MS * UINT64_C(1000000);
 	pthread_mutex_lock(&b->mutex);
 	while (!b->stop) {

@@ -2,6 +2,7 @@
  * Failed logins by address. */
 #include "smb/failures.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 unsigned failures_add(struct failures *f, struct slice address, uint64_t now_ms)
 {
+	assert(f);
 	struct failures_of *p = &f->place[base_hash_bytes(0, address) % FAILURES_PLACES];
 	if (address.len >= sizeof p->address)
 		address.len = sizeof p->address - 1;

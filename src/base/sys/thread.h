@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which threads go first where cores are scarce: those that answer; then, while many read, those that commit, so that
- * reads do not slow down while writes run at full rate; then long work of requests; then those that only tidy up. Where
- * a core is free it makes no difference. */
+ * reads do not slow down while writes run at full rate; then those that only tidy up. Long work of requests and the
+ * background rounds give way a little, and no more: nice is towards other programs, too, and where those compute a
+ * thread of nice 10 has a tenth of its turns. Where a core is free it makes no difference. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
 #include <stdint.h>
 
-enum { THREAD_COMMITS = 9, THREAD_WORKS_LONG = 10, THREAD_TIDIES = 12 };
+enum { THREAD_WORKS_LONG = 5, THREAD_BACKGROUND = 5, THREAD_COMMITS = 9, THREAD_TIDIES = 12 };
 
 /* Lowers the priority of the calling thread, and of those it will start, by so many steps of nice. */
 void thread_lower_priority(int by);

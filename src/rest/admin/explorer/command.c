@@ -17,7 +17,7 @@ static bool only_shows(struct slice path)
 	static const char *const words[] = { "/list", "/show", "/status", "/progress" };
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		struct slice word = slice_str(words[i]);
-		if (path.len >= word.len && slice_eq(slice_from(path, path.len - word.len), word))
+		if (slice_is_set(path) && path.len >= word.len && slice_eq(slice_from(path, path.len - word.len), word))
 			return true;
 	}
 	return false;
