@@ -245,6 +245,14 @@ bool datadir_check_mode(const struct datadir *d, bool production, bool change, s
 	mode_read(d->path, word, sizeof word);
 	if (change || !word[0] || strcmp(word, mode_name(production)) == 0)
 		return true;
+	if (strcmp(word, mode_name(!production)) != 0) {
+		buf_printf(error,
+			   "the file MODE in %s is damaged: it says neither development nor production. If this is a "
+			   "directory of %s mode, give --changeMode once; `zaffre scrub` tells whether other files are "
+			   "damaged, too",
+			   d->path, mode_name(production));
+		return false;
+	}
 	buf_printf(
 		error,
 		"%s is a data directory of %s mode and this is a server of %s mode: give --mode %s, or --changeMode if "

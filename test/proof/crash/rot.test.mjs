@@ -136,7 +136,7 @@ function copyOf(dir) {
 }
 
 function filesOf(dir) {
-	return fs.readdirSync(dir, { withFileTypes: true }).flatMap((e) => (e.isDirectory() ? filesOf(path.join(dir, e.name)) : [path.join(dir, e.name)])).sort();
+	return fs.readdirSync(dir, { withFileTypes: true }).flatMap((e) => (e.isDirectory() ? filesOf(path.join(dir, e.name)) : e.isFile() ? [path.join(dir, e.name)] : [])).sort(); // a killed server leaves its socket
 }
 
 // Blocks of 4 KiB that hold something, of the files that match.

@@ -447,21 +447,4 @@ describe('not built, and says so', () => {
 		assert.equal((await b.get(block)).text, 'x');
 		assert.equal((await b.get(append)).text, '');
 	});
-	test('customer keys and encryption scopes', async () => {
-		const key = random(32).toString('base64');
-		expectStatus(await b.put(fresh(), 'x', { 'x-ms-encryption-key': key, 'x-ms-encryption-key-sha256': key, 'x-ms-encryption-algorithm': 'AES256' }), 400);
-		expectStatus(await b.put(fresh(), 'x', { 'x-ms-encryption-scope': 'scope' }), 400);
-		await rejectsWith(container.getBlockBlobClient('cpk').upload('x', 1, { encryptionScope: 's' }), 400);
-		const create = (headers) => client.put(`/${uniqueName('scope')}`, { query: { restype: 'container' }, headers });
-		expectError(await create({ 'x-ms-default-encryption-scope': 'scope' }), 400, 'UnsupportedHeader');
-		expectError(await create({ 'x-ms-deny-encryption-scope-override': 'true' }), 400, 'UnsupportedHeader');
-		expectStatus(await create({ 'x-ms-default-encryption-scope': '$account-encryption-key', 'x-ms-deny-encryption-scope-override': 'false' }), 201);
-		const bound = accountSas(server.account, server.key, { ses: 'scope' });
-		expectError(await client.put(fresh(), { sas: bound, body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 400, 'UnsupportedQueryParameter');
-		const path = fresh();
-		expectStatus(await b.put(path, 'x'), 201);
-		expectError(await client.put(path, { sas: bound, query: { comp: 'snapshot' } }), 400, 'UnsupportedQueryParameter');
-		for (const query of [{}, { comp: 'metadata' }, { comp: 'blocklist' }]) expectStatus(await client.get(path, { sas: bound, query }), 200);
-		expectStatus(await client.head(path, { sas: bound }), 200);
-	});
 });
