@@ -239,13 +239,20 @@ static void mode_read(const char *dir, char *ret, size_t room)
 	ret[strcspn(ret, "\n")] = 0;
 }
 
+bool datadir_mode_is_damaged(const struct datadir *d)
+{
+	char word[32];
+	mode_read(d->path, word, sizeof word);
+	return word[0] && strcmp(word, mode_name(false)) != 0 && strcmp(word, mode_name(true)) != 0;
+}
+
 bool datadir_check_mode(const struct datadir *d, bool production, bool change, struct buf *error)
 {
 	char word[32];
 	mode_read(d->path, word, sizeof word);
 	if (change || !word[0] || strcmp(word, mode_name(production)) == 0)
 		return true;
-	if (strcmp(word, mode_name(!production)) != 0) {
+	if (datadir_mode_is_damaged(d)) {
 		buf_printf(error,
 			   "the file MODE in %s is damaged: it says neither development nor production. If this is a "
 			   "directory of %s mode, give --changeMode once; `zaffre scrub` tells whether other files are "

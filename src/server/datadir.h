@@ -19,6 +19,8 @@ bool datadir_open(struct datadir *, const char *path, bool create, struct buf *e
 bool datadir_check_mode(const struct datadir *, bool production, bool change, struct buf *error);
 /* It is, from now on. */
 bool datadir_keep_mode(const struct datadir *, bool production, struct buf *error);
+/* It says neither of the two modes. */
+bool datadir_mode_is_damaged(const struct datadir *);
 /* For root that only looks: this process goes into the directory and becomes its owner, for good, before any file there
  * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not
  * go. The directory is "." from now on: the owner may not be allowed to come from above. One thread. */

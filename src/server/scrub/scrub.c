@@ -414,8 +414,13 @@ int scrub_main(const struct config *config)
 	int status = SCRUB_CANNOT_RUN;
 	buf_init(&error, 64 * KIB);
 	if (datadir_open(&data, config->location, false, &error) && /* zeroes `data` first */
-	    datadir_become_owner(&data, &error))
+	    datadir_become_owner(&data, &error)) {
+		if (datadir_mode_is_damaged(&data)) {
+			puts("damaged: the file MODE");
+			s.damaged++;
+		}
 		status = scrub_run(&s, data.path, &error);
+	}
 	if (error.len)
 		say_error(buf_slice(&error));
 	free(s.extent);
