@@ -131,9 +131,10 @@ static bool is_wanted(const struct config *c)
 	return strcmp(c->sandbox, "off") != 0;
 }
 
-static void tell(enum sandbox_result result, const char *what)
+/* Who develops on an old kernel need not be told at every start. */
+static void tell(const struct config *c, enum sandbox_result result, const char *what)
 {
-	if (result == SANDBOX_MISSING)
+	if (result == SANDBOX_MISSING && c->production)
 		log_info("this kernel or build has no %s: the server goes on without", what);
 	else if (result == SANDBOX_FAILED)
 		log_warn("%s could not be set up (%s): the server goes on without", what, strerror(errno));
@@ -151,11 +152,11 @@ void confine_files(const struct config *c, const char *data_path)
 	if (!is_wanted(c))
 		return;
 	paths_of(c, data_path, &paths);
-	tell(sandbox_files(paths.path, paths.count), "restriction of files (Landlock)");
+	tell(c, sandbox_files(paths.path, paths.count), "restriction of files (Landlock)");
 }
 
 void confine_calls(const struct config *c)
 {
 	if (is_wanted(c))
-		tell(sandbox_calls(), "restriction of system calls (seccomp)");
+		tell(c, sandbox_calls(), "restriction of system calls (seccomp)");
 }

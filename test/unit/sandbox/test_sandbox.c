@@ -54,7 +54,7 @@ static int in_child(void (*run)(void *), void *arg)
 static void expect_ok(int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_SKIPPED) {
-		print_message("this kernel or build has none: skipped\n");
+		print_message("reason: this kernel or build has no such sandbox\n");
 		skip();
 	}
 	assert_true(WIFEXITED(status));
