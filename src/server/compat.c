@@ -71,6 +71,9 @@ static const char *const limits[] = {
 	"proxy that ends TLS, a test); from elsewhere a request with one is refused (InvalidHeaderValue).",
 	"All uncommitted blocks of a blob are under one customer-provided key, or none: another one is refused by Put "
 	"Block, and by a Put Block List that takes blocks of it. Copy Blob takes no key.",
+	"Chosen where the service's documents are silent about customer-provided keys: conditions are judged before "
+	"the key; a key together with a scope is InvalidHeaderValue; Set Blob Properties needs no key, but one that is "
+	"given must be the right one; versions before 2019-02-02 know no keys (FeatureVersionMismatch).",
 	"An encryption scope is a name: any well-formed one is taken, kept with the blob and shown, and encrypts "
 	"nothing "
 	"(EncryptionScopeNotAvailable is never answered). A container that denies other scopes denies keys, too.",
