@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables: a grid with types, a filter that says how it was answered, and edits that hold to the ETag they were made on.
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { ServiceError, isReadOnly, query, request, seg } from '../api.js';
 import { csvParse, csvRow, pretty, save } from '../format.js';
 import { go, link } from '../router.js';
@@ -89,11 +89,14 @@ function TableList({ account }) {
 function EntityPanel({ account, table, row, onClose, onChange }) {
 	const isNew = !row;
 	const start = row?.entity ?? { PartitionKey: { type: 'Edm.String', value: '' }, RowKey: { type: 'Edm.String', value: '' } };
-	const [fields, setFields] = useState(Object.entries(start).filter(([name]) => name !== 'Timestamp').map(([name, field]) => ({ name, ...field })));
+	const [fields, draw] = useState(() => Object.entries(start).filter(([name]) => name !== 'Timestamp').map(([name, field]) => ({ name, ...field })));
+	// What was typed last, drawn or not: saving must not send what an earlier drawing had.
+	const typed = useRef(fields);
+	const setFields = (next) => draw((typed.current = next));
 	const [etag, setEtag] = useState(row?.etag);
 	const [conflict, setConflict] = useState(null);
-	const mine = () => Object.fromEntries(fields.filter((f) => f.name).map(({ name, type, value }) => [name, { type, value }]));
-	const change = (i, part) => setFields(fields.map((field, k) => (k === i ? { ...field, ...part } : field)));
+	const mine = () => Object.fromEntries(typed.current.filter((f) => f.name).map(({ name, type, value }) => [name, { type, value }]));
+	const change = (i, part) => setFields(typed.current.map((field, k) => (k === i ? { ...field, ...part } : field)));
 	const headers = { 'Content-Type': 'application/json', Accept: FULL };
 
 	const read = async () => readEntity(await (await request('table', account, entityPath(table, start), { headers: { Accept: FULL } })).json());
@@ -139,11 +142,11 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 								{TYPES.map((type) => <option key={type} value={type}>{type.slice(4)}</option>)}
 							</select>
 							<input aria-label={`value of ${field.name}`} value={field.value} disabled={key && !isNew} onInput={(e) => change(i, { value: e.currentTarget.value })} placeholder="value" />
-							<button type="button" class="plain" aria-label="remove" disabled={key} onClick={() => setFields(fields.filter((_, k) => k !== i))}>✕</button>
+							<button type="button" class="plain" aria-label="remove" disabled={key} onClick={() => setFields(typed.current.filter((_, k) => k !== i))}>✕</button>
 						</div>
 					);
 				})}
-				<button type="button" class="small" onClick={() => setFields([...fields, { name: '', type: 'Edm.String', value: '' }])}>Add property</button>
+				<button type="button" class="small" onClick={() => setFields([...typed.current, { name: '', type: 'Edm.String', value: '' }])}>Add property</button>
 			</div>
 			{!isNew && <p class="quiet">ETag <code>{etag}</code><br />Saving sends it as If-Match: who was first wins.</p>}
 			<footer>
