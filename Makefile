@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The doors of the house. CMake and Ninja do the work; `make help` lists the targets.
 .DEFAULT_GOAL := all
-.PHONY: all help run test asan tsan lint fuzz bench soak smbtorture crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test clients
+.PHONY: all help run test asan tsan lint fuzz bench soak smbtorture crash install uninstall clean release deps deps-test npm docs static oci deb npm-package package-test clients sdks arm64 arm64-test
 
 ARGS ?=
 SECONDS ?= 60
@@ -63,6 +63,7 @@ soak: npm release ## linearizability and load under kill -9 for MINUTES
 	@tools/run-long soak $(MINUTES)
 
 smbtorture: npm release ## all suites of Samba's smbtorture against the SMB front end, compared with test/smb/must-pass.txt
+	@$(if $(findstring --beside-samba,$(ARGS)),tools/install-packages bench)
 	@PATH="$$(tools/node-dir):$$PATH" ZAFFRE_BIN=$(BIN) node test/smb/torture.mjs $(ARGS)
 
 crash: npm release ## ROUNDS of kill -9 and power cuts
@@ -89,11 +90,26 @@ npm-package: static ## build/npm: an npm package with the program inside
 	@PATH="$$(tools/node-dir):$$PATH" tools/package-npm build/npm build/static/zaffre
 
 package-test: npm ## the packages in a fresh Debian root, and two builds from two places
+	@tools/install-packages packages
 	@ZAFFRE_TEST_LONG=1 ZAFFRE_TESTS='test/packages' tools/run-tests build/test
+
+arm64: deps ## build/arm64/zaffre: the static program for arm64, by Debian's cross compiler
+	@tools/install-packages build static arm64
+	@tools/arm64-root
+	@cmake -S . -B build/arm64 -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DZAFFRE_STATIC=ON -DZAFFRE_TESTS=OFF -DZAFFRE_MUTANTS=OFF >build/arm64.log 2>&1 || { cat build/arm64.log; exit 1; }
+	@ninja -C build/arm64 -j $(JOBS) zaffre >build/arm64.log 2>&1 || { tail -n 40 build/arm64.log; exit 1; }
+	@aarch64-linux-gnu-strip --strip-debug -o build/arm64/stripped build/arm64/zaffre && mv build/arm64/stripped build/arm64/zaffre
+
+arm64-test: npm release arm64 ## the unit tests built for arm64 and the program beside an SDK, under qemu
+	@tools/run-arm64-tests build/arm64-test
+
+sdks: npm ## the official SDKs of Python, Go and Java, from their registries
+	@tools/install-packages sdks || true
+	@ZAFFRE_SDKS=1 ZAFFRE_TEST_JOBS=1 ZAFFRE_TESTS='^test/(sdks|docs/snippets)' tools/run-tests build/test
 
 clients: npm ## programs of others against a fresh server
 	@tools/install-packages build test clients
-	@ZAFFRE_TESTS='test/clients' tools/run-tests build/test
+	@ZAFFRE_CLIENTS=1 ZAFFRE_TESTS='test/clients' tools/run-tests build/test
 
 install: release ## install to PREFIX (/usr/local), with a systemd unit
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/zaffre

@@ -5,6 +5,9 @@
  *   file_bench DIR blob COUNT OUTSTANDING        the same as blobs, to compare
  *   file_bench DIR overwrite MIB COUNT OUTSTANDING   random 4 KiB in one file, with the background; a row for each
  * tenth
+ *   file_bench DIR pieces COUNT BYTES APART [alone]   one file written in COUNT pieces of BYTES, each APART from the
+ *     next, in scattered order, beside the background; then listed, read, merged and deleted, each with its time and
+ *     memory. "alone": in order, and the background begins only behind the writers
  *   file_bench DIR snapshot                      taking snapshots
  *   file_bench DIR list                          the root directory, pages of 5,000 */
 #include "base/limits.h"
@@ -25,11 +28,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-enum { PIECE_BYTES = 4096, OUTSTANDING_MAX = 256, NAME_BYTES = 32 };
+enum { PIECE_BYTES = 4096, PIECES_A_COMMIT = 32, PIECES_MAX_BYTES = 512, OUTSTANDING_MAX = 256, NAME_BYTES = 32 };
 
 static struct store *store;
 static struct clock wall;
-static char noise[4 * 1024 * 1024];
+static char noise[4 * 1024 * 1024], scratch[1024 * 1024];
 static char partition_bytes[2][64];
 static struct slice share, container;
 
@@ -132,13 +135,14 @@ struct job {
 	struct file_create_call create;
 	struct file_write_call write;
 	struct blob_put_call put;
+	uint64_t number;
 };
 
 static struct job jobs[OUTSTANDING_MAX];
 static _Atomic uint64_t next_number, finished;
 static uint64_t total, file_pages, first_number;
 static sem_t all_done;
-static enum { KIND_CREATE, KIND_BLOB, KIND_OVERWRITE } kind;
+static enum { KIND_CREATE, KIND_BLOB, KIND_OVERWRITE, KIND_PIECES } kind;
 static struct rng place_rng;
 static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -148,6 +152,31 @@ static uint64_t random_page(void)
 	uint64_t page = rng_below(&place_rng, file_pages);
 	pthread_mutex_unlock(&place_lock);
 	return page;
+}
+
+/* ---- a file in very many pieces ---- */
+
+static uint64_t piece_bytes = PIECE_BYTES, piece_apart, piece_count;
+static bool piece_in_order;
+
+/* Each exactly once, scattered: the step has no divisor in common with any count below it. */
+static uint64_t piece_offset(uint64_t n)
+{
+	static const uint64_t step = UINT64_C(2654435761); /* a prime */
+	return (piece_in_order ? n : n * step % piece_count) * piece_apart;
+}
+
+/* Several pieces in a commit, as a client that pipelines has them: what is measured is what comes after. */
+static enum err apply_pieces(struct txn *txn, void *call)
+{
+	static const struct file_view live = { 0 };
+	const struct job *j = call;
+	struct inode n;
+	enum err e = inode_find(txn, &live, &j->write.target.place, NULL, &n);
+	for (uint64_t i = 0; e == ERR_OK && i < PIECES_A_COMMIT && j->number + i < piece_count; i++)
+		e = inode_write(txn, &n, piece_offset(j->number + i), &j->payload);
+	n.etag++;
+	return e == ERR_OK ? inode_put(txn, &n) : e;
 }
 
 static void job_start(struct job *j);
@@ -191,6 +220,13 @@ static void job_start(struct job *j)
 		j->job.partition = container;
 		j->job.apply = blob_apply_put;
 		j->job.call = &j->put;
+	} else if (kind == KIND_PIECES) {
+		j->name = SLICE("large");
+		j->payload.inline_bytes.len = j->payload.length_bytes = piece_bytes;
+		j->write.target = target;
+		j->number = n * PIECES_A_COMMIT;
+		j->job.apply = apply_pieces;
+		j->job.call = j;
 	} else {
 		j->name = SLICE("large");
 		j->write = (struct file_write_call){ .target = target,
@@ -267,6 +303,183 @@ static void *background(void *arg)
 			nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
 	}
 	return NULL;
+}
+
+static void make_sparse(uint64_t bytes)
+{
+	struct slice name = SLICE("large");
+	struct file_breaks breaks;
+	struct file_target target = { .kind = FILE_KIND_FILE, .breaks = &breaks, .place.path = { &name, 1 } };
+	struct file_create_call c = { .target = target, .size_bytes = bytes };
+	write_now(share, file_apply_create, &c);
+}
+
+/* What the process has in memory now, and had at most. */
+static void memory_say(const char *what)
+{
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+	long now = 0, most = 0;
+	while (f && fgets(line, sizeof line, f)) {
+		sscanf(line, "VmRSS: %ld", &now);
+		sscanf(line, "VmHWM: %ld", &most);
+	}
+	if (f)
+		fclose(f);
+	printf("%-24s %ld MiB resident, at most %ld\n", what, now / 1024, most / 1024);
+	fflush(stdout);
+}
+
+static uint64_t read_large(uint64_t bytes)
+{
+	struct slice name = SLICE("large");
+	struct file_breaks breaks;
+	struct arena arena;
+	uint64_t pieces = 0;
+	arena_init(&arena, 64 * MIB);
+	for (uint64_t at = 0; at < bytes;) {
+		struct file_get_call c = {
+			.target = { .kind = FILE_KIND_FILE, .breaks = &breaks, .place.path = { &name, 1 } },
+			.want_bytes = true,
+			.has_range = true,
+			.range_first = at,
+			.range_last = bytes - 1,
+			.piece_limit = 1000
+		};
+		uint64_t pin = extent_pin(store);
+		arena_reset(&arena);
+		enum err e = store_read(store, share, file_apply_get, &c, &arena);
+		for (size_t i = 0; e == ERR_OK && i < c.pieces.count; i++) {
+			const struct file_piece *p = &c.pieces.piece[i];
+			pieces += slice_is_set(p->bytes) || p->extent.length_bytes;
+			for (uint64_t done = 0; e == ERR_OK && p->extent.length_bytes && done < p->length_bytes;) {
+				uint64_t rest = p->length_bytes - done;
+				uint32_t part = (uint32_t)(rest < sizeof scratch ? rest : sizeof scratch);
+				e = extent_read(store, &p->extent, p->offset + (uint32_t)done, part, scratch);
+				done += part;
+			}
+		}
+		extent_unpin(store, pin);
+		if (e != ERR_OK)
+			die("read", e);
+		at += c.pieces.length_bytes;
+	}
+	arena_fini(&arena);
+	return pieces;
+}
+
+static uint64_t list_large(void)
+{
+	struct slice name = SLICE("large");
+	struct file_breaks breaks;
+	struct arena arena;
+	uint64_t ranges = 0;
+	struct file_ranges_call c = {
+		.target = { .kind = FILE_KIND_FILE, .breaks = &breaks, .place.path = { &name, 1 } }, .limit = 10000
+	};
+	arena_init(&arena, 64 * MIB);
+	do {
+		arena_reset(&arena);
+		enum err e = store_read(store, share, file_apply_ranges, &c, &arena);
+		if (e != ERR_OK)
+			die("list ranges", e);
+		ranges += c.count;
+		c.from = c.next;
+	} while (c.more);
+	arena_fini(&arena);
+	return ranges;
+}
+
+static enum err apply_waits(struct txn *txn, void *call)
+{
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("m"), .until = SLICE("n"), .limit_rows = 1, .keys_only = true };
+	enum err e = txn_scan(txn, &spec, &rows);
+	*(bool *)call = e == ERR_OK && rows.count;
+	return e;
+}
+
+/* A file that was written while it was merged is merged again after a while. */
+static bool merge_waits(void)
+{
+	struct arena arena;
+	bool waits = false;
+	arena_init(&arena, 1 * MIB);
+	enum err e = store_read(store, share, apply_waits, &waits, &arena);
+	if (e != ERR_OK)
+		die("look for merges", e);
+	arena_fini(&arena);
+	return waits;
+}
+
+/* Rounds of the background until it has nothing to do; the longest of them is what another commit may wait for. */
+static void settle(const char *what, uint64_t pieces)
+{
+	struct figures since = figures_now();
+	uint64_t rounds = 0, longest_ns = 0;
+	for (bool more = true; more; rounds++) {
+		uint64_t begin_ns = base_monotonic_ns();
+		enum err e = file_round(store, share, &more);
+		if (e != ERR_OK)
+			die("file_round", e);
+		uint64_t ns = base_monotonic_ns() - begin_ns;
+		longest_ns = ns > longest_ns ? ns : longest_ns;
+		if (!more && merge_waits()) {
+			more = true;
+			nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		}
+	}
+	figures_say(what, pieces, since);
+	printf("%-24s %llu rounds, the longest %.1f ms\n", what, (unsigned long long)rounds, (double)longest_ns / 1e6);
+	memory_say(what);
+}
+
+static void read_and_list(uint64_t bytes, const char *read, const char *list)
+{
+	struct figures since = figures_now();
+	uint64_t count = read_large(bytes);
+	figures_say(read, count, since);
+	memory_say(read);
+	since = figures_now();
+	count = list_large();
+	figures_say(list, count, since);
+	memory_say(list);
+}
+
+static void mode_pieces(uint64_t count, uint64_t bytes, uint64_t apart, bool alone)
+{
+	pthread_t thread;
+	uint64_t rounds = 0;
+	struct slice name = SLICE("large");
+	struct file_breaks breaks;
+	if (bytes > PIECES_MAX_BYTES || apart < bytes) /* more would be no part of the rows */
+		die("pieces", ERR_INVALID_INPUT);
+	piece_count = count;
+	piece_bytes = bytes;
+	piece_apart = apart;
+	piece_in_order = alone;
+	make_sparse(count * apart);
+	kind = KIND_PIECES;
+	memory_say("begin");
+	struct figures since = figures_now();
+	if (!alone)
+		pthread_create(&thread, NULL, background, &rounds);
+	run_jobs((count + PIECES_A_COMMIT - 1) / PIECES_A_COMMIT, 64);
+	if (!alone) {
+		atomic_store(&stopping, true);
+		pthread_join(thread, NULL);
+	}
+	figures_say("write", count, since);
+	memory_say("write");
+	read_and_list(count * apart, "read", "list ranges");
+	settle("merge", count);
+	read_and_list(count * apart, "read, merged", "list ranges, merged");
+	struct file_delete_call d = { .target = {
+					      .kind = FILE_KIND_FILE, .breaks = &breaks, .place.path = { &name, 1 } } };
+	since = figures_now();
+	write_now(share, file_apply_delete, &d);
+	figures_say("delete", 1, since);
+	settle("after the delete", count);
 }
 
 static void mode_overwrite(uint64_t mib, uint64_t count, unsigned outstanding)
@@ -350,7 +563,7 @@ static uint64_t number(int argc, char **argv, int at, uint64_t otherwise)
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		fprintf(stderr, "file_bench DIR create|blob|overwrite|snapshot|list ...\n");
+		fprintf(stderr, "file_bench DIR create|blob|overwrite|pieces|snapshot|list ...\n");
 		return 2;
 	}
 	open_all(argv[1]);
@@ -364,6 +577,9 @@ int main(int argc, char **argv)
 	} else if (slice_eq(mode, SLICE("overwrite"))) {
 		mode_overwrite(number(argc, argv, 3, 1024), number(argc, argv, 4, 100000),
 			       (unsigned)number(argc, argv, 5, 64));
+	} else if (slice_eq(mode, SLICE("pieces"))) {
+		mode_pieces(number(argc, argv, 3, 1000000), number(argc, argv, 4, 256), number(argc, argv, 5, 256),
+			    argc > 6);
 	} else if (slice_eq(mode, SLICE("snapshot"))) {
 		mode_snapshot();
 	} else if (slice_eq(mode, SLICE("list"))) {

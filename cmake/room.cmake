@@ -26,7 +26,7 @@ endfunction()
 # headers in DIR itself are shared by all of them.
 function(zaffre_unit_tests room dir)
   set(patience 300)
-  if(ZAFFRE_SANITIZE) # ten times slower, and more on a busy machine
+  if(ZAFFRE_SANITIZE OR CMAKE_CROSSCOMPILING) # (emulated) ten times slower, and more on a busy machine
     set(patience 1800)
   endif()
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/test_*.c)

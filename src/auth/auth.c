@@ -25,8 +25,9 @@ static enum err authenticate_header(const struct auth_request *r, struct slice v
 		return ERR_INVALID_AUTHENTICATION_INFO;
 	if (r->account->limits && r->account->limits->no_shared_key)
 		return ERR_KEY_BASED_AUTHENTICATION_NOT_PERMITTED;
-	TRY(sharedkey_verify(r, which, credentials, arena, failure));
-	*ret = (struct auth_identity){ .kind = AUTH_SHARED_KEY };
+	unsigned key = 0;
+	TRY(sharedkey_verify(r, which, credentials, arena, failure, &key));
+	*ret = (struct auth_identity){ .kind = AUTH_SHARED_KEY, .key = key };
 	return ERR_OK;
 }
 
@@ -35,7 +36,7 @@ enum err auth_authenticate(const struct auth_request *r, struct arena *arena, st
 {
 	struct sas_token token;
 	struct slice header = http_header(r->head, SLICE("authorization"));
-	*ret_failure = (struct auth_failure){ SLICE_NONE, SLICE_NONE };
+	*ret_failure = (struct auth_failure){ .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	enum sas_kind kind = sas_token_read(r->query, &token);
 	if (slice_is_set(header)) {
 		struct auth_identity user;

@@ -35,6 +35,8 @@ struct auth_identity {
 	bool has_table_range;
 	struct slice start_pk, start_rk, end_pk, end_rk; /* table SAS; absent = unbounded */
 	struct slice subject, tenant;			 /* bearer, delegation: oid, tid */
+	struct slice app;				 /* bearer: the program, appid or azp */
+	unsigned key; /* by which of the account's keys: 1, 2; 0: none, or a key derived from one */
 	/* What a service or delegation SAS reaches; auth_authorize holds every request (and every part of a batch) to
 	 * it. scope_object is empty unless the token names one object. Tables compare without case. */
 	struct slice scope_container, scope_object;
@@ -114,6 +116,7 @@ static inline uint64_t auth_client_ticks(const struct auth_request *r)
 struct auth_failure {
 	struct slice detail;	     /* AuthenticationErrorDetail for the client, absent if none */
 	struct slice string_to_sign; /* for the debug log only */
+	bool wrong_proof;	     /* a signature, or a token's: who sends it does not have the key */
 };
 
 enum err auth_authenticate(const struct auth_request *, struct arena *, struct auth_identity *ret,

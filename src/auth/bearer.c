@@ -273,17 +273,21 @@ enum err bearer_verify(const struct auth_request *r, struct slice token, struct 
 		failure->detail = SLICE("Authentication scheme Bearer is not supported in this version.");
 		return ERR_AUTHENTICATION_FAILED;
 	}
+	failure->wrong_proof = true; /* until its signature holds */
 	if (!jwt_parse(token, arena, &jwt))
 		return refuse(r, failure, "The token is malformed or not signed.");
 	if (c->mode == BEARER_FULL &&
 	    !bearer_keys_verify(&c->keys, jwt.alg, jwt.key_id, jwt.signed_text, jwt.signature))
 		return refuse(r, failure, "Signature validation failed. The signature did not match.");
+	failure->wrong_proof = false;
 	const char *problem = claims_problem(c, r, jwt.claims);
 	if (problem)
 		return refuse(r, failure, problem);
 	struct slice subject = json_member_string(jwt.claims, "oid");
+	struct slice app = json_member_string(jwt.claims, "appid");
 	*ret = (struct auth_identity){
 		.kind = AUTH_BEARER,
+		.app = slice_is_set(app) ? app : json_member_string(jwt.claims, "azp"),
 		.subject = slice_is_set(subject) ? subject : json_member_string(jwt.claims, "sub"),
 		.tenant = json_member_string(jwt.claims, "tid"),
 	};

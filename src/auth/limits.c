@@ -5,7 +5,7 @@
 #include "base/sys/clock.h"
 
 enum { SAS_HOURS_MAX = 24 * 366 * 100 };
-#define RATE_MAX (UINT64_C(1) << 50)
+#define SIZE_LIMIT_MAX (UINT64_C(1) << 50)
 
 static struct slice take_word(struct slice *line)
 {
@@ -47,7 +47,7 @@ static const char *parse_hours(struct slice value, uint64_t *ret_ticks)
 }
 
 /* "500" or "10MiB". */
-static const char *parse_rate(struct slice value, struct quota_rate *ret)
+static const char *parse_size(struct slice value, uint64_t *ret)
 {
 	static const struct {
 		const char *unit;
@@ -60,25 +60,27 @@ static const char *parse_rate(struct slice value, struct quota_rate *ret)
 			value = slice_trim(slice_first(value, value.len - 3));
 		}
 	uint64_t n;
-	if (!slice_to_u64(value, &n) || n == 0 || n > RATE_MAX >> shift)
-		return "the value is a number a second, at least 1, bytes also as 10KiB, 10MiB, 1GiB";
-	ret->per_s = n << shift;
+	if (!slice_to_u64(value, &n) || n == 0 || n > SIZE_LIMIT_MAX >> shift)
+		return "the value is a number, at least 1, bytes also as 10KiB, 10MiB, 1GiB";
+	*ret = n << shift;
 	return NULL;
 }
 
-static struct quota_rate *rate_of(struct auth_quota *q, struct slice name)
+static uint64_t *size_of(struct auth_quota *q, struct slice name)
 {
 	if (slice_eq(name, SLICE("requests-per-second")))
-		return &q->requests;
+		return &q->requests.per_s;
 	if (slice_eq(name, SLICE("ingress-per-second")))
-		return &q->ingress;
-	return slice_eq(name, SLICE("egress-per-second")) ? &q->egress : NULL;
+		return &q->ingress.per_s;
+	if (slice_eq(name, SLICE("egress-per-second")))
+		return &q->egress.per_s;
+	return slice_eq(name, SLICE("stored-bytes")) ? &q->stored_bytes : NULL;
 }
 
-static bool is_rate(struct slice name)
+static bool is_size(struct slice name)
 {
 	struct auth_quota probe;
-	return rate_of(&probe, name) != NULL;
+	return size_of(&probe, name) != NULL;
 }
 
 /* The quota of the account, or of one container of it; made if there is none yet. */
@@ -123,8 +125,7 @@ static const char *set_limit(struct auth_limits *l, struct slice name, struct sl
 	if (slice_eq(name, SLICE("sas-max-hours")))
 		return parse_hours(value, &l->sas_max_ticks);
 	return "a limit is shared-key, public-access, addresses, sas-max-hours, requests-per-second, "
-	       "ingress-per-second "
-	       "or egress-per-second";
+	       "ingress-per-second, egress-per-second or stored-bytes";
 }
 
 struct limits_target {
@@ -137,10 +138,12 @@ struct limits_target {
 static const char *set_any(const struct limits_target *t, struct auth_limits *l, struct slice container,
 			   struct slice name, struct slice value)
 {
-	if (!is_rate(name))
-		return slice_is_set(container) ? "only rates can be about a container" : set_limit(l, name, value);
+	if (!is_size(name))
+		return slice_is_set(container) ? "only rates and stored-bytes can be about a container"
+					       : set_limit(l, name, value);
 	struct auth_quota *quota = quota_find(l, container, t->arena);
-	return quota ? parse_rate(value, rate_of(quota, name)) : "there are too many containers with rates";
+	l->stores_limited |= slice_eq(name, SLICE("stored-bytes"));
+	return quota ? parse_size(value, size_of(quota, name)) : "there are too many containers with limits";
 }
 
 /* One line; `common`: those about every account, else those about one. */

@@ -8,6 +8,7 @@
  *   myaccount         sas-max-hours        24
  *   myaccount         requests-per-second  500
  *   myaccount/photos  egress-per-second    10MiB
+ *   myaccount/photos  stored-bytes         500GiB
  *
  * Rates can also be about one container, queue, table or share. '*' is every account; lines about one account come on
  * top and replace what they are about. */
@@ -34,7 +35,8 @@ struct auth_limits {
 	struct auth_quota *quota;	   /* NULL: none */
 	struct container_quota *container; /* NULL: none */
 	size_t container_count;
-	size_t range_count; /* 0: every address */
+	bool stores_limited; /* it or a container of it has a quota of stored bytes: they are counted */
+	size_t range_count;  /* 0: every address */
 	struct address_range range[LIMITS_RANGES_MAX];
 };
 

@@ -19,6 +19,8 @@ struct quota_rate {
 
 struct auth_quota {
 	struct quota_rate requests, ingress, egress;
+	atomic_uint_least64_t looked_ns, looked_bytes; /* of the account: when it was last added up, and to what */
+	uint64_t stored_bytes; /* at most so many are kept; 0: no limit. Counted by the store (store/meter.h) */
 };
 
 /* What stands in the way of one more request now, ERR_OK if nothing: *ret_wait_s until it would be let in, and *ret_why

@@ -154,7 +154,8 @@ static enum err string_build(const struct auth_request *r, enum sas_kind kind, c
 					: sas_service_string(r, k, arena, ret);
 }
 
-static bool delegation_matches(const struct auth_request *r, const struct sas_token *k, struct slice text)
+/* Which of the account's keys the delegation key was made with: 1, 2; 0: neither. */
+static unsigned delegation_matches(const struct auth_request *r, const struct sas_token *k, struct slice text)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned char secret[AUTH_DELEGATION_KEY_BYTES];
@@ -166,20 +167,21 @@ static bool delegation_matches(const struct auth_request *r, const struct sas_to
 		hash_wipe(&key, sizeof key);
 		hash_wipe(secret, sizeof secret);
 		if (same)
-			return true;
+			return i + 1;
 	}
-	return false;
+	return 0;
 }
 
 static enum err signature_check(const struct auth_request *r, enum sas_kind kind, const struct sas_token *k,
-				struct arena *arena, struct auth_failure *failure)
+				struct arena *arena, struct auth_failure *failure, unsigned *ret_key)
 {
 	struct slice text;
 	TRY(string_build(r, kind, k, arena, &text));
-	bool same = kind == SAS_DELEGATION ? delegation_matches(r, k, text)
-					   : auth_account_mac_matches(r->account, text, k->field[SAS_SIG]);
-	if (same)
+	*ret_key = kind == SAS_DELEGATION ? delegation_matches(r, k, text)
+					  : auth_account_mac_matches(r->account, text, k->field[SAS_SIG]);
+	if (*ret_key)
 		return ERR_OK;
+	failure->wrong_proof = true;
 	failure->string_to_sign = text;
 	failure->detail = arena_printf(arena, "Signature did not match. String to sign used was %.*s", SLICE_FMT(text));
 	return ERR_AUTHENTICATION_FAILED;
@@ -393,7 +395,8 @@ enum err sas_verify(const struct auth_request *r, enum sas_kind kind, const stru
 		return ERR_KEY_BASED_AUTHENTICATION_NOT_PERMITTED; /* an account key signed it */
 	if (kind == SAS_DELEGATION)
 		TRY(delegation_form_check(r, k, failure));
-	TRY(signature_check(r, kind, k, arena, failure));
+	unsigned key = 0;
+	TRY(signature_check(r, kind, k, arena, failure, &key));
 	if (kind == SAS_SERVICE)
 		TRY(policy_merge(r, k, &g, failure));
 	else
@@ -404,6 +407,7 @@ enum err sas_verify(const struct auth_request *r, enum sas_kind kind, const stru
 	TRY(address_check(r, k, failure));
 	TRY(protocol_check(r, k, failure));
 	identity_fill(r, kind, k, &g, resource, ret);
+	ret->key = key;
 	return kind == SAS_DELEGATION ? bearer_find_delegated(r, k->field[SAS_SKOID], arena, ret) : ERR_OK;
 }
 

@@ -451,6 +451,7 @@ static enum err refuse_ambiguous(const struct auth_request *r, enum sharedkey_sc
 
 static enum err mismatch(struct slice signature, struct slice text, struct arena *arena, struct auth_failure *failure)
 {
+	failure->wrong_proof = true;
 	failure->string_to_sign = text;
 	failure->detail = arena_printf(arena,
 				       "The MAC signature found in the HTTP request '%.*s' is not the same as any "
@@ -460,7 +461,7 @@ static enum err mismatch(struct slice signature, struct slice text, struct arena
 }
 
 enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme scheme, struct slice credentials,
-			  struct arena *arena, struct auth_failure *failure)
+			  struct arena *arena, struct auth_failure *failure, unsigned *ret_key)
 {
 	struct slice signature = credentials;
 	struct slice account = slice_cut(&signature, ':');
@@ -484,8 +485,11 @@ enum err sharedkey_verify(const struct auth_request *r, enum sharedkey_scheme sc
 		if (variant & ~useful)
 			continue;
 		TRY(build(r, &p, scheme, variant, arena, &text));
-		if (auth_account_mac_matches(r->account, text, signature))
+		unsigned key = auth_account_mac_matches(r->account, text, signature);
+		if (key) {
+			*ret_key = key;
 			return refuse_ambiguous(r, scheme, failure);
+		}
 		if (variant == 0)
 			first = text;
 	}

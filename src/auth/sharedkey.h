@@ -28,7 +28,7 @@ enum err sharedkey_sign(const struct auth_request *, enum sharedkey_scheme, stru
 
 /* `credentials` is what follows the scheme's name in the header: "account:signature". */
 enum err sharedkey_verify(const struct auth_request *, enum sharedkey_scheme, struct slice credentials, struct arena *,
-			  struct auth_failure *ret_failure) MUST_CHECK;
+			  struct auth_failure *ret_failure, unsigned *ret_key) MUST_CHECK;
 
 /* The service's order of header names (lower case): '-' and ''' count only when all else is equal. <0, 0, >0. */
 int sharedkey_culture_cmp(struct slice a, struct slice b);

@@ -203,6 +203,24 @@ enum io_accept io_accept(int listen_fd, size_t connections, int *reserve_fd, int
 	return IO_ACCEPTED;
 }
 
+bool io_address_own(int fd, struct io_address *ret)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = { .v6 = { 0 } };
+	socklen_t len = sizeof a;
+	if (getsockname(fd, &a.any, &len) != 0 || (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
+		return false;
+	const unsigned char *bytes =
+		a.any.sa_family == AF_INET ? (const unsigned char *)&a.v4.sin_addr : a.v6.sin6_addr.s6_addr;
+	bool is_v4 = a.any.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&a.v6.sin6_addr);
+	ret->len = is_v4 ? 4 : 16;
+	memcpy(ret->bytes, bytes + (is_v4 && a.any.sa_family == AF_INET6 ? 12 : 0), ret->len);
+	return true;
+}
+
 int io_reserve_fd(void)
 {
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);

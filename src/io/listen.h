@@ -26,6 +26,12 @@ enum io_accept { IO_ACCEPTED, IO_ACCEPT_NONE, IO_ACCEPT_EXHAUSTED };
  * that was possible (reserve_fd), so that the backlog drains. */
 enum io_accept io_accept(int listen_fd, size_t connections, int *reserve_fd, int *ret_fd,
 			 char ret_address[IO_ADDRESS_TEXT_BYTES]);
+/* This machine's address of a connection: 4 bytes of IPv4 (also if it came as IPv6) or 16. False: it has none. */
+struct io_address {
+	unsigned char bytes[16];
+	size_t len;
+};
+bool io_address_own(int fd, struct io_address *ret);
 /* A descriptor kept for the moment when there is none left; -1 if there is none already. */
 int io_reserve_fd(void);
 /* Lets the process open as many descriptors as the system allows it. */

@@ -9,6 +9,8 @@
 
 #include "io/tls_int.h"
 
+#include <openssl/ssl.h>
+
 enum { TLS_GATHER_BYTES = 16 * 1024 }; /* one record */
 
 enum err io_stream_init(struct io_stream *s, int fd, struct io_tls *tls)
@@ -102,4 +104,9 @@ void io_stream_shutdown_write(struct io_stream *s)
 	if (s->ssl)
 		tls_stream_shutdown(s->ssl);
 	shutdown(s->fd, SHUT_WR);
+}
+
+const char *io_stream_tls_version(const struct io_stream *s)
+{
+	return s->ssl ? SSL_get_version(s->ssl) : NULL;
 }

@@ -25,6 +25,8 @@ enum err io_stream_init(struct io_stream *, int fd, struct io_tls *) MUST_CHECK;
 void io_stream_close(struct io_stream *); /* accepts a closed one */
 ssize_t io_stream_read(struct io_stream *, void *dst, size_t size);
 ssize_t io_stream_writev(struct io_stream *, const struct iovec *, int count);
+/* "TLSv1.3" and the like; NULL on a plain socket. */
+const char *io_stream_tls_version(const struct io_stream *);
 /* No more will be sent; the peer may still send. */
 void io_stream_shutdown_write(struct io_stream *);
 /* What is not sent yet is thrown away when it is closed, and the peer told so by a reset. */

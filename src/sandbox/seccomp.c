@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -242,7 +243,8 @@ static int parts_of_calls(scmp_filter_ctx filter)
 	static const int
 		fcntls[] = { F_GETFD, F_SETFD,	   F_GETFL, F_SETFL, F_DUPFD_CLOEXEC,
 			     F_SETLK, F_OFD_SETLK, F_GETLK, 1036 /* hints of a file's life, as RocksDB gives them */ };
-	static const unsigned long ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, 0x5401 /* TCGETS: is it a terminal */ };
+	static const unsigned long ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, 0x5401 /* TCGETS: is it a terminal */,
+						FICLONE /* checkpoints share blocks */ };
 	int e = allow_when(filter, CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
 	if (!e) /* to the service manager */
 		e = allow_when(filter, CALL(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));

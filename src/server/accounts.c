@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/sys/file.h"
 #include "base/sys/rng.h"
+#include "server/datadir.h"
 #include "wire/base64.h"
 
 #include <errno.h>
@@ -139,19 +140,6 @@ bool accounts_parse(struct accounts *a, struct slice list, const char *source, s
 	return true;
 }
 
-static bool file_write_all(int fd, struct slice s)
-{
-	while (s.len) {
-		ssize_t n = write(fd, s.ptr, s.len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		s = slice_from(s, (size_t)n);
-	}
-	return true;
-}
-
 void accounts_make_key(unsigned char ret[ACCOUNT_KEY_BYTES])
 {
 	struct rng rng;
@@ -169,18 +157,9 @@ static void key_make(char *text)
 	explicit_bzero(raw, sizeof raw);
 }
 
-static bool directory_sync(const char *path)
+static bool file_path(const char *data_dir, char ret[PATH_MAX], struct buf *error)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool ok = fd >= 0 && fsync(fd) == 0;
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static bool file_path(const char *data_dir, const char *ending, char ret[PATH_MAX], struct buf *error)
-{
-	int n = snprintf(ret, PATH_MAX, "%s/accounts%s", data_dir, ending);
+	int n = snprintf(ret, PATH_MAX, "%s/accounts", data_dir);
 	if (n > 0 && n < PATH_MAX)
 		return true;
 	buf_printf(error, "the name of %s is too long", data_dir);
@@ -191,21 +170,7 @@ static bool file_path(const char *data_dir, const char *ending, char ret[PATH_MA
  * were given to clients, would lock everybody out. */
 bool accounts_file_replace(const char *data_dir, struct slice text, struct buf *error)
 {
-	char temporary[PATH_MAX], path[PATH_MAX];
-	if (!file_path(data_dir, ".new", temporary, error) || !file_path(data_dir, "", path, error))
-		return false;
-	unlink(temporary);
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	bool ok = fd >= 0 && file_write_all(fd, text) && fsync(fd) == 0;
-	if (!ok)
-		buf_printf(error, "cannot write %s: %s", temporary, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	if (ok && (rename(temporary, path) != 0 || !directory_sync(data_dir))) {
-		buf_printf(error, "cannot make %s: %s", path, strerror(errno));
-		ok = false;
-	}
-	return ok;
+	return datadir_replace_file(data_dir, "accounts", text, error);
 }
 
 static bool file_create(const char *data_dir, const char *name, struct buf *error)
@@ -228,7 +193,7 @@ bool accounts_file_read(const char *data_dir, struct buf *out, struct buf *error
 {
 	char path[PATH_MAX];
 	struct stat st;
-	if (!file_path(data_dir, "", path, error))
+	if (!file_path(data_dir, path, error))
 		return false;
 	int fd = base_file_open_at(AT_FDCWD, path, O_RDONLY, 0);
 	if (fd < 0 && errno == ENOENT) {

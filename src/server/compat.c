@@ -128,6 +128,39 @@ static void prose_put(struct buf *out, const char *mark, const char *text)
 	buf_put_byte(out, '\n');
 }
 
+/* What runs against this server, and by which command of the tree. */
+static const struct {
+	const char *name, *what, *command;
+} programs[] = {
+	{ "JavaScript SDKs of Blob, Queue, Table and File (newest)", "all suites under test/sdk", "make test" },
+	{ "Python SDKs 12.31, 12.18, 12.27 (blob, queue, file share), tables 12.7", "the suite of test/sdks",
+	  "make sdks" },
+	{ "Go azblob 1.7, azqueue 1.0, azfile 1.5, aztables 1.4", "the suite of test/sdks", "make sdks" },
+	{ "Java azure-storage-blob 12.36, queue and file share 12.29, tables 12.5", "the suite of test/sdks",
+	  "make sdks" },
+	{ "Azure CLI 2.45", "blobs, leases, queues, messages, tables, entities, shares and files", "make test" },
+	{ "azcopy 10.32", "copies of trees both ways, between containers, sync", "make test" },
+	{ "rclone 1.60", "copy, check by contents, bisync, purge; a FUSE mount used as files", "make clients" },
+	{ "restic 0.14", "init, two backups, forget and prune, check of all data, restore", "make clients" },
+	{ "pgBackRest 2.45", "full and incremental backup of a PostgreSQL 15, archived log, restore", "make clients" },
+	{ "barman-cloud 3.4", "backup of a PostgreSQL 15, archived log, restore", "make clients" },
+	{ "duplicity 0.8", "full and incremental backup, verify, restore", "make clients" },
+	{ "GDAL 3.6", "a layer written to and read from `/vsiaz/`", "make clients" },
+	{ "zarr 3.1 (adlfs)", "an array in chunks: written, changed in part, grown, read", "make clients" },
+	{ "LanceDB 0.40", "a table: four writers that race, update, delete, vector search", "make clients" },
+	{ "OpenDAL 0.47", "blocks, ranges, lists, copy, delete", "make clients" },
+};
+
+static void programs_put(struct buf *out)
+{
+	BUF_PUT(out,
+		"\n## Programs\n\nNobody here wrote them. `make clients` and `make sdks` also demand that no answer "
+		"is 5xx and that\n`zaffre scrub` is clean behind them.\n\n"
+		"| program | what it does there | run by |\n|---|---|---|\n");
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		buf_printf(out, "| %s | %s | `%s` |\n", programs[i].name, programs[i].what, programs[i].command);
+}
+
 void compat_print(struct buf *out)
 {
 	BUF_PUT(out, "# What is answered\n\n"
@@ -151,19 +184,7 @@ void compat_print(struct buf *out)
 	}
 	BUF_PUT(out, "\n## Not there\n\n");
 	prose_put(out, "", not_there);
-	BUF_PUT(out, "\n## Programs\n\nNobody here wrote them. `make test` runs the SDKs, az, azcopy and rclone, `make "
-		     "clients` all "
-		     "that Debian has; of\nduplicity, GDAL and rclone it also demands that no answer is 5xx and "
-		     "`zaffre scrub` is clean "
-		     "behind them.\n\n"
-		     "| program | what it does there |\n|---|---|\n"
-		     "| JavaScript SDKs of Blob, Queue and Table (newest) | all suites under test/sdk |\n"
-		     "| Azure CLI 2.45 | blobs, leases, queues, messages, tables, entities, shares and files |\n"
-		     "| azcopy 10.32 | copies of trees both ways, between containers, sync |\n"
-		     "| rclone 1.60 | copy, check by contents, bisync, purge |\n"
-		     "| Python SDK (Debian) | blobs and leases of docs/getting-started.md, files |\n"
-		     "| duplicity 0.8 | full and incremental backup, verify, restore |\n"
-		     "| GDAL 3.6 | a layer written to and read from `/vsiaz/` |\n");
+	programs_put(out);
 	BUF_PUT(out, "\n## Limits of what is there\n\n");
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		prose_put(out, "- ", limits[i]);

@@ -532,6 +532,16 @@ static bool pfx_check(const struct config *c, struct buf *error)
 	return false;
 }
 
+static bool delay_check(const struct config *c, struct buf *error)
+{
+	enum { DELAY_MAX_MS = 10000 };
+	uint64_t ms;
+	if (!c->loginDelay[0] || (slice_to_u64(slice_str(c->loginDelay), &ms) && ms <= DELAY_MAX_MS))
+		return true;
+	buf_printf(error, "--loginDelay is a number of milliseconds up to %d, not \"%s\"", DELAY_MAX_MS, c->loginDelay);
+	return false;
+}
+
 static bool config_check(struct config *c, struct buf *error)
 {
 	if (!services_check(c, error) || !pfx_check(c, error))
@@ -564,6 +574,7 @@ static bool config_check(struct config *c, struct buf *error)
 	return secrets_check(c, error) && test_settings_check(c, error) &&
 	       word_check("--deletePendingCode", c->deletePendingCode, "SMBDeletePending", "DeletePending", error) &&
 	       word_check("--tlsMinVersion", c->tlsMinVersion, "1.2", "1.3", error) &&
+	       word_check("--auditSync", c->auditSync, "second", "always", error) && delay_check(c, error) &&
 	       word_check("--rowIndex", c->rowIndex, "on", "off", error) &&
 	       word_check("--sandbox", c->sandbox, "on", "off", error) && oauth_check(c, error);
 }

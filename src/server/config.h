@@ -40,8 +40,11 @@ struct config {
 	const char *webPort, *adminHost, *adminPort, *adminSocket, *adminToken, *readyFile;
 	bool adminReadOnly;
 	const char *rowIndex, *sandbox;
+	const char *auditLog, *auditSync, *loginDelay;
+	bool auditReads;
 	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
+	bool smbShortNames;
 	bool blobVersioning;
 	int64_t containerRetentionDays, shareDeleteRetentionDays;
 	const char *clockShiftFile;

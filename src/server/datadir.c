@@ -316,3 +316,48 @@ void datadir_close(struct datadir *d)
 	free(d->path);
 	d->path = NULL;
 }
+
+static bool file_write_all(int fd, struct slice s)
+{
+	while (s.len) {
+		ssize_t n = write(fd, s.ptr, s.len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		s = slice_from(s, (size_t)n);
+	}
+	return true;
+}
+
+static bool directory_sync(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && fsync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+bool datadir_replace_file(const char *data_dir, const char *name, struct slice text, struct buf *error)
+{
+	char temporary[PATH_MAX], path[PATH_MAX];
+	int n = snprintf(temporary, sizeof temporary, "%s/%s.new", data_dir, name);
+	if (n < 0 || n >= PATH_MAX) {
+		buf_printf(error, "the name of %s is too long", data_dir);
+		return false;
+	}
+	snprintf(path, sizeof path, "%s/%s", data_dir, name);
+	unlink(temporary);
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	bool ok = fd >= 0 && file_write_all(fd, text) && fsync(fd) == 0;
+	if (!ok)
+		buf_printf(error, "cannot write %s: %s", temporary, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (ok && (rename(temporary, path) != 0 || !directory_sync(data_dir))) {
+		buf_printf(error, "cannot make %s: %s", path, strerror(errno));
+		ok = false;
+	}
+	return ok;
+}

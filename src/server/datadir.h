@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The data directory as the server sees it: made if absent, never somebody else's. The engine keeps its format and its
- * lock there (engine/rocks/rocks.h); beside them lies `accounts`, the keys of production mode (0600). */
+ * lock there (engine/rocks/rocks.h); beside them lie `accounts`, the keys of production mode (0600), and `limits`, what
+ * accounts forbid. */
 #ifndef SERVER_DATADIR_H
 #define SERVER_DATADIR_H
 
@@ -25,6 +26,8 @@ bool datadir_mode_is_damaged(const struct datadir *);
  * is opened. Whoever owns it may have put links there; with the owner's rights they lead nowhere the owner could not
  * go. The directory is "." from now on: the owner may not be allowed to come from above. One thread. */
 bool datadir_become_owner(const struct datadir *, struct buf *error);
+/* A file of that name in it, 0600, is this text from now on; synced: after a crash it is the old or the new one. */
+bool datadir_replace_file(const char *data_dir, const char *name, struct slice text, struct buf *error);
 void datadir_close(struct datadir *); /* accepts a zeroed struct */
 
 #endif

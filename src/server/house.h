@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "auth/address.h"
+#include "auth/guard/failures.h"
 #include "base/sys/clock.h"
 #include "io/tls.h"
 #include "rest/core/server.h"
@@ -21,6 +22,8 @@ struct wait_list;
 struct watch_list;
 struct smb_server;
 struct moment_holder;
+struct checkpoint_job;
+struct scrub_job;
 struct watchdog;
 
 struct house {
@@ -52,6 +55,10 @@ struct house {
 	struct rest_server *server;
 	struct smb_server *smb;	   /* NULL: not served */
 	struct watchdog *watchdog; /* NULL: nobody asks for it */
+	struct scrub_job *scrub;
+	struct checkpoint_job *checkpoint;
+	struct audit_log *audit;  /* NULL: none */
+	struct failures failures; /* logins that failed, of both front ends */
 };
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	if (!command || strcmp(command, "serve") == 0)
 		return store_command(serve_main, argc - skip, argv + skip);
 	if (strcmp(command, "scrub") == 0)
-		return store_command(scrub_main, argc - skip, argv + skip);
+		return scrub_main(argc - skip, argv + skip);
 	if (strcmp(command, "health") == 0)
 		return store_command(health_main, argc - skip, argv + skip);
 	if (strcmp(command, "account") == 0)
@@ -156,6 +156,8 @@ int main(int argc, char **argv)
 		return checkpoint_restore_main(argc - skip, argv + skip);
 	if (strcmp(command, "compat") == 0)
 		return compat_main();
+	if (strcmp(command, "stats") == 0)
+		return admin_stats_main(argc - skip, argv + skip);
 	if (strcmp(command, "leases") == 0)
 		return store_command(leases_main, argc - skip, argv + skip);
 	if (strcmp(command, "conflicts") == 0)

@@ -8,14 +8,18 @@
 #include "server/serve.h"
 #include "jobs/background.h"
 #include "server/access/any.h"
+#include "server/access/audit.h"
 #include "server/access/reload.h"
+#include "server/access/usage.h"
 #include "server/admin/admin.h"
 #include "server/check.h"
 #include "server/checkpoint/checkpoint.h"
+#include "server/checkpoint/job.h"
 #include "server/guard/confine.h"
 #include "server/guard/watchdog.h"
 #include "server/house.h"
 #include "server/notify.h"
+#include "server/scrub/scrub_job.h"
 #include "server/seed.h"
 #include "server/smb_settings.h"
 #include "server/states.h"
@@ -101,6 +105,8 @@ static bool smb_open(struct house *h, struct buf *error)
 	smb.holders = h->holders;
 	smb.watches = h->watches;
 	smb.accounts = &h->slots.smb;
+	smb.failures = &h->failures;
+	smb.audit = h->audit;
 	if (!admission_give_smb(h->admission, &h->slots))
 		return false;
 	if (!on || smb_server_start(&smb, &h->smb, error) == ERR_OK)
@@ -230,6 +236,14 @@ static void any_made(void *arg)
 	free(names);
 }
 
+/* In development mode the key is public, and suites of refusals are to be quick. */
+static uint32_t login_delay_ms(const struct config *c)
+{
+	uint64_t ms = c->production ? FAILURES_DELAY_MS : 0;
+	(void)(c->loginDelay[0] && slice_to_u64(slice_str(c->loginDelay), &ms)); /* looked at by config_check */
+	return (uint32_t)ms;
+}
+
 /* Who may come in, and how. */
 static bool entrance_open(struct house *h, struct buf *error)
 {
@@ -240,6 +254,33 @@ static bool entrance_open(struct house *h, struct buf *error)
 	if (!admission_load(c, h->data.path, &h->slots, &h->admission, error) || !trusted_parse(h, error))
 		return false;
 	return !c->secure || io_tls_new(&tls, &h->tls, error) == ERR_OK;
+}
+
+/* What is done beside requests; what a killed server left of it goes. */
+static bool jobs_open(struct house *h)
+{
+	checkpoint_clean(h->data.path);
+	h->scrub = scrub_job_new(h->store, h->config->inMemoryPersistence ? NULL : h->data.path);
+	h->checkpoint = checkpoint_job_new(h);
+	return h->scrub && h->checkpoint;
+}
+
+static void house_jobs(void *arg, struct rest_jobs *ret)
+{
+	const struct house *h = arg;
+	scrub_job_count(h->scrub, ret);
+}
+
+static bool opens_load(struct house *h, const struct slice *names, size_t count, struct buf *error)
+{
+	enum err err = background_load_opens(h->store, names, count);
+	if (err != ERR_OK)
+		buf_printf(
+			error,
+			"cannot read the persistent handles of shares in %s (%s); run `zaffre scrub` on it, it names "
+			"what is damaged",
+			h->data.path, err_name(err));
+	return err == ERR_OK;
 }
 
 static bool house_build(struct house *h, struct buf *error)
@@ -259,9 +300,8 @@ static bool house_build(struct house *h, struct buf *error)
 		return false;
 	}
 	store_on_failure(h->store, store_failed, h->data.path);
-	checkpoint_clean(h->data.path);
 	store_on_answers(h->store, io_posts_hold, io_posts_release);
-	if (!entrance_open(h, error))
+	if (!jobs_open(h) || !entrance_open(h, error))
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
 	struct slice *names = h->first_names;
@@ -270,19 +310,13 @@ static bool house_build(struct house *h, struct buf *error)
 		names[i] = accounts->account[i].name;
 	h->first_count = accounts->count;
 	background_at_start(h->store, names, accounts->count);
-	err = background_load_opens(h->store, names, accounts->count);
-	if (err != ERR_OK) {
-		buf_printf(
-			error,
-			"cannot read the persistent handles of shares in %s (%s); run `zaffre scrub` on it, it names "
-			"what is damaged",
-			h->data.path, err_name(err));
+	if (!opens_load(h, names, accounts->count, error) ||
+	    !seed_create(h->store, names[0], slice_str(c->create), error))
 		return false;
-	}
-	if (!seed_create(h->store, names[0], slice_str(c->create), error))
+	if (!usage_prepare(h->store, h->admission->rest.accounts, h->admission->rest.account_count, error))
 		return false;
 	listeners_choose(h);
-	if (!lists_open(h, error))
+	if (!lists_open(h, error) || !house_audit_open(h, error))
 		return false;
 	struct rest_config rest = {
 		.store = h->store,
@@ -316,6 +350,10 @@ static bool house_build(struct house *h, struct buf *error)
 		.proxy_protocol = c->proxyProtocol,
 		.command = admin_command,
 		.command_arg = h,
+		.jobs = house_jobs,
+		.audit = h->audit,
+		.audit_reads = c->auditReads,
+		.failures = &h->failures,
 	};
 	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
 		return false;
@@ -352,17 +390,22 @@ static void watchdog_begin(struct house *h)
 static void house_take_down(struct house *h)
 {
 	reload_end(h);
+	checkpoint_job_end(h->checkpoint);
 	checkpoint_end(h);
+	scrub_job_end(h->scrub);
 	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
 		unlink(h->admin_socket);
 	rest_server_stop(h->server);
+	house_audit_close(h);
 	background_stop(h->background);
 	holder_list_free(h->holders);
 	watch_list_free(h->watches);
 	wait_list_free(h->waits);
 	states_free(h->states);
+	scrub_job_free(h->scrub);
+	checkpoint_job_free(h->checkpoint);
 	store_close(h->store);
 	io_tls_free(h->tls);
 	admission_free(h->admission);
@@ -403,6 +446,7 @@ int serve_main(const struct config *config)
 		return check_main(config);
 	static struct house house; /* large */
 	house.config = config;
+	failures_init(&house.failures, login_delay_ms(config));
 	accounts_slots_init(&house.slots);
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);

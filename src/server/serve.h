@@ -11,6 +11,6 @@ enum { EXIT_USAGE = 2, EXIT_DISK = 4 };
 void say_error(struct slice line);
 
 int serve_main(const struct config *);
-int scrub_main(const struct config *);
+int scrub_main(int argc, char **argv); /* arguments behind the word */
 
 #endif

@@ -91,6 +91,7 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 	}
 	ret->signing_optional = !signing;
 	ret->persistent_handles = c->smbPersistentHandles;
+	ret->short_names = c->smbShortNames;
 	if (!dialects_parse(slice_str(c->smbDialects), ret)) {
 		buf_printf(error,
 			   "--smbDialects is one of 2.1, 3.0, 3.0.2 and 3.1.1 or a range like 3.0-3.1.1, not \"%s\"",

@@ -66,18 +66,11 @@ enum err smb_read_bytes(struct smb_request *r, const struct smb_open *o, uint64_
 
 enum err smb_payload_make(struct smb_request *r, struct slice data, struct payload *ret)
 {
-	struct payload_writer *w;
-	if (data.len <= store_inline_bytes(r->conn->sl->server->config.store)) {
-		*ret = (struct payload){ .length_bytes = data.len, .inline_bytes = data, .borrowed = true };
-		return ERR_OK;
-	}
-	TRY(payload_writer_new(r->conn->sl->server->config.store, data.len, &w));
-	enum err e = payload_append(w, data);
-	if (e != ERR_OK) {
-		payload_writer_free(w);
-		return e;
-	}
-	return payload_finish(w, ret);
+	struct store *store = r->conn->sl->server->config.store;
+	if (data.len > store_inline_bytes(store))
+		return payload_write(store, data, ret);
+	*ret = (struct payload){ .length_bytes = data.len, .inline_bytes = data, .borrowed = true };
+	return ERR_OK;
 }
 
 void smb_payload_end(struct smb_request *r, struct payload *p, enum err result)

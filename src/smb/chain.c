@@ -10,6 +10,7 @@
 #include <assert.h>
 
 enum { NEEDS_NOTHING = 0, NEEDS_SESSION = 1, NEEDS_TREE = 3, PARTS_MAX = 256, NEXT_LEAST = SMB2_HEADER_BYTES + 8 };
+enum { DECISIONS_MAX = 8 }; /* of one request in this thread, one within the other: a bound for the stack */
 
 static const struct command {
 	smb_handler *run;
@@ -214,7 +215,7 @@ static void commit_done(struct store_job *job, enum err result)
 	io_loop_post(r->conn->sl->loop, &r->wake);
 }
 
-void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, void *call, smb_then_fn *then)
+static void job_fill(struct smb_request *r, struct slice partition, apply_fn *apply, void *call, smb_then_fn *then)
 {
 	r->then = then;
 	r->wake.run = commit_woken;
@@ -228,7 +229,29 @@ void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, 
 	};
 	r->conn->sl->work_count++;
 	r->committing = true;
+}
+
+void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, void *call, smb_then_fn *then)
+{
+	job_fill(r, partition, apply, call, then);
 	store_write(r->conn->sl->server->config.store, &r->job);
+}
+
+void smb_decide(struct smb_request *r, apply_fn *apply, void *call, smb_then_fn *then)
+{
+	enum err result;
+	if (r->decisions++ >= DECISIONS_MAX) {
+		smb_commit(r, r->tree->partition, apply, call, then);
+		return;
+	}
+	struct smb_loop *sl = r->conn->sl;
+	job_fill(r, r->tree->partition, apply, call, then);
+	if (!store_write_here(sl->server->config.store, &r->job, &result))
+		return;
+	sl->work_count--;
+	r->committing = false;
+	then(r, result);
+	smb_loop_check_drained(sl);
 }
 
 static void interim_send(struct smb_request *r)
@@ -415,9 +438,8 @@ static uint32_t protection_check(struct smb_chain *ch, struct smb_request *r)
 	}
 	if (!s || !s->valid || may_be_bare(r->h.command))
 		return STATUS_OK;
-	if (s->encrypts || (s->signs && !r->is_signed))
-		return STATUS_ACCESS_DENIED;
-	return STATUS_OK;
+	ch->stripped = s->encrypts || (s->signs && !r->is_signed);
+	return ch->stripped ? STATUS_ACCESS_DENIED : STATUS_OK;
 }
 
 static uint32_t session_check(struct smb_chain *ch, struct smb_request *r)
@@ -511,7 +533,7 @@ static void chain_free(struct smb_chain *ch)
 	if (ch->encrypted)
 		smb_session_unref(ch->encrypted);
 	buf_fini(&ch->out);
-	free(ch->memory);
+	slabs_give(&c->sl->slabs, ch->memory, ch->memory_bytes);
 	free(ch);
 	smb_conn_check_reap(c);
 }
@@ -527,26 +549,30 @@ static void chain_run(struct smb_chain *ch)
 		}
 		if (ch->begun)
 			part_end(ch);
-		if (c->closed || ch->at >= ch->message.len)
+		if (c->closed || ch->stripped || ch->at >= ch->message.len)
 			break;
 		part_begin(ch);
 	}
 	if (!c->closed)
 		out_send(ch);
+	if (ch->stripped) /* somebody is between us, or the client is at fault: it is told, and nothing more is heard */
+		smb_conn_close(c);
 	chain_free(ch);
 	smb_conn_resume(c);
 }
 
-static void chain_start(struct smb_conn *c, char *memory, struct slice message, struct smb_session *encrypted)
+static void chain_start(struct smb_conn *c, char *memory, size_t memory_bytes, struct slice message,
+			struct smb_session *encrypted)
 {
 	struct smb_chain *ch = calloc(1, sizeof *ch);
 	if (!ch) {
-		free(memory);
+		slabs_give(&c->sl->slabs, memory, memory_bytes);
 		smb_conn_close(c);
 		return;
 	}
 	ch->conn = c;
 	ch->memory = memory;
+	ch->memory_bytes = memory_bytes;
 	ch->message = message;
 	ch->encrypted = encrypted;
 	ch->file_id = SMB2_FILE_ID_NONE;
@@ -570,11 +596,11 @@ static void receive_encrypted(struct smb_conn *c, char *memory, size_t len)
 	if (smb2_transform_parse(slice_make(memory, len), &t) == ERR_OK)
 		s = smb_session_find(c, t.session_id);
 	if (!s || !protect_can_encrypt(s->protect) || !protect_decrypt(s->protect, &t, memory)) {
-		free(memory);
+		slabs_give(&c->sl->slabs, memory, len);
 		smb_conn_close(c);
 		return;
 	}
-	chain_start(c, memory, slice_make(memory + SMB2_TRANSFORM_BYTES, t.size), s);
+	chain_start(c, memory, len, slice_make(memory + SMB2_TRANSFORM_BYTES, t.size), s);
 }
 
 void smb_chain_receive(struct smb_conn *c, char *memory, size_t len)
@@ -582,7 +608,7 @@ void smb_chain_receive(struct smb_conn *c, char *memory, size_t len)
 	struct slice message = slice_make(memory, len);
 	switch (smb2_message_kind(message)) {
 	case SMB2_MESSAGE_PLAIN:
-		chain_start(c, memory, message, NULL);
+		chain_start(c, memory, len, message, NULL);
 		return;
 	case SMB2_MESSAGE_TRANSFORM:
 		receive_encrypted(c, memory, len);
@@ -596,5 +622,5 @@ void smb_chain_receive(struct smb_conn *c, char *memory, size_t len)
 	default:
 		smb_conn_close(c);
 	}
-	free(memory);
+	slabs_give(&c->sl->slabs, memory, len);
 }

@@ -180,14 +180,14 @@ static void breaking_done(struct smb_request *r, enum err e)
 		}
 	}
 	b->breaking = (struct file_break_call){ .breaks = *b->breaks };
-	smb_commit(r, r->tree->partition, file_apply_break, &b->breaking, breaks_marked);
+	smb_decide(r, file_apply_break, &b->breaking, breaks_marked);
 }
 
 static void breaking_run(struct smb_request *r)
 {
 	struct breaking *b = breaking_of(r);
 	b->breaks->mark_at_once = true;
-	smb_commit(r, r->tree->partition, b->apply, b->call, breaking_done);
+	smb_decide(r, b->apply, b->call, breaking_done);
 }
 
 void smb_commit_breaking(struct smb_request *r, apply_fn *apply, void *call, struct file_breaks *breaks,

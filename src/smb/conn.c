@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes of a connection: messages in, messages out. Small messages are read together through the loop's buffer; one
- * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it. An
- * idle connection therefore holds no buffer. A client that does not take its answers, or has too many requests under
+ * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it: a
+ * large one so that the bytes of a WRITE begin a page and go to the disk from there. An idle connection therefore holds
+ * no buffer. A client that does not take its answers, or has too many requests under
  * way, is not read on until that is over. */
 #include "smb/smb_int.h"
 
 #include <assert.h>
 
-enum { TIMER_STEP_MS = 5000 };
+enum {
+	TIMER_STEP_MS = 5000,
+	STRAIGHT_BYTES = 8 * 1024, /* so much of a message is read to where it belongs; less, with what follows it */
+	HEAD_BYTES = 512,	   /* to find out how long a message is that is probably large */
+};
 
 static void conn_ready(struct io_source *, uint32_t events);
 static void conn_timer(struct io_timer *);
@@ -47,8 +52,10 @@ static void conn_free(struct io_task *t)
 	if (c->next)
 		c->next->prev = c->prev;
 	atomic_fetch_sub_explicit(&sl->conn_count, 1, memory_order_relaxed);
-	free(c->message);
+	slabs_give(&sl->slabs, c->message, c->message_len);
 	free(c);
+	if (!sl->conns)
+		slabs_fini(&sl->slabs);
 	smb_loop_check_drained(sl);
 }
 
@@ -87,6 +94,10 @@ static void conn_timer(struct io_timer *t)
 {
 	struct smb_conn *c = io_container_of(t, struct smb_conn, timer);
 	uint64_t now = now_ms(c);
+	if (now >= c->sl->trim_ms) {
+		slabs_trim(&c->sl->slabs);
+		c->sl->trim_ms = now + TIMER_STEP_MS;
+	}
 	bool logged_in = false;
 	for (const struct smb_session *s = c->sessions; s; s = s->next)
 		logged_in |= s->valid;
@@ -181,15 +192,19 @@ static bool conn_is_full(const struct smb_conn *c)
 	       c->under_way_bytes >= SMB_UNDER_WAY_BYTES_MAX;
 }
 
-/* The prefix is complete: memory for the message. False: the connection was closed. */
-static bool message_begin(struct smb_conn *c)
+/* The prefix is complete: memory for the message, whose first byte may be here already. False: the connection was
+ * closed. */
+static bool message_begin(struct smb_conn *c, struct slice rest)
 {
 	size_t len = (size_t)c->prefix[1] << 16 | (size_t)c->prefix[2] << 8 | c->prefix[3];
 	if (c->prefix[0] != 0 || len < 4 || len > SMB_MESSAGE_MAX) {
 		smb_conn_close(c);
 		return false;
 	}
-	c->message = malloc(len);
+	if (rest.len)
+		c->sealed_last = (unsigned char)rest.ptr[0] == SMB2_TRANSFORM_FIRST;
+	c->large_last = len >= SLABS_LEAST_BYTES;
+	c->message = slabs_take(&c->sl->slabs, len, (c->sealed_last ? SMB2_TRANSFORM_BYTES : 0) + SMB2_WRITE_DATA_AT);
 	c->message_len = len;
 	c->message_have = 0;
 	c->message_ms = now_ms(c) + SMB_MESSAGE_MS;
@@ -215,7 +230,7 @@ static void conn_take(struct smb_conn *c, const char *bytes, size_t len)
 			len--;
 			if (c->prefix_len < SMB2_TCP_PREFIX_BYTES)
 				continue;
-			if (!message_begin(c))
+			if (!message_begin(c, slice_make(bytes, len)))
 				return;
 			continue;
 		}
@@ -235,7 +250,7 @@ static void conn_take(struct smb_conn *c, const char *bytes, size_t len)
 static bool conn_read_once(struct smb_conn *c)
 {
 	ssize_t n;
-	if (c->message && c->message_len - c->message_have >= SMB_READ_BYTES) {
+	if (c->message && c->message_len - c->message_have >= STRAIGHT_BYTES) {
 		n = io_stream_read(&c->stream, c->message + c->message_have, c->message_len - c->message_have);
 		if (n > 0) {
 			c->message_have += (size_t)n;
@@ -243,7 +258,8 @@ static bool conn_read_once(struct smb_conn *c)
 				message_end(c);
 		}
 	} else {
-		n = io_stream_read(&c->stream, c->sl->read_buffer, SMB_READ_BYTES);
+		bool head = c->large_last && !c->message;
+		n = io_stream_read(&c->stream, c->sl->read_buffer, head ? HEAD_BYTES : SMB_READ_BYTES);
 		if (n > 0)
 			conn_take(c, c->sl->read_buffer, (size_t)n);
 	}

@@ -22,6 +22,13 @@ uint32_t smb_attributes(const struct inode *i)
 	return i->attributes ? i->attributes : ATTRIBUTE_NORMAL;
 }
 
+struct slice smb_short_name(const struct smb_request *r, const struct inode *i, char room[FILE_SHORT_NAME_BYTES])
+{
+	if (!r->conn->sl->server->config.short_names || file_name_is_short(i->name))
+		return SLICE_NONE;
+	return file_short_name(i->id, room);
+}
+
 uint64_t smb_disk_id(const struct inode *i)
 {
 	return i->id == FILE_ROOT_ID ? ROOT_DISK_ID : i->id;

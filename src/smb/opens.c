@@ -138,7 +138,7 @@ struct smb_open *smb_open_of(struct smb_request *r, struct smb2_file_id id, bool
 {
 	struct smb_chain *ch = r->chain;
 	assert(!r->open);
-	if ((r->h.flags & SMB2_FLAG_RELATED) && id.persistent == UINT64_MAX && id.volatile_ == UINT64_MAX) {
+	if ((r->h.flags & SMB2_FLAG_RELATED) && smb2_file_id_is_none(id)) {
 		if (ch->related_status != STATUS_OK) {
 			smb_fail(r, ch->related_status);
 			return NULL;

@@ -89,6 +89,8 @@ void smb_notify_end(struct smb_open *, uint32_t status); /* its handle is closed
 /* ---- how files look to SMB ---- */
 struct smb2_file_times smb_times(const struct inode *);
 uint32_t smb_attributes(const struct inode *);
+/* Absent: there are no short names, or its name is one. */
+struct slice smb_short_name(const struct smb_request *, const struct inode *, char room[FILE_SHORT_NAME_BYTES]);
 uint64_t smb_disk_id(const struct inode *); /* never 0 */
 uint64_t smb_allocation(const struct inode *);
 /* From the client's UTF-16LE name to a path. Statuses as CREATE answers them. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nonces: a counter that starts at 0 with each session's keys, beside a random salt. One key encrypts what the server
- * sends and nothing else, so the counter never gives the same nonce twice under it. */
+ * sends and nothing else, so the counter never gives the same nonce twice under it.
+ *
+ * GMAC and GCM are our own where the processor has the instructions for it (wire/aead/gcm.h), else OpenSSL's. */
 #include "smb/protect.h"
 
+#include "wire/aead/gcm.h"
 #include "wire/hash.h"
 
 #include <assert.h>
@@ -23,11 +26,13 @@ struct protect {
 	enum smb2_cipher cipher;
 	EVP_MAC_CTX *mac;	       /* HMAC and CMAC */
 	EVP_CIPHER_CTX *gmac;	       /* GMAC */
-	EVP_CIPHER_CTX *seal, *unseal; /* NULL: no cipher */
+	EVP_CIPHER_CTX *seal, *unseal; /* NULL: no cipher, or wide */
 	const EVP_CIPHER *kind;
 	unsigned char seal_key[32], unseal_key[32];
 	uint64_t nonces;
 	uint32_t nonce_salt;
+	bool wide_mac, wide; /* these instead of gmac, and of seal and unseal */
+	struct gcm_key wide_mac_key, wide_seal_key, wide_unseal_key;
 };
 
 void protect_hash(unsigned char hash[PROTECT_HASH_BYTES], struct slice message)
@@ -77,7 +82,8 @@ static void signing_key(const struct protect_spec *s, unsigned char ret[PROTECT_
 		       PROTECT_KEY_BYTES, ret);
 }
 
-static void cipher_keys(struct protect *p, const struct protect_spec *s)
+/* Returns their length. */
+static size_t cipher_keys(struct protect *p, const struct protect_spec *s)
 {
 	size_t bytes = p->cipher >= SMB2_CIPHER_AES256_CCM ? 32 : 16;
 	struct slice hash = slice_make(s->hash, PROTECT_HASH_BYTES);
@@ -88,6 +94,7 @@ static void cipher_keys(struct protect *p, const struct protect_spec *s)
 		derive(s->session_key, LABEL("SMBC2SCipherKey"), hash, bytes, p->unseal_key);
 		derive(s->session_key, LABEL("SMBS2CCipherKey"), hash, bytes, p->seal_key);
 	}
+	return bytes;
 }
 
 static EVP_MAC_CTX *mac_new(const char *name, const char *parameter, const char *value, const unsigned char *key)
@@ -113,6 +120,9 @@ static bool signing_init(struct protect *p, const struct protect_spec *s)
 		p->mac = mac_new("HMAC", "digest", "SHA256", key);
 	} else if (p->signing == SMB2_SIGN_AES_CMAC) {
 		p->mac = mac_new("CMAC", "cipher", "AES-128-CBC", key);
+	} else if (gcm_is_here() && !s->only_openssl) {
+		gcm_key_init(&p->wide_mac_key, slice_make(key, sizeof key));
+		p->wide_mac = true;
 	} else {
 		p->gmac = EVP_CIPHER_CTX_new();
 		if (p->gmac && EVP_EncryptInit_ex(p->gmac, EVP_aes_128_gcm(), NULL, key, NULL) != 1) {
@@ -121,7 +131,7 @@ static bool signing_init(struct protect *p, const struct protect_spec *s)
 		}
 	}
 	hash_wipe(key, sizeof key);
-	return p->mac || p->gmac;
+	return p->mac || p->gmac || p->wide_mac;
 }
 
 static bool is_ccm(const struct protect *p)
@@ -136,7 +146,13 @@ static bool cipher_init(struct protect *p, const struct protect_spec *s)
 	if (p->cipher == SMB2_CIPHER_NONE)
 		return true;
 	p->kind = kinds[p->cipher];
-	cipher_keys(p, s);
+	size_t key_bytes = cipher_keys(p, s);
+	p->wide = !is_ccm(p) && gcm_is_here() && !s->only_openssl;
+	if (p->wide) {
+		gcm_key_init(&p->wide_seal_key, slice_make(p->seal_key, key_bytes));
+		gcm_key_init(&p->wide_unseal_key, slice_make(p->unseal_key, key_bytes));
+		return true;
+	}
 	p->seal = EVP_CIPHER_CTX_new();
 	p->unseal = EVP_CIPHER_CTX_new();
 	if (!p->seal || !p->unseal)
@@ -196,15 +212,25 @@ static bool mac_sign(struct protect *p, const struct slice pieces[3], unsigned c
 	return ok;
 }
 
+/* The message id, then whose it is and what it asks. */
+static void gmac_nonce(struct slice header, bool by_server, unsigned char ret[NONCE_GCM_BYTES])
+{
+	uint32_t role = by_server ? NONCE_ROLE_SERVER : 0;
+	if (smb2_u16(header, 12) == SMB2_CANCEL)
+		role |= NONCE_ROLE_CANCEL;
+	memcpy(ret, header.ptr + 24, 8);
+	bytes_store(ret + 8, role, 4);
+}
+
 static bool gmac_sign(struct protect *p, const struct slice pieces[3], bool by_server, unsigned char ret[TAG_BYTES])
 {
-	unsigned char nonce[NONCE_GCM_BYTES] = { 0 };
+	unsigned char nonce[NONCE_GCM_BYTES];
 	int len = 0;
-	uint32_t role = by_server ? NONCE_ROLE_SERVER : 0;
-	if (smb2_u16(pieces[0], 12) == SMB2_CANCEL)
-		role |= NONCE_ROLE_CANCEL;
-	memcpy(nonce, pieces[0].ptr + 24, 8); /* the message id */
-	bytes_store(nonce + 8, role, 4);
+	gmac_nonce(pieces[0], by_server, nonce);
+	if (p->wide_mac) {
+		gcm_mac(&p->wide_mac_key, nonce, pieces, 3, ret);
+		return true;
+	}
 	bool ok = EVP_EncryptInit_ex(p->gmac, NULL, NULL, NULL, nonce) == 1;
 	for (unsigned i = 0; ok && i < 3; i++)
 		ok = pieces[i].len == 0 || EVP_EncryptUpdate(p->gmac, NULL, &len, (const unsigned char *)pieces[i].ptr,
@@ -218,7 +244,7 @@ static bool signature_make(struct protect *p, struct slice part, bool by_server,
 	static const char zeros[SMB2_SIGNATURE_BYTES];
 	struct slice pieces[3] = { slice_first(part, SMB2_SIGNATURE_AT), slice_make(zeros, sizeof zeros),
 				   slice_from(part, SMB2_HEADER_BYTES) };
-	return p->gmac ? gmac_sign(p, pieces, by_server, ret) : mac_sign(p, pieces, ret);
+	return !p->mac ? gmac_sign(p, pieces, by_server, ret) : mac_sign(p, pieces, ret);
 }
 
 void protect_sign(struct protect *p, char *part, size_t len)
@@ -252,23 +278,36 @@ static bool ccm_begin(EVP_CIPHER_CTX *c, const struct protect *p, bool encrypt, 
 	       EVP_CipherUpdate(c, NULL, &out, NULL, len) == 1;
 }
 
+static bool openssl_encrypt(struct protect *p, struct smb2_transform *t, struct slice aad, char *message)
+{
+	EVP_CIPHER_CTX *c = p->seal;
+	unsigned char *data = (unsigned char *)message;
+	int out = 0, len = (int)t->size;
+	bool ok = is_ccm(p) ? ccm_begin(c, p, true, NULL, t->nonce, len)
+			    : EVP_EncryptInit_ex(c, NULL, NULL, NULL, t->nonce) == 1;
+	return ok && EVP_EncryptUpdate(c, NULL, &out, (const unsigned char *)aad.ptr, (int)aad.len) == 1 &&
+	       EVP_EncryptUpdate(c, data, &out, data, len) == 1 && EVP_EncryptFinal_ex(c, data + len, &out) == 1 &&
+	       EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, t->tag) == 1;
+}
+
+static struct slice transform_aad(const char *head)
+{
+	return slice_make(head + SMB2_TRANSFORM_AAD_AT, SMB2_TRANSFORM_BYTES - SMB2_TRANSFORM_AAD_AT);
+}
+
 bool protect_encrypt(struct protect *p, uint64_t session_id, char head[SMB2_TRANSFORM_BYTES], char *message, size_t len)
 {
 	struct smb2_transform t = { .size = (uint32_t)len, .session_id = session_id };
-	EVP_CIPHER_CTX *c = p->seal;
-	int out = 0;
+	bool ok = true;
 	if (p->nonces >= NONCES_MAX)
 		return false;
 	bytes_store(t.nonce, p->nonces++, 8);
 	memcpy(t.nonce + 8, &p->nonce_salt, is_ccm(p) ? NONCE_CCM_BYTES - 8 : NONCE_GCM_BYTES - 8);
 	smb2_transform_write(head, &t);
-	bool ok = is_ccm(p) ? ccm_begin(c, p, true, NULL, t.nonce, (int)len)
-			    : EVP_EncryptInit_ex(c, NULL, NULL, NULL, t.nonce) == 1;
-	const unsigned char *aad = (const unsigned char *)head + SMB2_TRANSFORM_AAD_AT;
-	unsigned char *data = (unsigned char *)message;
-	ok = ok && EVP_EncryptUpdate(c, NULL, &out, aad, SMB2_TRANSFORM_BYTES - SMB2_TRANSFORM_AAD_AT) == 1 &&
-	     EVP_EncryptUpdate(c, data, &out, data, (int)len) == 1 && EVP_EncryptFinal_ex(c, data + len, &out) == 1 &&
-	     EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, t.tag) == 1;
+	if (p->wide)
+		gcm_seal(&p->wide_seal_key, t.nonce, transform_aad(head), message, len, t.tag);
+	else
+		ok = openssl_encrypt(p, &t, transform_aad(head), message);
 	memcpy(head + 4, t.tag, TAG_BYTES);
 	return ok;
 }
@@ -277,14 +316,16 @@ bool protect_decrypt(struct protect *p, const struct smb2_transform *t, char *m)
 {
 	unsigned char tag[TAG_BYTES];
 	EVP_CIPHER_CTX *c = p->unseal;
+	struct slice aad = transform_aad(m);
+	unsigned char *data = (unsigned char *)m + SMB2_TRANSFORM_BYTES;
 	int out = 0, len = (int)t->size;
+	if (p->wide)
+		return gcm_open(&p->wide_unseal_key, t->nonce, aad, data, t->size, t->tag);
 	memcpy(tag, t->tag, sizeof tag);
 	bool ok = is_ccm(p) ? ccm_begin(c, p, false, tag, t->nonce, len)
 			    : EVP_DecryptInit_ex(c, NULL, NULL, NULL, t->nonce) == 1 &&
 				      EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, tag) == 1;
-	const unsigned char *aad = (const unsigned char *)m + SMB2_TRANSFORM_AAD_AT;
-	unsigned char *data = (unsigned char *)m + SMB2_TRANSFORM_BYTES;
-	ok = ok && EVP_DecryptUpdate(c, NULL, &out, aad, SMB2_TRANSFORM_BYTES - SMB2_TRANSFORM_AAD_AT) == 1 &&
+	ok = ok && EVP_DecryptUpdate(c, NULL, &out, (const unsigned char *)aad.ptr, (int)aad.len) == 1 &&
 	     EVP_DecryptUpdate(c, data, &out, data, len) == 1;
 	/* CCM has judged the tag by then and has no final step. */
 	return ok && (is_ccm(p) || EVP_DecryptFinal_ex(c, data + len, &out) == 1);

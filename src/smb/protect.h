@@ -18,6 +18,7 @@ struct protect_spec {
 	const unsigned char *session_key; /* PROTECT_KEY_BYTES */
 	const unsigned char *hash;	  /* 3.1.1: the session's, before the final answer */
 	uint32_t nonce_salt;		  /* random */
+	bool only_openssl;		  /* tests: as on a processor without wide instructions */
 };
 
 struct protect; /* the keys */

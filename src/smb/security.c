@@ -12,8 +12,10 @@ enum { HEAD_BYTES = 20, PARTS = 4, CONTROL_SELF_RELATIVE = 0x8000 };
 
 /* The four parts of a descriptor: owner, group, SACL, DACL, as its head lists them. */
 static const unsigned part_bit[PARTS] = { SDDL_OWNER, SDDL_GROUP, SDDL_SACL, SDDL_DACL };
-/* Control bits that belong to a part. */
+/* Control bits that belong to a part. "Inherited automatically" is taken from who asks for it; asking is no state. */
 static const uint16_t part_control[PARTS] = { 0x0001, 0x0002, 0x2A30, 0x150C };
+static const uint16_t part_asks[PARTS] = { 0, 0, 0x0200, 0x0100 };
+static const uint16_t part_automatic[PARTS] = { 0, 0, 0x0800, 0x0400 };
 
 struct descriptor {
 	uint16_t control;
@@ -115,6 +117,15 @@ enum err smb_security_show(struct arena *arena, struct slice sddl, unsigned part
 	return buf_into_arena(&b, arena, ret);
 }
 
+static void automatic_settle(struct descriptor *d)
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (!(d->control & part_asks[i]))
+			d->control = (uint16_t)(d->control & ~part_automatic[i]);
+		d->control = (uint16_t)(d->control & ~part_asks[i]);
+	}
+}
+
 enum err smb_security_merge(struct arena *arena, struct slice sddl, struct slice binary, unsigned parts,
 			    struct slice *ret_sddl)
 {
@@ -125,6 +136,7 @@ enum err smb_security_merge(struct arena *arena, struct slice sddl, struct slice
 	TRY(binary_of(arena, sddl, &old));
 	descriptor_split(old, &was);
 	descriptor_split(binary, &given);
+	automatic_settle(&given);
 	parts_take(&was, &given, parts);
 	buf_init(&b, SDDL_BINARY_MAX_BYTES + HEAD_BYTES);
 	descriptor_put(&b, &was);

@@ -12,8 +12,6 @@
 
 #include "base/sys/log.h"
 
-enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 100 };
-
 struct stop_listening {
 	struct io_task task;
 	struct smb_server *server;
@@ -60,60 +58,25 @@ static void hand_over(struct smb_server *s, int fd, const char *address)
 	}
 }
 
-static size_t connections(const struct smb_server *s)
+static bool has_room(struct io_acceptor *a, size_t *ret_connections)
 {
+	const struct smb_server *s = io_container_of(a, struct smb_server, acceptor);
 	size_t n = 0;
 	for (size_t i = 0; i < s->loop_count; i++)
 		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
-	return n;
+	*ret_connections = n;
+	return n < LIMIT_CONNECTIONS;
 }
 
-static void listener_pause(struct smb_server *s)
+static void take(struct io_acceptor *a, int fd, const char *address)
 {
-	struct io_loop *loop = s->loops[0]->loop;
-	io_loop_remove(loop, s->listen_fd);
-	io_timer_set(loop, &s->listen_pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
-}
-
-static void listener_unpause(struct io_timer *t)
-{
-	struct smb_server *s = io_container_of(t, struct smb_server, listen_pause);
-	if (io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source) != ERR_OK)
-		listener_pause(s);
-}
-
-static void listener_ready(struct io_source *source, uint32_t events)
-{
-	struct smb_server *s = io_container_of(source, struct smb_server, listen_source);
-	for (unsigned i = 0; i < ACCEPTS_PER_TURN && s->listen_fd >= 0; i++) {
-		int fd;
-		char address[IO_ADDRESS_TEXT_BYTES];
-		size_t taken = connections(s);
-		if (taken >= LIMIT_CONNECTIONS) {
-			listener_pause(s);
-			return;
-		}
-		switch (io_accept(s->listen_fd, taken, &s->reserve_fd, &fd, address)) {
-		case IO_ACCEPTED:
-			hand_over(s, fd, address);
-			break;
-		case IO_ACCEPT_EXHAUSTED:
-			listener_pause(s);
-			return;
-		case IO_ACCEPT_NONE:
-			return;
-		}
-	}
+	hand_over(io_container_of(a, struct smb_server, acceptor), fd, address);
 }
 
 static void listener_stop(struct io_task *t)
 {
 	struct stop_listening *stop = io_container_of(t, struct stop_listening, task);
-	struct smb_server *s = stop->server;
-	io_timer_clear(s->loops[0]->loop, &s->listen_pause);
-	io_loop_remove(s->loops[0]->loop, s->listen_fd);
-	close(s->listen_fd);
-	s->listen_fd = -1;
+	io_acceptor_stop(&stop->server->acceptor);
 	sem_post(&stop->done);
 }
 
@@ -179,7 +142,7 @@ static enum err start_threads(struct smb_server *s)
 	TRY(io_pool_new(loops > 1 ? loops : 2, &s->workers));
 	atomic_init(&s->busy_loops, loops);
 	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
-	TRY(io_loop_add_listener(s->loops[0]->loop, s->listen_fd, &s->listen_source));
+	TRY(io_acceptor_start(&s->acceptor, s->loops[0]->loop));
 	for (unsigned i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
 			return ERR_NO_MEMORY;
@@ -194,30 +157,28 @@ static void server_free(struct smb_server *s)
 	for (size_t i = 0; s->loops && i < s->loop_count; i++) {
 		assert(s->loops[i]);
 		io_loop_free(s->loops[i]->loop);
+		slabs_fini(&s->loops[i]->slabs);
 		free(s->loops[i]);
 	}
 	free(s->loops);
-	if (s->listen_fd >= 0)
-		close(s->listen_fd);
-	if (s->reserve_fd >= 0)
-		close(s->reserve_fd);
+	io_acceptor_fini(&s->acceptor);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
 enum err smb_server_start(const struct smb_config *config, struct smb_server **ret, struct buf *ret_message)
 {
+	static const struct io_acceptor_ops ops = { has_room, take, NULL };
 	struct smb_server *s = calloc(1, sizeof *s);
+	int fd;
 	if (!s)
 		return ERR_NO_MEMORY;
 	s->config = *config;
-	s->listen_fd = s->reserve_fd = -1;
-	s->listen_source.ready = listener_ready;
-	io_timer_init(&s->listen_pause, listener_unpause);
+	io_acceptor_init(&s->acceptor, &ops);
 	pthread_mutex_init(&s->lock, NULL);
-	enum err e = io_listen(config->host, config->port, &s->listen_fd, &s->port, ret_message);
+	enum err e = io_listen(config->host, config->port, &fd, &s->port, ret_message);
 	if (e == ERR_OK) {
-		s->reserve_fd = io_reserve_fd();
+		io_acceptor_open(&s->acceptor, fd);
 		e = start_threads(s);
 		if (e != ERR_OK)
 			buf_printf(ret_message, "cannot start the SMB threads: out of memory, threads or descriptors");

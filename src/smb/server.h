@@ -16,6 +16,8 @@ struct wait_list;   /* wait/wait.h */
 struct holder_list; /* wait/holder.h */
 struct watch_list;  /* wait/watch.h */
 struct login_accounts;
+struct failures;
+struct audit_log;
 
 struct smb_config {
 	struct store *store;
@@ -26,9 +28,12 @@ struct smb_config {
 	const char *host;
 	uint16_t port;			 /* 0 = the system picks one: smb_server_port tells which */
 	struct login_accounts *accounts; /* auth/smb/login.h: who may log in, which may change */
+	struct failures *failures;	 /* auth/guard: logins that failed, of both front ends */
+	struct audit_log *audit;	 /* io/audit.h; NULL: none */
 	unsigned loops;			 /* 0 = one per core */
 	bool encryption_required;	 /* a client that cannot encrypt is refused at login, as the service does */
 	bool signing_optional;		 /* else every request must be signed or encrypted */
+	bool short_names;		 /* long names have short (8.3) ones beside them */
 	bool persistent_handles;	 /* shares are continuously available: an open may outlive the server */
 	uint16_t dialect_least, dialect_most; /* enum smb2_dialect */
 	uint8_t ciphers[SMB2_CIPHERS];	      /* allowed ones, best first; 0 ends the list */

@@ -17,16 +17,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "auth/guard/failures.h"
 #include "auth/smb/login.h"
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/sys/rng.h"
-#include "io/listen.h"
+#include "base/sys/slabs.h"
+#include "io/acceptor.h"
+#include "io/audit.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "io/stream.h"
 #include "smb/credits.h"
-#include "smb/failures.h"
 #include "smb/protect.h"
 #include "smb/server.h"
 #include "wire/smb2/file.h"
@@ -49,9 +51,7 @@ enum {
 	SMB_MESSAGE_MS = 30000,			    /* from a message's first byte to its last */
 	SMB_WRITE_IDLE_MS = 30000,		    /* a peer that does not read */
 	SMB_LOGIN_FAILURES_MAX = 10,		    /* of a connection; then it is closed */
-	SMB_LOGIN_FREE_FAILURES = 2,		    /* of an address, answered at once; later ones wait */
-	SMB_LOGIN_DELAY_MS = 1000,
-	SMB_ARENA_BYTES = 8 * 1024 * 1024,				   /* of one request */
+	SMB_ARENA_BYTES = 8 * 1024 * 1024,	    /* of one request */
 	SMB_OUT_HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES, /* room before a message's first part */
 };
 
@@ -123,8 +123,9 @@ struct smb_conn {
 	/* input */
 	unsigned char prefix[SMB2_TCP_PREFIX_BYTES];
 	size_t prefix_len;
-	char *message;
+	char *message; /* of the loop's slabs */
 	size_t message_len, message_have;
+	bool large_last, sealed_last; /* the last message was: the next one probably is */
 	/* output */
 	struct smb_out *out_first, **out_last;
 	size_t out_bytes;
@@ -180,6 +181,7 @@ struct smb_request {
 	smb_then_fn *then;
 	enum err result;
 	bool committing;
+	unsigned decisions; /* of smb_decide */
 	/* waits for writes of its open that are with a worker: smb/work.c */
 	struct smb_request *next_after;
 	smb_handler *again;
@@ -196,11 +198,13 @@ struct smb_request {
 struct smb_chain {
 	struct smb_chain *next, *prev;
 	struct smb_conn *conn;
-	char *memory;		       /* of the message */
+	char *memory; /* of the message; of the loop's slabs */
+	size_t memory_bytes;
 	struct slice message;	       /* plain */
 	size_t at;		       /* of the part being handled */
 	bool begun;		       /* request holds that part */
 	bool running;		       /* chain_run is on the stack */
+	bool stripped;		       /* a part lacked the protection that its session demands: the connection ends */
 	struct smb_session *encrypted; /* the session whose keys the message came under; NULL: plain */
 	struct buf out;
 	size_t last_head; /* of the part answered last, 0 = none: its `next` is set when another is answered too */
@@ -229,6 +233,8 @@ struct smb_loop {
 	size_t work_count; /* chains and closes under way, also of connections that are gone */
 	struct rng rng;
 	struct io_task drain_task;
+	struct slabs slabs; /* messages */
+	uint64_t trim_ms;   /* when what of them is not used goes back */
 	char read_buffer[SMB_READ_BYTES];
 };
 
@@ -255,16 +261,13 @@ struct smb_server {
 	unsigned char guid[SMB2_GUID_BYTES];
 	struct smb_loop **loops;
 	size_t loop_count;
-	atomic_uint busy_loops; /* stopping: that still have something to do */
-	struct io_source listen_source;
-	struct io_timer listen_pause;
-	int listen_fd, reserve_fd;
+	atomic_uint busy_loops;	     /* stopping: that still have something to do */
+	struct io_acceptor acceptor; /* on loop 0 */
 	uint16_t port;
 	struct io_pool *workers;
 	atomic_size_t watchers; /* without any, changes need not be described */
 	pthread_mutex_t lock;
 	struct smb_session_row *sessions[SMB_SESSION_SLOTS];
-	struct failures failures; /* under the lock */
 };
 
 /* conn.c */
@@ -276,13 +279,16 @@ void smb_conn_resume(struct smb_conn *); /* reading goes on if it was paused */
 void smb_conn_send(struct smb_conn *, struct buf *, size_t from, struct smb_session *encrypted);
 
 /* chain.c */
-void smb_chain_receive(struct smb_conn *, char *memory, size_t len); /* takes the memory */
+void smb_chain_receive(struct smb_conn *, char *memory, size_t len); /* takes the slabs' memory */
 void smb_reply(struct smb_request *, uint32_t status);		     /* the body is in req->out */
 void smb_fail(struct smb_request *, uint32_t status);		     /* an error's body; what was put is dropped */
 void smb_fail_data(struct smb_request *, uint32_t status, struct slice data);
 void smb_fail_err(struct smb_request *, enum err);
 /* Runs apply in a commit and calls `then` on the connection's loop. */
 void smb_commit(struct smb_request *, struct slice partition, apply_fn *, void *call, smb_then_fn *then);
+/* As smb_commit on the request's share, for what mostly changes opens and no durable row: it is decided in this thread
+ * if that can be (store_write_here), and then `then` is called before this returns. So nothing may follow the call. */
+void smb_decide(struct smb_request *, apply_fn *, void *call, smb_then_fn *then);
 /* From here on the request may be cancelled; the client is told that it waits, if it is the chain's last. False: it is
  * over: too many wait already, or it was cancelled before (then `cancel` was called). */
 bool smb_wait_begin(struct smb_request *, void (*cancel)(struct smb_request *, uint32_t status));

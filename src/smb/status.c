@@ -14,6 +14,7 @@ uint32_t smb_status_of(enum err e)
 	case ERR_LIMIT:
 		return STATUS_INSUFFICIENT_RESOURCES;
 	case ERR_NO_SPACE:
+	case ERR_QUOTA_REACHED:
 		return STATUS_DISK_FULL;
 	case ERR_NOT_FOUND:
 		return STATUS_OBJECT_NAME_NOT_FOUND;

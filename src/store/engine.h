@@ -101,6 +101,8 @@ struct engine_stats {
 	uint64_t index_rows, index_absent, index_unknown;
 	uint64_t index_tables, index_refused; /* files it knows; of these, those it cannot read */
 	uint64_t index_bytes;
+	uint64_t disk_free_bytes; /* on the disk of the data; 0: it has none, or cannot tell */
+	bool disk_is_short;	  /* so little is free that only what gives space back is committed */
 };
 
 struct engine_ops {
@@ -139,6 +141,8 @@ struct engine_ops {
 	uint64_t (*extent_id)(const struct extent_writer *); /* that its ref will have */
 	enum err (*extent_append)(struct extent_writer *, struct slice bytes);
 	enum err (*extent_seal)(struct extent_writer *, struct extent_ref *ret); /* frees the writer, also on error */
+	/* The last bytes and the end; frees the writer. Bytes that begin a page go to the disk from where they are. */
+	enum err (*extent_append_seal)(struct extent_writer *, struct slice last, struct extent_ref *ret);
 	void (*extent_abandon)(struct engine *, const struct extent_ref *); /* sealed, and will never be published */
 	void (*extent_writer_free)(struct extent_writer *);		    /* not sealed; accepts NULL */
 	enum err (*extent_read)(struct engine *, const struct extent_ref *, uint32_t offset, uint32_t length,

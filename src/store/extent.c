@@ -89,7 +89,8 @@ bool payload_writer_stays_in_memory(const struct payload_writer *w, size_t bytes
 	return !left_memory(w) && bytes <= w->inline_bytes && w->length_bytes <= w->inline_bytes - bytes;
 }
 
-static enum err seal(struct payload_writer *w)
+/* `last` are bytes of the extent that were not appended yet. */
+static enum err seal_with(struct payload_writer *w, struct slice last)
 {
 	assert(w->writer && w->writer_bytes && (w->encrypting || w->writer_bytes <= w->writer_room));
 	const struct engine_ops *ops = store_engine(w->store)->ops;
@@ -105,9 +106,15 @@ static enum err seal(struct payload_writer *w)
 	w->writer = NULL;
 	w->sealed_bytes += w->writer_bytes;
 	w->writer_bytes = 0;
-	TRY(ops->extent_seal(writer, &w->extents[w->extent_count]));
+	struct extent_ref *ref = &w->extents[w->extent_count];
+	TRY(last.len ? ops->extent_append_seal(writer, last, ref) : ops->extent_seal(writer, ref));
 	w->extent_count++;
 	return ERR_OK;
+}
+
+static enum err seal(struct payload_writer *w)
+{
+	return seal_with(w, SLICE_NONE);
 }
 
 /* What the extent about to begin may hold: all that is announced, but no more than a few times what has arrived. */
@@ -249,6 +256,32 @@ enum err payload_finish(struct payload_writer *w, struct payload *ret)
 			w->memory = (struct buf){ 0 };
 		}
 	}
+	payload_writer_free(w);
+	return err;
+}
+
+static enum err write_extents(struct payload_writer *w, struct slice bytes)
+{
+	struct engine *e = store_engine(w->store);
+	while (bytes.len) {
+		struct slice now = slice_first(bytes, LIMIT_EXTENT_BYTES);
+		TRY(e->ops->extent_begin(e, (uint32_t)now.len, &w->writer));
+		w->writer_room = w->writer_bytes = (uint32_t)now.len;
+		TRY(seal_with(w, now));
+		w->length_bytes += now.len;
+		bytes = slice_from(bytes, now.len);
+	}
+	return ERR_OK;
+}
+
+enum err payload_write(struct store *s, struct slice bytes, struct payload *ret)
+{
+	struct payload_writer *w;
+	assert(bytes.len);
+	TRY(payload_writer_new(s, bytes.len, &w));
+	enum err err = write_extents(w, bytes);
+	if (err == ERR_OK)
+		return payload_finish(w, ret);
 	payload_writer_free(w);
 	return err;
 }

@@ -30,6 +30,9 @@ void payload_writer_only_extents(struct payload_writer *);
 /* True if the next append of `bytes` bytes stays in memory (cannot block). */
 bool payload_writer_stays_in_memory(const struct payload_writer *, size_t bytes);
 enum err payload_append(struct payload_writer *, struct slice bytes) MUST_CHECK;
+/* A payload that is at hand as a whole, and too long for a record. From memory that begins with a page its extents are
+ * written without a copy. */
+enum err payload_write(struct store *, struct slice bytes, struct payload *ret) MUST_CHECK;
 /* Ends the writer (also on error). The payload's inline bytes and extent list live until payload_fini. */
 enum err payload_finish(struct payload_writer *, struct payload *ret) MUST_CHECK;
 void payload_writer_free(struct payload_writer *); /* gives up; accepts NULL */

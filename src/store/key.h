@@ -18,6 +18,8 @@
 /* Right after it: the id of the last commit that touched the partition, on engines that may answer UNKNOWN. The store's
  * own; transactions neither see nor write it. */
 #define KEY_STAMP SLICE("\x01n")
+/* How many bytes the partition holds, where that is counted (store/meter.h). The store's own, too. */
+#define KEY_USAGE SLICE("\x01u")
 /* The store's own partition (no account has an empty name): clock mark, count of opens. */
 #define KEY_PARTITION_STORE SLICE("\x01store")
 /* Keys that begin with this letter, in every partition, hold contents: rows written once, read by their whole key,

@@ -19,6 +19,7 @@ enum mutant {
 	MUTANT_UNIQUE_BY_TIME = 9, /* txn_unique is the second */
 	MUTANT_SETTLE_LIVE = 10,   /* a start gives up the creations of those that run */
 	MUTANT_PUBLISH_BLIND = 11, /* a creation ends without looking whether it was given up */
+	MUTANT_ANSWER_EARLY = 12,  /* what changes volatile rows only is answered at once, whatever it has seen */
 	MUTANT_COUNT
 };
 

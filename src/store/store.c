@@ -12,6 +12,7 @@
 enum {
 	CACHE_DEFAULT_BYTES = 40 * 1024 * 1024,
 	RECLAIM_PAUSE_MS = 200, /* between rounds while pins hold retired extents back */
+	RECLAIM_GATHER_MS = 20, /* from round to round at least: each is a commit of its own, a write and a sync */
 	READS_AT_A_TIME = 64,	/* told to the committer */
 };
 
@@ -30,7 +31,22 @@ static enum err read_begin(struct txn *t)
 
 /* ---- reclaim ---- */
 
-static bool reclaim_wait(struct store *s, bool waiting)
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
+/* Under the lock. */
+static void reclaim_gather(struct store *s, uint64_t last_ns)
+{
+	struct timespec until = time_of(last_ns + RECLAIM_GATHER_MS * UINT64_C(1000000));
+	while (!s->reclaim_hurried && !atomic_load(&s->closing))
+		if (pthread_cond_timedwait(&s->reclaim_wake, &s->reclaim_lock, &until) == ETIMEDOUT)
+			break;
+}
+
+/* `last_ns`: when the last round ended. */
+static bool reclaim_wait(struct store *s, bool waiting, uint64_t last_ns)
 {
 	bool closing;
 	pthread_mutex_lock(&s->reclaim_lock);
@@ -39,12 +55,12 @@ static bool reclaim_wait(struct store *s, bool waiting)
 			pthread_cond_wait(&s->reclaim_wake, &s->reclaim_lock);
 			continue;
 		}
-		uint64_t ns = base_monotonic_ns() + RECLAIM_PAUSE_MS * UINT64_C(1000000);
-		struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+		struct timespec until = time_of(base_monotonic_ns() + RECLAIM_PAUSE_MS * UINT64_C(1000000));
 		if (pthread_cond_timedwait(&s->reclaim_wake, &s->reclaim_lock, &until) == ETIMEDOUT)
 			break;
 	}
-	s->reclaim_wanted = false;
+	reclaim_gather(s, last_ns);
+	s->reclaim_wanted = s->reclaim_hurried = false;
 	closing = atomic_load(&s->closing);
 	pthread_mutex_unlock(&s->reclaim_lock);
 	return !closing;
@@ -66,9 +82,10 @@ static void *reclaim_main(void *arg)
 	struct store *s = arg;
 	bool failing = false;
 	struct engine_stats stats = { 0 };
+	uint64_t last_ns = 0;
 	pthread_setname_np(pthread_self(), "reclaim");
 	s->engine->ops->stats(s->engine, &stats);
-	while (reclaim_wait(s, stats.retired_waiting > 0)) {
+	while (reclaim_wait(s, stats.retired_waiting > 0, last_ns)) {
 		bool more = true;
 		enum err err = ERR_OK;
 		while (more && err == ERR_OK && !atomic_load(&s->closing) && !atomic_load(&s->stopped))
@@ -78,6 +95,7 @@ static void *reclaim_main(void *arg)
 			store_stop(s);
 		reclaim_tell(err, &failing);
 		s->engine->ops->stats(s->engine, &stats);
+		last_ns = base_monotonic_ns();
 	}
 	return NULL;
 }
@@ -92,16 +110,26 @@ void store_reclaim_soon(struct store *s)
 	pthread_mutex_unlock(&s->reclaim_lock);
 }
 
+void store_reclaim_now(struct store *s)
+{
+	pthread_mutex_lock(&s->reclaim_lock);
+	s->reclaim_wanted = s->reclaim_hurried = true;
+	pthread_cond_signal(&s->reclaim_wake);
+	pthread_mutex_unlock(&s->reclaim_lock);
+}
+
 /* ---- life ---- */
 
 static void store_free(struct store *s)
 {
 	cache_free(s->cache);
 	volatile_free(s->volatiles);
+	meters_free(s);
 	for (int i = 0; i < 2; i++)
 		free(s->run[i].written);
 	pthread_cond_destroy(&s->reclaim_wake);
 	pthread_mutex_destroy(&s->reclaim_lock);
+	pthread_mutex_destroy(&s->build_lock);
 	s->engine->ops->close(s->engine);
 	free(s);
 }
@@ -133,6 +161,10 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	s->hash_seed = options->manual ? 1 : rng_u64(&rng);
 	s->reclaim_wanted = true; /* what the run before left half written is nobody's */
 	pthread_mutex_init(&s->reclaim_lock, NULL);
+	pthread_mutex_init(&s->build_lock, NULL);
+	s->building = &s->run[0];
+	for (int i = 0; i < 2; i++)
+		atomic_init(&s->run[i].ended, true);
 	pthread_condattr_t attr;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -316,6 +348,7 @@ enum err store_get(struct store *s, struct slice partition, struct slice key, st
 
 enum err store_drop_partition(struct store *s, struct slice partition)
 {
+	meter_dropped(s, partition);
 	return s->engine->ops->drop_partition(s->engine, partition);
 }
 

@@ -8,6 +8,7 @@
 #include "store/cache.h"
 #include "store/commit/pending.h"
 #include "store/commit/relay.h"
+#include "store/commit/touched.h"
 #include "store/key.h"
 #include "store/mutant.h"
 #include "store/record.h"
@@ -15,7 +16,6 @@
 #include "store/volatile.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 
 enum txn_mode {
@@ -48,6 +48,7 @@ struct txn {
 	size_t volatile_count, volatile_cap;
 	uint64_t volatile_since; /* snapshots: publications seen before it was taken */
 	bool stale;		 /* volatile rows changed after the snapshot: start over */
+	bool saw_group;		 /* groups: a durable row it read is, or may be, of a group under way */
 };
 
 /* One transaction of the group being built. */
@@ -57,6 +58,7 @@ struct member {
 	size_t count;
 	struct volatile_write *volatiles;
 	size_t volatile_count;
+	bool saw_group;
 	enum err result;
 };
 
@@ -95,6 +97,8 @@ struct run {
 	uint64_t *written;  /* WRITTEN_SLOTS hashes, 0 = free */
 	uint16_t written_at[WRITTEN_MAX]; /* the slots that are not */
 	size_t written_count;
+	struct touched touched; /* by its members */
+	atomic_bool ended;	/* it is settled: what was written is there for all to see, or gone */
 	char clock_record[8 + RECORD_OVERHEAD_BYTES];
 	/* engines that may answer UNKNOWN */
 	struct arena scratch;
@@ -103,18 +107,21 @@ struct run {
 	uint64_t last_ticks; /* the newest time of the partition: the stamp's, then that of the last apply */
 };
 
+struct meters;
+
 struct store {
 	struct engine *engine;
 	struct clock *clock;
 	struct cache *cache; /* NULL: off */
 	struct volatile_map *volatiles;
+	_Atomic(struct meters *) meters; /* meter.c; NULL: nobody asked for it */
 	unsigned mutant;
 	bool manual;
 	uint64_t hash_seed; /* who chooses names cannot choose where they fall; one and the same where steps are */
 
 	/* queue: producers push on top, the committer takes all and turns them round */
 	_Atomic(struct store_job *) pushed;
-	atomic_uint idle; /* futex: not 0 while the committer sleeps */
+	atomic_uint idle, ahead_idle; /* futexes: not 0 while the committer, and the second thread, sleep */
 	atomic_size_t queued_count;
 	atomic_uint pushes; /* ever; see JOBS_PER_WAKE */
 	atomic_bool closing;
@@ -122,20 +129,21 @@ struct store {
 	pthread_t reclaimer;
 	bool reclaimer_runs;
 
-	/* the committer's own */
-	struct pending pending; /* taken, not yet in a group */
-	size_t alone_count;	/* so many of those that run again do so in groups of one */
-	struct run run[2];
-	struct run *building;		   /* where groups overlap: of the two, the one that takes jobs */
+	/* Whoever builds: the committer, the second thread, or a front end's (committer.c). */
+	pthread_mutex_t build_lock;
+	bool overlap;			   /* the next group may be built while one is written */
+	atomic_bool under_way;		   /* a group is written; changed under the lock */
+	struct pending pending;		   /* taken, not yet in a group */
+	size_t alone_count;		   /* so many of those that run again do so in groups of one */
+	struct run run[2];		   /* one is built while the other is written */
+	struct run *building;		   /* of the two, the one that takes jobs */
+	struct touched touching;	   /* volatile rows, by the transaction that is applied */
+	struct store_job *here;		   /* of store_write_here, until it is done */
+	enum err here_result;		   /* then */
 	uint64_t instance, commit_counter; /* together the id of a commit, on engines that may answer UNKNOWN */
 	uint64_t unique_counter;	   /* with the instance: txn_unique */
 	uint64_t pace_looked_ms, pace_reads;
-
-	/* between committer and writer */
-	struct relay writer;
-	sem_t writer_wake;
-	_Atomic(struct run *) handed; /* the writer's, until it sets it to NULL */
-	enum outcome undone;	      /* what the writer could not do; read once handed is NULL */
+	struct relay builder; /* the second thread */
 
 	uint64_t session;
 	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write; where others write, of no partition in
@@ -147,7 +155,7 @@ struct store {
 
 	pthread_mutex_t reclaim_lock;
 	pthread_cond_t reclaim_wake;
-	bool reclaim_wanted;
+	bool reclaim_wanted, reclaim_hurried; /* there is something; and space is short */
 
 	atomic_uint pace; /* enum relay_kind: how committer and writer go */
 	atomic_uint_fast64_t reads, groups, txns, applies, conflicts, unknowns;
@@ -175,6 +183,17 @@ void txn_init(struct txn *, struct store *, enum txn_mode, struct slice partitio
 enum err txn_stamp_time(struct txn *, uint64_t *ret) MUST_CHECK;
 void txn_fini(struct txn *); /* drops the snapshot; the write set lives in the arena */
 
+/* What the key had before this transaction; of the group. */
+enum err txn_before_get(struct txn *, struct slice key, struct slice *ret) MUST_CHECK;
+enum err txn_before_scan(struct txn *, const struct scan_spec *, struct rows *ret) MUST_CHECK;
+
+/* meter.c */
+struct meters;
+/* Behind an apply that passed: counts what it wrote, and says if that is too much. */
+enum err meter_apply(struct txn *) MUST_CHECK;
+void meter_dropped(struct store *, struct slice partition);
+void meters_free(struct store *);
+
 /* txn_volatile.c: keys that begin with KEY_TAG_VOLATILE. */
 bool txn_is_volatile_key(struct slice key);
 enum err txn_get_volatile(struct txn *, struct slice key, struct slice *ret) MUST_CHECK;
@@ -192,7 +211,7 @@ uint64_t commit_next_unique(struct store *);
 void store_answer(struct store *, struct store_job *, enum err result);
 enum err commit_begin(struct store *, struct run *) MUST_CHECK;
 void commit_close(struct store *, struct run *); /* nothing more is added */
-/* Gives the group to the engine. Any thread; the other functions are the committer's, but for DONE. */
+/* Gives the group to the engine, in any thread. The other functions need the lock, but for commit_settle of DONE. */
 enum outcome commit_run(struct store *, struct run *) MUST_CHECK;
 void commit_settle_volatiles(struct store *, struct run *, bool happened); /* its volatile rows count, or never did */
 void commit_settle(struct store *, struct run *, enum outcome);
@@ -204,7 +223,8 @@ enum err committer_prepare(struct store *) MUST_CHECK;
 
 /* store.c */
 void store_reclaim_soon(struct store *);
-void store_stop(struct store *); /* nothing is acknowledged any more; any thread */
+void store_reclaim_now(struct store *); /* somebody waits for the space */
+void store_stop(struct store *);	/* nothing is acknowledged any more; any thread */
 
 enum stamp_answer { STAMP_SAW, STAMP_SAW_NOT, STAMP_CANNOT_SAY };
 enum err stamp_read(struct engine_group *, const struct engine_ops *, struct slice partition, struct arena *,

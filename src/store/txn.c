@@ -299,13 +299,17 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 	struct store *s = t->store;
 	uint64_t hash, ticket;
 	enum err err;
-	if (!s->cache || s->engine->ops->may_be_unknown)
+	if (!s->cache || s->engine->ops->may_be_unknown) {
+		t->saw_group = true; /* nothing tells what groups wrote */
 		return group_get_engine(t, key, ret);
+	}
 	/* The store is the only writer. While the group has not touched the key, a cached record is the committed one,
 	 * and the committed one may be cached: what every commit asks for (the meta record, a counter) is read once. */
 	hash = store_hash(s, t->partition, key);
-	if (!committer_may_use_cache(s, hash))
+	if (!committer_may_use_cache(s, hash)) {
+		t->saw_group = true;
 		return group_get_engine(t, key, ret);
+	}
 	if (cache_find(s->cache, hash, t->partition, key, t->arena, ret, &err, &ticket))
 		return err;
 	TRY(group_get_engine(t, key, ret));
@@ -359,6 +363,7 @@ static enum err base_scan(struct txn *t, const struct scan_spec *spec, struct ro
 {
 	struct engine *e = t->store->engine;
 	unsigned mutant = store_mutant(t->store);
+	t->saw_group = true;
 	if (t->mode == TXN_GROUP && mutant != MUTANT_JUDGE_BEFORE_GROUP && mutant != MUTANT_OUT_OF_ORDER)
 		return e->ops->group_scan(t->group, t->partition, spec, t->arena, ret);
 	if (t->mode != TXN_GROUP && t->mode != TXN_NEWEST)
@@ -470,6 +475,18 @@ static enum err scan_merged(struct txn *t, const struct scan_spec *spec, struct 
 	return ERR_OK;
 }
 
+/* Without the transaction's own writes. */
+static enum err scan_base(struct txn *t, const struct scan_spec *spec, struct rows *ret)
+{
+	struct rows rows;
+	TRY(base_scan(t, spec, &rows));
+	uint32_t seed = record_seed(t->partition);
+	for (size_t i = 0; i < rows.count; i++)
+		TRY(unwrap_row(seed, &rows.row[i]));
+	*ret = rows;
+	return ERR_OK;
+}
+
 enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_rows)
 {
 	if (past_deadline(t, READS_PER_LOOK))
@@ -479,11 +496,16 @@ enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_
 	bool hides_stamp = t->store->engine->ops->may_be_unknown && in_range(KEY_STAMP, spec);
 	if (t->count || hides_stamp)
 		return scan_merged(t, spec, ret_rows);
-	struct rows rows;
-	TRY(base_scan(t, spec, &rows));
-	uint32_t seed = record_seed(t->partition);
-	for (size_t i = 0; i < rows.count; i++)
-		TRY(unwrap_row(seed, &rows.row[i]));
-	*ret_rows = rows;
-	return ERR_OK;
+	return scan_base(t, spec, ret_rows);
+}
+
+enum err txn_before_get(struct txn *t, struct slice key, struct slice *ret)
+{
+	assert(t->mode == TXN_GROUP);
+	return group_get(t, key, ret);
+}
+
+enum err txn_before_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret)
+{
+	return scan_base(t, spec, ret);
 }

@@ -13,6 +13,18 @@ bool txn_is_volatile_key(struct slice key)
 	return key.len && key.ptr[0] == KEY_TAG_VOLATILE;
 }
 
+/* For the committer: who looked at which file's rows, or changed them. */
+static void touch(struct txn *t, struct slice key)
+{
+	if (t->mode != TXN_GROUP)
+		return;
+	if (key.len < VOLATILE_GROUP_BYTES)
+		touched_add_all(&t->store->touching);
+	else
+		touched_add(&t->store->touching,
+			    store_hash(t->store, t->partition, slice_first(key, VOLATILE_GROUP_BYTES)));
+}
+
 static struct volatile_write *own_find(struct txn *t, struct slice key)
 {
 	for (size_t i = 0; i < t->volatile_count; i++)
@@ -38,6 +50,7 @@ static enum err own_put(struct txn *t, struct slice key, struct slice value)
 {
 	assert(txn_is_volatile_key(key) && key.len >= 2);
 	struct volatile_write *w = own_find(t, key);
+	touch(t, key);
 	if (!w) {
 		struct slice copy = arena_dup(t->arena, key);
 		if (!slice_is_set(copy))
@@ -85,6 +98,7 @@ static enum err check_moment(struct txn *t, struct slice key)
 enum err txn_get_volatile(struct txn *t, struct slice key, struct slice *ret)
 {
 	struct volatile_write *own = own_find(t, key);
+	touch(t, key);
 	if (own && !slice_is_set(own->value))
 		return ERR_NOT_FOUND;
 	if (own) {
@@ -104,6 +118,8 @@ bool txn_volatile_is_empty(const struct txn *t)
 	struct volatile_map *m = t->store->volatiles;
 	if (t->volatile_count || volatile_count(m))
 		return false;
+	if (t->mode == TXN_GROUP)
+		touched_add_all(&t->store->touching);
 	return t->mode != TXN_SNAPSHOT || volatile_now(m) == t->volatile_since;
 }
 
@@ -142,6 +158,7 @@ enum err txn_scan_volatile(struct txn *t, const struct scan_spec *spec, struct r
 {
 	struct rows page;
 	struct scan_spec at = *spec;
+	touch(t, spec->from);
 	for (;;) {
 		TRY(volatile_scan(t->store->volatiles, t->mode == TXN_GROUP, t->partition, &at, t->arena, &page));
 		/* A list of all opens begins without a number: it is as new as each row of it. */

@@ -2,42 +2,31 @@
 // Programs nobody here wrote, on a fresh server: each ends with status 0, none is answered 5xx, and the store is clean behind them.
 // One that is not installed is skipped; `make clients` installs those that Debian has.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';
-import { removeDir, runProgram, startServer, tempDir } from '../lib/server.mjs';
+import { startForPrograms, without } from '../lib/programs.mjs';
 
-const without = (command) => (spawnSync('sh', ['-c', `command -v ${command}`]).status === 0 ? false : `${command} is not installed (make clients)`);
+const isRoot = process.getuid() === 0;
+
+function makeTree(dir) {
+	fs.mkdirSync(path.join(dir, 'sub'), { recursive: true });
+	for (const [name, size] of Object.entries({ 'empty': 0, 'small.txt': 11, 'sub/large.bin': 6_000_000 })) fs.writeFileSync(path.join(dir, name), crypto.randomBytes(size));
+}
 
 describe('programs', () => {
-	let server, work, source, log;
+	let ground, server, work, source;
 	before(async () => {
-		work = tempDir('zaffre-programs-');
+		ground = await startForPrograms();
+		({ server, work } = ground);
 		source = path.join(work, 'source');
-		fs.mkdirSync(path.join(source, 'sub'), { recursive: true });
-		for (const [name, size] of Object.entries({ 'empty': 0, 'small.txt': 11, 'sub/large.bin': 6_000_000 })) fs.writeFileSync(path.join(source, name), crypto.randomBytes(size));
-		log = path.join(work, 'access.log');
-		server = await startServer({ accessLog: log });
+		makeTree(source);
 	});
-	after(async () => {
-		await server.stop();
-		const lines = fs.readFileSync(log, 'utf8').trim().split('\n').filter(Boolean).map((l) => JSON.parse(l));
-		const failed = lines.filter((l) => l.status >= 500);
-		const scrub = await runProgram(['scrub', '--location', server.dataDir]);
-		await server.remove();
-		removeDir(work);
-		assert.ok(lines.length > 0, 'somebody asked something');
-		assert.deepEqual(failed, []);
-		assert.equal(scrub.code, 0, scrub.stdout + scrub.stderr);
-	});
-	const run = async (program, args, env = {}) => {
-		const r = await runProgram(args, { program, env: { HOME: work, ...env }, cwd: work, timeoutMs: 120_000 });
-		assert.equal(r.code, 0, `${program} ${args.join(' ')}\n${r.stdout}\n${r.stderr}`);
-		return r.stdout;
-	};
+	after(() => ground.end());
+	const run = (program, args, env) => ground.run(program, args, { env });
 	const container = async (name) => BlobServiceClient.fromConnectionString(server.connectionString).getContainerClient(name).createIfNotExists();
 	const sameAs = (dir) => assert.equal(spawnSync('diff', ['-r', source, dir], { encoding: 'utf8' }).stdout, '');
 
@@ -72,5 +61,55 @@ describe('programs', () => {
 		await run('rclone', ['copy', `${remote}/tree`, path.join(work, 'rcloned')]);
 		sameAs(path.join(work, 'rcloned'));
 		await run('rclone', ['purge', `${remote}/tree`]);
+	});
+
+	test('rclone: a FUSE mount, written and read as files', { skip: without('rclone') || without('fusermount3') || (fs.existsSync('/dev/fuse') ? false : 'no /dev/fuse') }, async () => {
+		await container('mounted');
+		const source = path.join(work, 'to-mount'), point = path.join(work, 'mount');
+		makeTree(source);
+		fs.mkdirSync(point);
+		const remote = `:azureblob,use_emulator=true,endpoint='${server.endpoints.blob}':mounted`;
+		const mount = spawn('rclone', ['mount', remote, point, '--vfs-cache-mode', 'writes', '--vfs-write-back', '0s', '--cache-dir', path.join(work, 'vfs')], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, HOME: work } });
+		let text = '';
+		mount.stderr.on('data', (piece) => (text += piece));
+		const gone = new Promise((resolve) => mount.once('exit', resolve));
+		const isMounted = () => fs.readFileSync('/proc/mounts', 'utf8').includes(` ${point} `);
+		try {
+			for (const end = Date.now() + 20_000; !isMounted(); await new Promise((resolve) => setTimeout(resolve, 50))) assert.ok(Date.now() < end && mount.exitCode === null, `not mounted: ${text}`);
+			// The processes that touch the mount are others than this one, which would wait for itself.
+			await run('cp', ['-r', source, path.join(point, 'tree')]);
+			await run('diff', ['-r', source, path.join(point, 'tree')]);
+			await run('mv', [path.join(point, 'tree/small.txt'), path.join(point, 'tree/moved.txt')]);
+			await run('rm', [path.join(point, 'tree/sub/large.bin')]);
+			assert.match(await run('ls', [path.join(point, 'tree')]), /^empty\nmoved\.txt\nsub\n$/);
+		} finally {
+			if (isMounted()) await run('fusermount3', ['-u', point]);
+			else mount.kill('SIGTERM');
+			await gone;
+		}
+		const names = [];
+		for await (const blob of BlobServiceClient.fromConnectionString(server.connectionString).getContainerClient('mounted').listBlobsFlat()) names.push(blob.name);
+		assert.deepEqual(names, ['tree/empty', 'tree/moved.txt']);
+	});
+});
+
+// This restic knows an emulator at 127.0.0.1:10000 and no other address: server and program share a network of their own.
+describe('restic', { skip: without('restic') || without('ip') || (isRoot ? false : 'a network of its own needs root') }, () => {
+	test('init, backup, check with all data, prune, restore', async () => {
+		const ground = await startForPrograms({ wrapper: ['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'], ports: { blob: 10000 } });
+		const source = path.join(ground.work, 'source');
+		makeTree(source);
+		const env = { AZURE_ACCOUNT_NAME: ground.server.account, AZURE_ACCOUNT_KEY: ground.server.key, RESTIC_PASSWORD: 'x', RESTIC_REPOSITORY: 'azure:restic:/repository', RESTIC_CACHE_DIR: path.join(ground.work, 'cache') };
+		const restic = (...args) => ground.run('nsenter', ['--net', '--target', String(ground.server.pid), 'restic', ...args], { env });
+		await restic('init');
+		await restic('backup', source);
+		fs.writeFileSync(path.join(source, 'sub/new'), crypto.randomBytes(2_000_000));
+		await restic('backup', source);
+		assert.equal(JSON.parse(await restic('snapshots', '--json')).length, 2);
+		await restic('forget', '--keep-last', '1', '--prune');
+		assert.match(await restic('check', '--read-data'), /no errors were found/);
+		await restic('restore', 'latest', '--target', path.join(ground.work, 'restored'));
+		assert.equal(spawnSync('diff', ['-r', source, path.join(ground.work, 'restored', source)], { encoding: 'utf8' }).stdout, '');
+		await ground.end();
 	});
 });

@@ -67,6 +67,42 @@ static void appended_in_pieces(void **state)
 	free(bytes);
 }
 
+/* The end of an extent with its last bytes: from a page's beginning or not, all of it or only the end. */
+static void sealed_with_the_last_bytes(void **state)
+{
+	struct fixture *f = *state;
+	struct engine *e = f->engine;
+	const size_t sizes[] = { 1, 4095, 4096, 4097, 65536, 131072 + 5, 1048576, 1048576 + 4000, LIMIT_EXTENT_BYTES };
+	enum { PAGE = 4096 };
+	char *memory = aligned_alloc(PAGE, LIMIT_EXTENT_BYTES + 2 * PAGE);
+	for (size_t i = 0; i < 3 * sizeof sizes / sizeof sizes[0]; i++) {
+		size_t len = sizes[i / 3], at = i % 3 == 0 ? 0 : 112, before = i % 3 == 2 ? len / 3 : 0;
+		const uint32_t hints[] = { (uint32_t)len, 1, 0 };
+		char *bytes = pattern_new(i, len);
+		memcpy(memory + at, bytes, len);
+		for (size_t h = 0; h < 3; h++) {
+			struct extent_writer *w = NULL;
+			struct extent_ref ref;
+			assert_int_equal(e->ops->extent_begin(e, hints[h], &w), ERR_OK);
+			if (before)
+				assert_int_equal(e->ops->extent_append(w, slice_make(memory + at, before)), ERR_OK);
+			struct slice last = slice_make(memory + at + before, len - before);
+			assert_int_equal(e->ops->extent_append_seal(w, last, &ref), ERR_OK);
+			assert_int_equal(ref.length_bytes, len);
+			commit_extent(e, WRITE_PUBLISH, &ref);
+			extent_expect(e, &ref, slice_make(bytes, len));
+			commit_extent(e, WRITE_RETIRE, &ref);
+		}
+		free(bytes);
+		reclaim_all(e);
+	}
+	struct extent_writer *w = NULL;
+	struct extent_ref ref;
+	assert_int_equal(e->ops->extent_begin(e, 0, &w), ERR_OK);
+	assert_int_equal(e->ops->extent_append_seal(w, slice_make(memory, LIMIT_EXTENT_BYTES + 1), &ref), ERR_LIMIT);
+	free(memory);
+}
+
 static void ids_are_never_reused(void **state)
 {
 	struct fixture *f = *state;
@@ -418,6 +454,7 @@ static void writers_in_parallel(void **state)
 const struct CMUnitTest extent_tests[] = {
 	SUITE_TEST(sizes_and_ranges),
 	SUITE_TEST(appended_in_pieces),
+	SUITE_TEST(sealed_with_the_last_bytes),
 	SUITE_TEST(ids_are_never_reused),
 	SUITE_TEST(published_survive_reopening),
 	SUITE_TEST(unpublished_space_comes_back),

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files, Live, Access, the test kit and Operate in a real browser, while clients race.
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';
+import { explorerOf } from '../lib/browser.mjs';
 import { Client } from '../lib/http.mjs';
 import { startServer } from '../lib/server.mjs';
 import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
-import { ACCOUNT, explorerTests, rows } from './stage.mjs';
+import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
 
 explorerTests('explorer, what happens now', (stage) => {
 	test('files: directories, upload, ranges, snapshots', async () => {
@@ -18,13 +21,80 @@ explorerTests('explorer, what happens now', (stage) => {
 		await page.getByRole('tab', { name: 'Ranges' }).click();
 		await page.locator('.panel code', { hasText: '32768–36863' }).waitFor();
 		await page.setInputFiles('input[type=file]', { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('a new file') });
-		await page.getByText('new.txt is there').waitFor();
 		await rows(page).filter({ hasText: 'new.txt' }).click();
 		await page.locator('pre.content', { hasText: 'a new file' }).waitFor();
 		const stored = await stage.world.team.getDirectoryClient('reports').getFileClient('new.txt').downloadToBuffer();
 		assert.equal(stored.toString(), 'a new file');
+		// The same name again is not overwritten without a word.
+		await page.setInputFiles('input[type=file]', { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('newer') });
+		await page.locator('.uploads', { hasText: 'is there already' }).getByRole('button', { name: 'Overwrite' }).click();
+		await page.locator('.uploads', { hasText: 'is there already' }).waitFor({ state: 'detached' });
+		await page.locator('.uploads', { hasText: 'done' }).waitFor();
+		assert.equal((await stage.world.team.getDirectoryClient('reports').getFileClient('new.txt').downloadToBuffer()).toString(), 'newer');
 		await page.getByRole('tab', { name: 'Open handles' }).click();
 		await page.getByText('Nobody has anything open.').waitFor();
+		await stage.done(page);
+	});
+
+	test('files: an upload shows how far it is, and one that is cancelled leaves nothing', async () => {
+		const page = await stage.open(`#/files/${ACCOUNT}/team?dir=scans`);
+		await page.getByText('Nothing here.').waitFor();
+		// The last piece waits until somebody says so.
+		let release;
+		const held = new Promise((resolve) => (release = resolve));
+		await page.route(/comp=range/, async (route) => {
+			if (/^bytes=8388608-/.test(route.request().headers()['x-ms-range'])) await held;
+			await route.continue().catch(() => {});
+		});
+		const local = path.join(stage.server.dataDir, '..', `long-${process.pid}.bin`);
+		writeFileSync(local, Buffer.alloc(9 * 1024 * 1024, 'x'));
+		await page.setInputFiles('input[type=file]', local);
+		await page.locator('.uploads', { hasText: '8.0 MiB of 9.0 MiB' }).waitFor();
+		rmSync(local);
+		await page.getByRole('button', { name: 'Cancel' }).click();
+		await page.locator('.uploads', { hasText: 'cancelled' }).waitFor();
+		release();
+		assert.equal(await stage.world.team.getDirectoryClient('scans').getFileClient(path.basename(local)).exists(), false);
+		await stage.done(page);
+	});
+
+	test('files: leases of a share and of its files are shown there and in Live, and can be broken', async () => {
+		const file = stage.world.team.getDirectoryClient('reports').getFileClient('2026.csv');
+		await file.getShareLeaseClient().acquireLease(-1);
+		await stage.world.team.getShareLeaseClient().acquireLease(60);
+		const page = await stage.open(`#/files/${ACCOUNT}/team?tab=leases`);
+		await rows(page).filter({ hasText: 'team/reports/2026.csv' }).getByText('for ever').waitFor();
+		await rows(page).filter({ hasText: /^share/ }).getByRole('button', { name: 'Release' }).click();
+		await told(page, 'Released');
+		assert.equal((await stage.world.team.getProperties()).leaseState, 'available');
+		await page.goto(page.url().replace(/#.*/, `#/live/${ACCOUNT}?tab=leases`));
+		const held = rows(page).filter({ hasText: 'team/reports/2026.csv' });
+		await held.getByRole('button', { name: 'Break' }).click();
+		await told(page, 'Broken');
+		await held.waitFor({ state: 'detached' });
+		assert.equal((await file.getProperties()).leaseState, 'broken');
+		await stage.done(page);
+	});
+
+	test('live: charts show what was before the page was opened', async () => {
+		const origin = explorerOf(stage.server);
+		const session = (await (await fetch(`${origin}api/session`)).json()).session;
+		const samples = async () => (await (await fetch(`${origin}api/history`, { headers: { 'x-zaffre-session': session } })).json()).samples;
+		const until = Date.now() + 30_000;
+		while ((await samples()).length < 2) {
+			assert.ok(Date.now() < until, 'a sample every two seconds');
+			await new Promise((resolve) => setTimeout(resolve, 200));
+		}
+		assert.ok((await samples()).some(([, span, requests]) => span >= 1000 && requests > 0));
+		assert.equal((await fetch(`${origin}api/history`)).status, 401, 'not without a session');
+		let first = null;
+		const page = await stage.open();
+		await page.goto('about:blank');
+		page.on('response', (answer) => /api\/history/.test(answer.url()) && (first ??= answer.json()));
+		await page.goto(`${origin}#/live/${ACCOUNT}`);
+		await page.waitForFunction(() => Number(document.querySelector('.figures b')?.textContent) > 0);
+		assert.ok((await first).samples.length >= 2, 'at once, not as the page goes on');
+		await page.locator('.figures', { hasText: /\d ms a sync/ }).waitFor();
 		await stage.done(page);
 	});
 
@@ -124,15 +194,14 @@ explorerTests('explorer, what happens now', (stage) => {
 			await page.getByRole('button', { name: 'Save this state' }).click();
 			await page.getByRole('button', { name: 'Restore one message' }).waitFor();
 			await page.getByRole('button', { name: 'Reset devstoreaccount1' }).click();
-			await page.getByText('devstoreaccount1 is empty').waitFor();
+			await told(page, 'devstoreaccount1 is empty');
 			assert.equal(await queue.exists(), false);
 			await page.getByRole('button', { name: 'Restore one message' }).click();
-			await page.getByText('As it was at one message').waitFor();
+			await told(page, 'As it was at one message');
 			assert.equal(await queue.exists(), true);
 			await page.getByPlaceholder('every one, or').fill('QUEUE_CREATE');
 			await page.getByRole('button', { name: 'Add rule' }).click();
-			await page.getByText('Added').waitFor();
-			assert.match(await page.locator('tbody').innerText(), /busy\s+QUEUE_CREATE/);
+			await rows(page).filter({ hasText: /busy\s*QUEUE_CREATE/ }).waitFor();
 			await page.getByRole('button', { name: 'Remove all' }).click();
 			await page.getByText('No rules').waitFor();
 			await page.getByRole('link', { name: 'Operate' }).click();

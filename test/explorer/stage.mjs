@@ -10,6 +10,9 @@ import { makeWorld, startRace } from './world.mjs';
 
 export const ACCOUNT = 'devstoreaccount1';
 export const rows = (page) => page.locator('tbody tr[tabindex]');
+// Waits until the page told this, in a toast and in these words. A text anywhere in the page is no sign that something was done: the
+// footer with the buttons "Save" and "Delete" is found by the text "Saved".
+export const told = (page, words) => page.locator('.toasts').getByText(words, { exact: true }).last().waitFor();
 
 export function explorerTests(name, tests) {
 	describe(name, { skip: browserMissing() }, () => {

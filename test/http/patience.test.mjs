@@ -35,6 +35,9 @@ async function closesWithin(wire, least, most, dribble) {
 const PUT = () => `PUT /devstoreaccount1/slow/b?${sas} HTTP/1.1\r\nHost: h\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-06-08\r\n`;
 
 describe('slow peers', { concurrency: true }, () => {
+	test('a connection that never says a word', async () => {
+		await closesWithin(await Wire.open(port), HEAD_MS - 1000, HEAD_MS + SLACK_MS);
+	});
 	test('a head that stops', async () => {
 		const wire = await Wire.open(port);
 		await wire.send('GET /health HT');

@@ -22,6 +22,9 @@ const BUDGET_MIB = 128;
 const BEFORE_S = 3;
 const WARM_S = 3;
 const SIEGE_S = 7;
+const LIST_MIB = 4; // 50,000 rows of some 80 bytes
+const GROWTH_MIB = 8; // what segments grow by at a time
+const QUIET_MACHINE = process.env.ZAFFRE_QUIET === '1';
 
 let dir, server, flood, mine, quiet;
 before(async () => {
@@ -76,12 +79,9 @@ const sockets = () => fs.readdirSync(`/proc/${server.pid}/fd`).filter((fd) => {
 		return false;
 	}
 }).length;
-function diskMib() {
-	let blocks = 0;
-	for (const entry of fs.readdirSync(server.dataDir, { recursive: true, withFileTypes: true }))
-		if (entry.isFile()) blocks += fs.statSync(`${entry.path}/${entry.name}`, { throwIfNoEntry: false })?.blocks ?? 0;
-	return blocks / 2048;
-}
+// Of a folder of the data directory: segments has bytes of blobs and what is reserved for them, db has rows.
+const diskMib = (folder) => fs.readdirSync(path.join(server.dataDir, folder))
+	.reduce((blocks, name) => blocks + (fs.statSync(path.join(server.dataDir, folder, name), { throwIfNoEntry: false })?.blocks ?? 0), 0) / 2048;
 
 // PUT and GET in turns. A refused one (ServerBusy) counts as an answer, and is counted.
 async function measure(seconds) {
@@ -134,18 +134,19 @@ test('under all attacks at once another account is answered, and nothing is left
 	await besiege(WARM_S, 'warm');
 	await calm();
 	await sleep(1000);
-	const before = { rss: rssMib(), disk: diskMib() };
+	const before = { rss: rssMib(), segments: diskMib('segments'), db: diskMib('db') };
 	const during = await besiege(SIEGE_S, 'noise');
 	t.diagnostic(`alone: PUT ${figuresText(alone.put)}; GET ${figuresText(alone.get)}`);
 	t.diagnostic(`under siege: PUT ${figuresText(during.put)}; GET ${figuresText(during.get)}; ${during.busy} told to come again`);
 	t.diagnostic(`attacks: ${JSON.stringify(during.counts)}, ${during.lists.done} lists of 50,000; memory ${fresh.toFixed(0)} MiB at first, ${before.rss.toFixed(0)} before, ${during.most.toFixed(0)} at most`);
 	for (const [kind, count] of Object.entries(during.counts)) assert.ok(count > 3, `${kind}: only ${count}, that is no attack`);
 	assert.ok(during.lists.done > 0, 'no list was committed: no neighbour made noise');
-	// The bar is 50 ms on a machine that has nothing else to do. Here attackers, meter and server share its cores, with
-	// whatever else runs: the bound goes by what one client alone saw just before. A loop or committer that is held, as
-	// each of these attacks once did, takes seconds.
+	// The bar is 50 ms on a machine that has nothing else to do (ZAFFRE_QUIET=1 says that this is one). Elsewhere other
+	// work shares its cores with attackers, meter and server, and the bound is a second, however slow it is alone. It
+	// catches a loop that is held: with no bound on control messages and reads of a TLS stream (io/tls.c) p99 of PUT was
+	// 2078 ms and of GET 1228 ms, where 80 and 56 are usual on the same busy machine.
 	for (const kind of ['put', 'get']) {
-		const [median, tail] = [Math.max(100, 20 * alone[kind].p50), Math.max(1000, 60 * alone[kind].p90)];
+		const [median, tail] = QUIET_MACHINE ? [50, 50] : [100, 1000];
 		assert.ok(during[kind].p50 < median && during[kind].p99 < tail, `${kind}: ${figuresText(during[kind])}; alone: ${figuresText(alone[kind])}`);
 		assert.ok(during[kind].count > SIEGE_S, `only ${during[kind].count} of ${kind} were answered`);
 	}
@@ -156,8 +157,15 @@ test('under all attacks at once another account is answered, and nothing is left
 		await quiet.get('/quiet/b0');
 		return rssMib() <= before.rss + 64;
 	});
-	await eventually('disk is given back', 30, () => diskMib() <= before.disk + 200);
+	// What uploads announced (100 MiB each) takes no space: what they sent is less than what goes to the disk at a time
+	// (budget.test.mjs has those that send more).
+	await eventually('uploads take no space', 30, () => diskMib('segments') <= before.segments + GROWTH_MIB);
+	// Lists replace lists. Until old rows are compacted away all are there, and a compaction has what it reads and what it
+	// writes at once.
+	const rows = 2 * (before.db + LIST_MIB * (during.lists.done + 4));
+	await eventually('old rows are given back', 30, () => diskMib('db') <= rows);
 	const last = await measure(1);
 	assert.equal(last.busy, 0);
+	t.diagnostic(`segments ${before.segments.toFixed(0)} MiB before, ${diskMib('segments').toFixed(0)} after; rows ${before.db.toFixed(0)} before, ${diskMib('db').toFixed(0)} after, at most ${rows.toFixed(0)} allowed`);
 	t.diagnostic(`afterwards: PUT ${figuresText(last.put)}; ${rssMib().toFixed(0)} MiB, ${sockets()} connections and listeners (${connections} before)`);
 });

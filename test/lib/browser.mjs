@@ -4,10 +4,12 @@
 //   const missing = browserMissing();          a reason to skip, or false
 //   const browser = await openBrowser();       browser.page(server, '#/blobs/...') opens a page of that server's explorer
 // Every page collects what a browser would complain about (page.problems): errors of scripts, refused resources, dialogs.
+// ZAFFRE_BROWSER_SLOWER=20 makes pages so many times slower, as a loaded machine would: what waits for the wrong thing fails then.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 
 const PROGRAM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => fs.existsSync(path));
+const SLOWER = Number(process.env.ZAFFRE_BROWSER_SLOWER ?? 1);
 
 export function browserMissing() {
 	if (!PROGRAM) return 'chromium is not installed (tools/packages.txt)';
@@ -30,6 +32,7 @@ export async function openBrowser() {
 		page.on('pageerror', (error) => page.problems.push(`script: ${error.message}`));
 		page.on('console', (message) => message.type() === 'error' && !/status of 4\d\d/.test(message.text()) && page.problems.push(message.text()));
 		page.on('dialog', (dialog) => dialog.accept(page.answers.shift()));
+		if (SLOWER > 1) await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
 		await page.goto(explorerOf(server) + hash);
 		return page;
 	};

@@ -18,7 +18,8 @@ export const COMMAND = { NEGOTIATE: 0, SESSION_SETUP: 1, LOGOFF: 2, TREE_CONNECT
 	OPLOCK_BREAK: 18 };
 export const STATUS = { OK: 0, PENDING: 0x103, MORE: 0xc0000016, ACCESS_DENIED: 0xc0000022, INVALID_PARAMETER: 0xc000000d,
 	SHARING_VIOLATION: 0xc0000043, DELETE_PENDING: 0xc0000056, NOT_FOUND: 0xc0000034, LOGON_FAILURE: 0xc000006d, FILE_CLOSED: 0xc0000128,
-	LOCK_CONFLICT: 0xc0000054, LOCK_NOT_GRANTED: 0xc0000055, CANCELLED: 0xc0000120, SESSION_DELETED: 0xc0000203, NO_TREE: 0xc00000c9 };
+	LOCK_CONFLICT: 0xc0000054, LOCK_NOT_GRANTED: 0xc0000055, CANCELLED: 0xc0000120, SESSION_DELETED: 0xc0000203, NO_TREE: 0xc00000c9,
+	DISK_FULL: 0xc000007f };
 export const ACCESS = { READ: 0x120089, WRITE: 0x120116, DELETE: 0x10000, ALL: 0x1f01ff, READ_ATTRIBUTES: 0x80 };
 export const SHARE = { NONE: 0, READ: 1, WRITE: 2, DELETE: 4, ALL: 7 };
 
@@ -100,7 +101,10 @@ function gmac(key, part, fromServer) {
 function negotiateContexts(ciphers, signing) {
 	const list = (numbers) => Buffer.from(Uint16Array.from([numbers.length, ...numbers]).buffer);
 	const preauth = Buffer.concat([Buffer.from([1, 0, 32, 0, 1, 0]), crypto.randomBytes(32)]);
-	const all = [[1, preauth], [2, list(ciphers)], ...(signing === undefined ? [] : [[8, list([signing])]])];
+	return [[1, preauth], [2, list(ciphers)], ...(signing === undefined ? [] : [[8, list([signing])]])];
+}
+
+function contextsBytes(all) {
 	return all.map(([type, data], i) => {
 		const size = 8 + data.length;
 		const c = Buffer.alloc(i + 1 < all.length ? Math.ceil(size / 8) * 8 : size);
@@ -298,8 +302,9 @@ export class SmbClient {
 		return new Promise((resolve) => this.waiting.set(messageId, resolve));
 	}
 
-	async negotiate({ dialects = [0x210], mode = 1, ciphers = [2, 1], signing } = {}) {
-		const contexts = dialects.includes(0x311) ? negotiateContexts(ciphers, signing) : [];
+	// `bend` gets the contexts [[type, data], ...] and gives those to be sent.
+	async negotiate({ dialects = [0x210], mode = 1, ciphers = [2, 1], signing, bend = (all) => all } = {}) {
+		const contexts = dialects.includes(0x311) ? contextsBytes(bend(negotiateContexts(ciphers, signing))) : [];
 		const at = Math.ceil((36 + 2 * dialects.length) / 8) * 8;
 		const body = Buffer.alloc(contexts.length ? at : 36 + 2 * dialects.length);
 		body.writeUInt16LE(36, 0);
@@ -358,7 +363,7 @@ export class SmbClient {
 	}
 
 	// Raw NTLMSSP, as Linux does it.
-	async login(account, key, { domain = 'AZURE', previous = 0n, encrypt = false } = {}) {
+	async login(account, key, { domain = 'AZURE', previous = 0n, encrypt = false, proofBytes } = {}) {
 		const flags = 0x20088205;
 		const first = Buffer.alloc(32);
 		first.write('NTLMSSP\0\x01', 0, 'latin1');
@@ -370,7 +375,8 @@ export class SmbClient {
 		const owner = hmacMd5(md4(utf16(key)), utf16(account.toUpperCase() + domain));
 		const blob = Buffer.concat([Buffer.from([1, 1, 0, 0, 0, 0, 0, 0]), Buffer.alloc(8), crypto.randomBytes(8), Buffer.alloc(4), info, Buffer.alloc(4)]);
 		const proof = hmacMd5(owner, token.subarray(24, 32), blob);
-		const fields = [Buffer.alloc(0), Buffer.concat([proof, blob]), utf16(domain), utf16(account), Buffer.alloc(0), Buffer.alloc(0)];
+		// proofBytes: cut to so many, as older protocols have it.
+		const fields = [Buffer.alloc(0), Buffer.concat([proof, blob]).subarray(0, proofBytes), utf16(domain), utf16(account), Buffer.alloc(0), Buffer.alloc(0)];
 		const last = Buffer.alloc(64);
 		last.write('NTLMSSP\0\x03', 0, 'latin1');
 		let at = 64;

@@ -88,6 +88,25 @@ describe('packages', { skip }, () => {
 		assert.match(execFileSync('npx', ['--no-install', 'zaffre', '--version'], { cwd: project, encoding: 'utf8' }), /^zaffre \d/);
 	});
 
+	test('the step of the GitHub Action starts a server that the steps after it find', async () => {
+		make('npm-package');
+		const tgz = fs.readdirSync(path.join(root, 'build/npm')).find((name) => name.endsWith('.tgz'));
+		const lines = fs.readFileSync(path.join(root, 'dist/github/action.yml'), 'utf8').split('\n');
+		const begin = lines.findIndex((line) => /^\s+run: \|$/.test(line));
+		const step = lines.slice(begin + 1).filter((line) => line.trim()).map((line) => line.replace(/^ {8}/, '')).join('\n');
+		const temp = folder(), variables = path.join(temp, 'env');
+		fs.writeFileSync(variables, '');
+		execFileSync('bash', ['-eo', 'pipefail', '-c', step], { stdio: 'pipe', env: { ...process.env, RUNNER_TEMP: temp, GITHUB_ENV: variables, PACKAGE: path.join(root, 'build/npm', tgz), ARGUMENTS: anyPort.join(' ') } });
+		const found = Object.fromEntries(fs.readFileSync(variables, 'utf8').trim().split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2)));
+		try {
+			const container = BlobServiceClient.fromConnectionString(found.AZURE_STORAGE_CONNECTION_STRING).getContainerClient('action');
+			await container.create();
+			assert.equal((await fetch(`${found.ZAFFRE_ADMIN}/healthz`)).status, 200);
+		} finally {
+			process.kill(JSON.parse(fs.readFileSync(path.join(temp, 'zaffre-ready.json'), 'utf8')).pid, 'SIGTERM');
+		}
+	});
+
 	test('the Debian package is the same bytes twice and has what it should', () => {
 		make('deb');
 		const deb = path.join(root, 'build/deb', fs.readdirSync(path.join(root, 'build/deb')).find((name) => name.endsWith('.deb')));
@@ -100,8 +119,10 @@ describe('packages', { skip }, () => {
 	});
 
 	test('two builds from two places are the same bytes', { skip: skipLong }, () => {
-		const other = path.join(folder(), 'elsewhere');
-		execFileSync('git', ['clone', '-q', root, other]);
+		const other = path.join(folder(), 'a rather longer path', 'elsewhere');
+		fs.mkdirSync(other, { recursive: true });
+		// The files of this tree as they are, committed or not: that is what the first program was built from.
+		execFileSync('bash', ['-c', 'set -o pipefail; git ls-files -z | tar --null -T - -c | tar -x -C "$1"', 'copy', other], { cwd: root });
 		const again = spawnSync('make', ['--no-print-directory', 'static'], { cwd: other, encoding: 'utf8', env: { ...process.env, MAKEFLAGS: '' } });
 		assert.equal(again.status, 0, again.stdout + again.stderr);
 		assert.equal(sha256(path.join(other, 'build/static/zaffre')), sha256(program));

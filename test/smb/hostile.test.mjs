@@ -10,21 +10,27 @@ import { ACCESS, COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
 
 let server;
 let port;
+let strict; // a server that demands encryption
 let cases = 0;
 
 before(async () => {
 	port = await freePort();
-	server = await startServer({ flags: ['--smbPort', String(port), '--create', 'share:hostile'] });
+	server = await startServer({ flags: ['--smbPort', String(port), '--create', 'share:hostile', '--loginDelay', '1000'] });
+	const strictPort = await freePort();
+	strict = await startServer({ flags: ['--smbPort', String(strictPort), '--smbEncryption', 'required', '--create', 'share:hostile'] });
+	strict.smbPort = strictPort;
 });
 after(async () => {
+	await strict.stop();
+	await strict.remove();
 	await server.stop();
 	await server.remove();
 });
 
-async function client({ dialects = [0x210] } = {}) {
-	const c = await SmbClient.connect(port);
+async function client({ dialects = [0x210], encrypt = false } = {}) {
+	const c = await SmbClient.connect(encrypt ? strict.smbPort : port);
 	assert.equal((await c.negotiate({ dialects })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
+	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, { encrypt })).status, 0);
 	const tree = await c.treeConnect('hostile');
 	return { c, tree };
 }
@@ -198,9 +204,34 @@ for (const [name, bend, expected] of HEADERS)
 		await c.end();
 	});
 
-test('protection stripped', async () => {
+// Whoever leaves out the protection that the session demands is told so, and its connection is closed with what it held.
+for (const [name, dialects, encrypt] of [['signature, 2.1', [0x210], false], ['signature, 3.1.1', [0x311], false],
+	['encryption, 3.0', [0x300], true], ['encryption, 3.1.1', [0x311], true]])
+	test(`protection stripped: ${name}`, async () => {
+		for (const signed of encrypt ? [false, true] : [false]) {
+			const { c, tree } = await client({ dialects, encrypt });
+			const opened = await c.create(tree, `stripped-${name}`, { share: 0 });
+			assert.equal(opened.status, 0);
+			const flush = SmbClient.fileBody(24, opened.id);
+			assert.equal((await c.request(COMMAND.FLUSH, flush, { tree })).status, 0);
+			// The second part is not looked at any more.
+			const parts = [Buffer.concat([c.header(COMMAND.FLUSH, { tree }), flush]), Buffer.concat([c.header(COMMAND.ECHO), Buffer.from([4, 0, 0, 0])])];
+			parts[0].writeUInt32LE(parts[0].length, 20);
+			if (signed) c.sign(parts[0]);
+			const answer = c.expect(c.messageId);
+			c.send(Buffer.concat(parts));
+			assert.equal((await answer).status, STATUS.ACCESS_DENIED);
+			await c.ended;
+			const other = await client({ dialects, encrypt });
+			assert.equal((await other.c.create(other.tree, `stripped-${name}`, { share: 0 })).status, 0, 'the handle was let go');
+			await other.c.end();
+			cases++;
+		}
+		await alive();
+	});
+
+test('a wrong signature is refused', async () => {
 	const { c, tree } = await client();
-	assert.equal((await c.request(COMMAND.FLUSH, SmbClient.fileBody(24, Buffer.alloc(16, 1)), { tree, sign: false })).status, STATUS.ACCESS_DENIED);
 	const part = c.sign(Buffer.concat([c.header(COMMAND.FLUSH, { tree }), SmbClient.fileBody(24, Buffer.alloc(16, 1))]));
 	part[50] ^= 1;
 	const answer = c.expect(c.messageId++);

@@ -10,7 +10,6 @@ import { ACCESS, COMMAND, SHARE, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const LAST = Buffer.alloc(16, 0xff); // the open of the part before
 const NO_MORE_FILES = 0x80000006;
-const INVALID_DEVICE_REQUEST = 0xc0000010;
 const FS_DRIVER_REQUIRED = 0xc000019c;
 const NOTIFY_CLEANUP = 0x10b;
 const OPTION = { DIRECTORY: 1, FILE: 0x40, DELETE_ON_CLOSE: 0x1000 };
@@ -148,7 +147,14 @@ for (const [name, dialects, encrypt] of [['vers=3.1.1', [0x311], false], ['vers=
 		assert.equal(hex((await c.request(COMMAND.IOCTL, ioctl(0x00060194, ANY_ID, Buffer.from('\x04\0\\\0m\0\0\0', 'latin1')), { tree: ipc })).status), hex(FS_DRIVER_REQUIRED));
 		// The root, what the share can do, and what kind of disk it is.
 		const root = good(await c.create(tree, '', { access: ACCESS.READ_ATTRIBUTES, disposition: 1 }));
-		assert.equal(hex((await c.request(COMMAND.IOCTL, ioctl(0x001401fc, ANY_ID), { tree })).status), hex(INVALID_DEVICE_REQUEST));
+		// The address that was connected to: one entry of 152 bytes, padded to 160.
+		const interfaces = good(await c.request(COMMAND.IOCTL, ioctl(0x001401fc, ANY_ID), { tree }));
+		const entry = interfaces.body.subarray(48);
+		assert.equal(interfaces.body.readUInt32LE(36), 160);
+		assert.deepEqual([entry.readUInt32LE(0), entry.readUInt32LE(4), entry.readUInt32LE(8), entry.readUInt16LE(24)], [0, 1, 0, 2]);
+		assert.deepEqual([...entry.subarray(28, 32)], [127, 0, 0, 1]);
+		assert.equal(hex((await c.request(COMMAND.IOCTL, ioctl(0x001401fc, ANY_ID, undefined, 159), { tree })).status), hex(0xc0000023));
+		assert.equal(hex((await c.request(COMMAND.IOCTL, ioctl(0x001401fc, root.id), { tree })).status), hex(0xc000000d));
 		for (const fs of [5, 4, 1, 11]) good(await c.request(COMMAND.QUERY_INFO, queryInfo(root.id, 2, fs), { tree }));
 		good(await c.close(tree, root.id));
 		// stat of the root, and of a name that is not there: all parts fail alike.

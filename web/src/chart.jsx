@@ -6,7 +6,7 @@ import 'uplot/dist/uPlot.min.css';
 import { onSample, series } from './samples.js';
 
 const HEIGHT = 132;
-// A minute at least, however short the page has been open.
+// A minute at least, however short the server has been running.
 function span() {
 	const end = series.time.at(-1) ?? Date.now() / 1000;
 	return [Math.min(series.time[0] ?? end, end - 60), end];

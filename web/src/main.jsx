@@ -96,6 +96,7 @@ function App() {
 			setOverview(await ask('/api/overview'));
 			setError(undefined);
 			setNeedsLogin(false);
+			startSampling();
 		} catch (problem) {
 			setError(problem);
 		}
@@ -142,7 +143,7 @@ function App() {
 			<main key={readOnly}>
 				{error && <Problem error={error} />}
 				{overview.warnings.map((warning) => <div key={warning} class="problem" role="alert">{warning}</div>)}
-				<view.view key={view.id + account} route={route} account={account} overview={overview} />
+				<view.view key={view.id + account} route={route} account={account} overview={overview} reloadOverview={load} />
 			</main>
 			{help && (
 				<Dialog title="Keys" onClose={() => setHelp(false)}>
@@ -159,5 +160,4 @@ function mark(title, key) {
 	return at < 0 ? title : <>{title.slice(0, at)}<u>{title[at]}</u>{title.slice(at + 1)}</>;
 }
 
-startSampling();
 render(<App />, document.getElementById('app'));

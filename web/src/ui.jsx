@@ -124,7 +124,7 @@ export function Pairs({ pairs }) {
 	);
 }
 
-// Rows that the keyboard walks: arrows or j and k, Enter opens.
+// Rows that the keyboard walks: arrows or j and k, Enter opens. A column of numbers has a '#' before its name.
 export function Rows({ head, rows, empty = 'Nothing here.', selected, onOpen, render, id, cls = '' }) {
 	const body = useRef();
 	// For measurements: when the first rows were in the page.
@@ -141,7 +141,7 @@ export function Rows({ head, rows, empty = 'Nothing here.', selected, onOpen, re
 	return (
 		<div class={`scroll ${cls}`}>
 			<table class="rows">
-				<thead><tr>{head.map((name, i) => <th key={i}>{name}</th>)}</tr></thead>
+				<thead><tr>{head.map((name, i) => (name[0] === '#' ? <th key={i} class="number">{name.slice(1)}</th> : <th key={i}>{name}</th>))}</tr></thead>
 				<tbody ref={body} onKeyDown={move}>
 					{rows.length === 0 && <tr class="empty"><td colSpan={head.length}>{empty}</td></tr>}
 					{rows.map((row, i) => (

@@ -34,10 +34,10 @@ static const struct hash_hmac_key *key_get(const struct auth_account *a, unsigne
 	return local;
 }
 
-bool auth_account_mac_matches(const struct auth_account *a, struct slice text, struct slice signature)
+unsigned auth_account_mac_matches(const struct auth_account *a, struct slice text, struct slice signature)
 {
 	if (signature.len != MAC_TEXT_BYTES)
-		return false;
+		return 0;
 	for (unsigned i = 0; i < 2; i++) {
 		if (a->key[i].len == 0)
 			continue;
@@ -47,9 +47,9 @@ bool auth_account_mac_matches(const struct auth_account *a, struct slice text, s
 		if (k == &local)
 			hash_wipe(&local, sizeof local);
 		if (same)
-			return true;
+			return i + 1;
 	}
-	return false;
+	return 0;
 }
 
 bool auth_account_mac_sign(const struct auth_account *a, unsigned index, struct slice text,

@@ -317,7 +317,12 @@ enum err ntlm_authenticate(struct ntlm *n, struct slice m, const struct auth_acc
 	if (!pairs_end(a.response))
 		return ERR_SYNTAX;
 	const struct auth_account *account = account_find(a.user, accounts, count);
-	if (!account || (!key_matches(n, &a, account->key[0], base) && !key_matches(n, &a, account->key[1], base)))
+	n->tried = account;
+	n->key_number = !account				    ? 0
+			: key_matches(n, &a, account->key[0], base) ? 1
+			: key_matches(n, &a, account->key[1], base) ? 2
+								    : 0;
+	if (!n->key_number)
 		return ERR_AUTHENTICATION_FAILED;
 	n->flags = a.flags;
 	memcpy(n->key, base, sizeof n->key);

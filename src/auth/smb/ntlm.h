@@ -16,6 +16,8 @@ struct ntlm {
 	struct buf first, second;	   /* NEGOTIATE and CHALLENGE, for the code over all three messages */
 	unsigned char key[NTLM_KEY_BYTES]; /* the session key, once authenticated */
 	bool has_code;			   /* the client's messages were protected by a code */
+	const struct auth_account *tried;  /* whose key was to be proved; NULL: no such account */
+	unsigned key_number;		   /* which of its keys was: 1, 2 */
 };
 
 void ntlm_init(struct ntlm *);

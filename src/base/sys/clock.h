@@ -35,5 +35,6 @@ static inline uint64_t clock_now(struct clock *c)
 }
 
 uint64_t base_monotonic_ns(void);
+void base_sleep_ns(uint64_t ns); /* or until a signal was taken */
 
 #endif

@@ -116,6 +116,15 @@ enum err mem_extent_seal(struct extent_writer *w, struct extent_ref *ret)
 	return err;
 }
 
+enum err mem_extent_append_seal(struct extent_writer *w, struct slice last, struct extent_ref *ret)
+{
+	enum err err = mem_extent_append(w, last);
+	if (err == ERR_OK)
+		return mem_extent_seal(w, ret);
+	mem_extent_writer_free(w);
+	return err;
+}
+
 void mem_extent_writer_free(struct extent_writer *w)
 {
 	if (!w)

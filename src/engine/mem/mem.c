@@ -309,6 +309,7 @@ static const struct engine_ops mem_ops = {
 	.extent_id = mem_extent_id,
 	.extent_append = mem_extent_append,
 	.extent_seal = mem_extent_seal,
+	.extent_append_seal = mem_extent_append_seal,
 	.extent_abandon = mem_extent_abandon,
 	.extent_writer_free = mem_extent_writer_free,
 	.extent_read = mem_extent_read,

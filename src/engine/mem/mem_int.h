@@ -180,6 +180,7 @@ void mem_late_flush(struct mem *, bool happens); /* lock held; accepts that ther
 enum err mem_extent_begin(struct engine *, uint32_t length_hint, struct extent_writer **ret);
 uint64_t mem_extent_id(const struct extent_writer *);
 enum err mem_extent_append(struct extent_writer *, struct slice bytes);
+enum err mem_extent_append_seal(struct extent_writer *, struct slice last, struct extent_ref *ret);
 enum err mem_extent_seal(struct extent_writer *, struct extent_ref *ret);
 void mem_extent_abandon(struct engine *, const struct extent_ref *);
 void mem_extent_writer_free(struct extent_writer *);

@@ -175,6 +175,11 @@ enum err database_open(struct opening *o)
 	return open_in_thread(o, false);
 }
 
+enum err database_open_to_read(struct opening *o)
+{
+	return open_in_thread(o, true);
+}
+
 void database_close(struct rocks *r)
 {
 	for (int i = 0; i < FAMILIES; i++) {
@@ -205,7 +210,7 @@ enum err database_look(struct opening *o)
 {
 	if (o->fresh)
 		return ERR_OK;
-	enum err err = open_in_thread(o, true);
+	enum err err = database_open_to_read(o);
 	if (err != ERR_OK)
 		return err;
 	err = read_in_tables(o);

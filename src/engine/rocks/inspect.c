@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a scrub asks besides reading: is the space of an extent marked as used, which extents wait to be reclaimed, how
- * much is there to do. Only while nobody writes. */
+ * much is there to do. On an engine that nobody writes to, or on a moment of one that others do. */
 #include "engine/rocks/rocks_int.h"
 #include "engine/rocks/segment/segment.h"
 
 bool engine_rocks_extent_published(struct engine *e, const struct extent_ref *extent)
 {
-	return segment_is_published(rocks_of(e)->segments, extent);
+	struct rocks *r = rocks_of(e), *writer = r->moment_of ? r->moment_of : r;
+	pthread_mutex_lock(&writer->publish_lock);
+	bool published = segment_is_published(r->segments, extent);
+	pthread_mutex_unlock(&writer->publish_lock);
+	return published;
 }
 
 uint64_t engine_rocks_extent_space(const struct extent_ref *extent)

@@ -505,11 +505,11 @@ static enum err open_all(struct opening *o)
 	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
 }
 
-enum err engine_rocks_open(const struct rocks_options *options, struct engine **ret, struct buf *ret_message)
+struct rocks *rocks_new(void)
 {
 	struct rocks *r = calloc(1, sizeof *r);
 	if (!r)
-		return ERR_NO_MEMORY;
+		return NULL;
 	r->engine.ops = &rocks_ops;
 	r->magic = ROCKS_ALIVE;
 	r->dir_fd = r->lock_fd = -1;
@@ -524,9 +524,21 @@ enum err engine_rocks_open(const struct rocks_options *options, struct engine **
 	}
 	r->pins = malloc(PINS_FIRST * sizeof *r->pins);
 	r->pin_cap = PINS_FIRST;
+	if (!r->pins) {
+		rocks_close(&r->engine);
+		return NULL;
+	}
+	return r;
+}
+
+enum err engine_rocks_open(const struct rocks_options *options, struct engine **ret, struct buf *ret_message)
+{
+	struct rocks *r = rocks_new();
+	if (!r)
+		return ERR_NO_MEMORY;
 	struct opening o = { .options = options, .r = r, .message = ret_message };
 	o.name = options->name ? options->name : options->dir;
-	enum err err = r->pins ? open_all(&o) : ERR_NO_MEMORY;
+	enum err err = open_all(&o);
 	if (err != ERR_OK) {
 		rocks_close(&r->engine);
 		return err;
@@ -552,7 +564,7 @@ void rocks_close(struct engine *e)
 		return;
 	}
 	/* Flushed, so that the next start has no journal to replay; if that fails, the journal is there. */
-	if (r->db && r->segments) {
+	if (r->db && r->segments && !r->moment_of) {
 		if (rocks_flush(r) == ERR_OK)
 			journal_clear(r->journal);
 		else
@@ -563,7 +575,8 @@ void rocks_close(struct engine *e)
 	}
 	journal_free(r->journal);
 	database_close(r);
-	segments_close(r->segments);
+	if (!r->moment_of)
+		segments_close(r->segments);
 	tail_close(&r->tail);
 	if (r->read)
 		rocksdb_readoptions_destroy(r->read);

@@ -24,6 +24,7 @@ int database_open_tables(void);		 /* how many tables RocksDB may keep open */
 void database_prepare(struct opening *); /* options; freed by rocks_close */
 enum err database_look(struct opening *) MUST_CHECK;
 enum err database_open(struct opening *) MUST_CHECK;
+enum err database_open_to_read(struct opening *) MUST_CHECK;
 void database_close(struct rocks *);
 
 #endif

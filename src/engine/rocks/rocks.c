@@ -485,6 +485,7 @@ static void op_stats(struct engine *e, struct engine_stats *ret)
 				      .sync_ns = r->sync_ns,
 				      .syncs = r->syncs,
 				      .bytes_written = r->bytes_written };
+	ret->disk_is_short = !rocks_has_space(r, 0, &ret->disk_free_bytes);
 	segment_stats(r->segments, ret);
 	if (r->locator)
 		locator_stats(r->locator, ret);
@@ -510,6 +511,7 @@ const struct engine_ops rocks_ops = {
 	.extent_id = segment_writer_id,
 	.extent_append = segment_writer_append,
 	.extent_seal = segment_writer_seal,
+	.extent_append_seal = segment_writer_append_seal,
 	.extent_abandon = op_extent_abandon,
 	.extent_writer_free = segment_writer_free,
 	.extent_read = op_extent_read,

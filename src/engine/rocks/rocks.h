@@ -31,13 +31,18 @@ enum err engine_rocks_open(const struct rocks_options *, struct engine **ret, st
  * until the end. */
 struct rocks_moment {
 	uint64_t pin;
-	uint64_t commit; /* the last one that is in it */
+	uint64_t commit;    /* the last one that is in it */
+	uint64_t waited_ns; /* how long commits waited for it at most */
 };
 enum err engine_rocks_moment_begin(struct engine *, const char *db_path, struct rocks_moment *ret,
 				   struct buf *ret_message) MUST_CHECK;
 void engine_rocks_moment_end(struct engine *, const struct rocks_moment *);
+/* The moment as an engine that is only read, every table from the disk again; `dir` holds its db. Closed before the
+ * moment ends. It writes nothing and takes no extents; a store over it must be `manual`. */
+enum err engine_rocks_moment_open(struct engine *, const char *dir, struct engine **ret,
+				  struct buf *ret_message) MUST_CHECK;
 
-/* For a scrub of an engine that nobody writes to (inspect.c). */
+/* For a scrub of an engine that nobody writes to, or of a moment (inspect.c). */
 /* All blocks of the extent are marked as holding published bytes; false also for a ref that cannot be ours. */
 bool engine_rocks_extent_published(struct engine *, const struct extent_ref *);
 /* Blocks it takes from its place on; the place of an extent counts blocks. */

@@ -72,6 +72,7 @@ struct rocks {
 	pthread_mutex_t flush_lock;
 	atomic_uint_fast64_t last_number; /* every commit of the journal up to this one is in RocksDB's memory */
 	struct segments *segments;
+	struct rocks *moment_of; /* only read: a moment of that engine, whose segments these are; NULL: no */
 	int dir_fd, lock_fd;
 	uint64_t reserve_bytes;		       /* see group.c */
 	atomic_uint_fast64_t compaction_bytes; /* room a compaction may need, looked up now and then */
@@ -180,6 +181,7 @@ static inline void rocks_put_own(struct rocks *r, rocksdb_writebatch_t *batch, c
 }
 
 /* open.c, rocks.c */
+struct rocks *rocks_new(void); /* nothing is open yet; rocks_close takes it. NULL: no memory */
 extern const struct engine_ops rocks_ops;
 void rocks_close(struct engine *);
 

@@ -11,6 +11,9 @@ bool kit_is_path(struct slice path);
 enum err kit_parse(struct request *) MUST_CHECK;
 int kit_put(const struct rest_server *, struct buf *out); /* its state; returns the status */
 
+/* stats.c: /stats; returns the status. */
+int stats_put(const struct request *, struct buf *out);
+
 /* leases.c: on a worker. */
 enum err leases_put(struct request *, struct buf *out) MUST_CHECK;
 

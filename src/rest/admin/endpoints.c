@@ -2,17 +2,16 @@
  * What the admin listener answers:
  *   /metrics    counters for Prometheus (rest/core/metrics.def)
  *   /healthz    200 while the process answers
- *   /readyz     200 while it takes requests, 503 while it ends
- *   /stats      a few numbers as JSON, for people and scripts
+ *   /readyz     200 while it takes requests, 503 while it ends or its disk is nearly full
+ *   /stats      what goes on, as JSON (stats.c), for people and scripts
  *   /conflicts  the newest 409 and 412 answers: who lost which race
  *   /leases     who holds which lease until when (leases.c)
+ *   /scrub      how far the scrub of this server is, or how the last one ended
  *   /test       development mode: the state of the test kit (kit.c, which has the commands)
  * Nothing of these changes anything, and none shows a key, a signature or the data of an account.
  *
  * Other paths are commands (src/server/admin): only through the unix socket, whose permissions say who may. Those of
  * the test kit, which is there in development mode only, come through any admin listener. */
-#include <inttypes.h>
-
 #include "base/limits.h"
 #include "rest/admin/admin.h"
 #include "rest/core/metrics.h"
@@ -22,60 +21,64 @@
 struct endpoint {
 	const char *path;
 	const char *content_type;
-	int (*put)(const struct rest_server *, struct buf *out);   /* the status; NULL: put_slowly */
+	int (*put)(const struct request *, struct buf *out);	   /* the status; NULL: put_slowly */
 	enum err (*put_slowly)(struct request *, struct buf *out); /* on a worker */
 };
 
-static int put_metrics(const struct rest_server *s, struct buf *out)
+static int put_metrics(const struct request *r, struct buf *out)
 {
-	metrics_put_text(s, out);
+	metrics_put_text(r->server, r->access, out);
 	return 200;
 }
 
-static int put_health(const struct rest_server *s, struct buf *out)
+static int put_health(const struct request *r, struct buf *out)
 {
 	BUF_PUT(out, "ok\n");
 	return 200;
 }
 
-static int put_ready(const struct rest_server *s, struct buf *out)
-{
-	bool ending = rest_server_is_ending(s);
-	buf_put(out, ending ? SLICE("ending\n") : SLICE("ready\n"));
-	return ending ? 503 : 200;
-}
-
-static int put_stats(const struct rest_server *s, struct buf *out)
+static int put_ready(const struct request *r, struct buf *out)
 {
 	struct store_stats store;
-	struct rest_stats rest;
-	store_stats(s->store, &store);
-	rest_server_stats(s, &rest);
-	buf_printf(out, "{\n  \"version\": \"%s\",\n", s->config.version ? s->config.version : "");
-	buf_printf(out, "  \"connections\": %" PRIu64 ",\n  \"requests\": %" PRIu64 ",\n", rest.connections,
-		   rest.requests);
-	buf_printf(out, "  \"commit_groups\": %" PRIu64 ",\n  \"transactions\": %" PRIu64 ",\n", store.groups,
-		   store.txns);
-	buf_printf(out, "  \"cache_hits\": %" PRIu64 ",\n  \"cache_misses\": %" PRIu64 ",\n", store.cache_hits,
-		   store.cache_misses);
-	buf_printf(out, "  \"extent_live_bytes\": %" PRIu64 ",\n  \"extent_free_bytes\": %" PRIu64 "\n}\n",
-		   store.engine.extent_bytes_live, store.engine.extent_bytes_free);
+	if (rest_server_is_ending(r->server)) {
+		BUF_PUT(out, "ending\n");
+		return 503;
+	}
+	store_stats(r->server->store, &store);
+	if (store.engine.disk_is_short) {
+		BUF_PUT(out, "the disk is nearly full\n");
+		return 503;
+	}
+	BUF_PUT(out, "ready\n");
 	return 200;
 }
 
-static int put_conflicts(const struct rest_server *s, struct buf *out)
+static int put_conflicts(const struct request *r, struct buf *out)
 {
-	metrics_put_conflicts(s, out);
+	metrics_put_conflicts(r->server, out);
 	return 200;
+}
+
+static int put_scrub(const struct request *r, struct buf *out)
+{
+	static const struct query none;
+	const struct rest_config *c = &r->server->config;
+	return c->command ? c->command(c->command_arg, SLICE("/scrub/progress"), &none, out) : 404;
+}
+
+static int put_kit(const struct request *r, struct buf *out)
+{
+	return kit_put(r->server, out);
 }
 
 static const struct endpoint endpoints[] = {
 	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", put_metrics, NULL },
 	{ "/healthz", "text/plain", put_health, NULL },
 	{ "/readyz", "text/plain", put_ready, NULL },
-	{ "/stats", "application/json", put_stats, NULL },
+	{ "/stats", "application/json", stats_put, NULL },
 	{ "/conflicts", "application/json", put_conflicts, NULL },
-	{ "/test", "application/json", kit_put, NULL },
+	{ "/scrub", "application/json", put_scrub, NULL },
+	{ "/test", "application/json", put_kit, NULL },
 	{ "/leases", "application/json", NULL, leases_put },
 };
 
@@ -155,7 +158,7 @@ static enum err format_get(struct request *r)
 {
 	const struct endpoint *e = r->call;
 	struct buf *body = &r->response.body;
-	r->response.status = e->put ? e->put(r->server, body) : 200;
+	r->response.status = e->put ? e->put(r, body) : 200;
 	if (!buf_ok(body))
 		return ERR_NO_MEMORY;
 	response_header(r, "Content-Type", slice_str(e->content_type));

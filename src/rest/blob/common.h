@@ -73,7 +73,6 @@ bool rest_blob_container_version_parse(struct slice text, uint64_t *ret_ticks);
 /* Runs blob_apply_get through the cache of hot records, and on one snapshot where that does not do. */
 enum err rest_blob_read(struct request *, struct slice partition, struct blob_get_call *) MUST_CHECK;
 /* Content-Range of the part that was found. */
-void rest_blob_put_content_range(struct request *, const struct blob_get_call *);
 /* The pieces found become the body of the answer. */
 enum err rest_blob_put_body(struct request *, const struct blob_get_call *) MUST_CHECK;
 /* A time as snapshot, version ids show it: 28 characters in the arena. */

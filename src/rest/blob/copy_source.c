@@ -2,8 +2,6 @@
  * From the URL of a source to its pieces, and from these into a payload. */
 #include "rest/blob/copy_source.h"
 
-#include <stdlib.h>
-
 #include "rest/blob/encryption.h"
 #include "rest/blob/ops.h"
 #include "rest/blob/tags.h"
@@ -16,85 +14,7 @@
 #include "wire/hash.h"
 #include "wire/http/range.h"
 
-enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_BUFFER_BYTES = 1024 * 1024, COPY_HEADERS_MAX = 12 };
-
-/* ---- whose URL is it ---- */
-
-static struct slice authority_of(struct slice url)
-{
-	if (slice_has_prefix_nocase(url, SLICE("http://")))
-		url = slice_from(url, 7);
-	else if (slice_has_prefix_nocase(url, SLICE("https://")))
-		url = slice_from(url, 8);
-	else
-		return SLICE_NONE;
-	size_t end = slice_find_byte(url, '/'), question = slice_find_byte(url, '?');
-	return slice_first(url, end < question ? end : question);
-}
-
-static struct slice port_of(struct slice authority)
-{
-	size_t at = authority.len;
-	while (at && authority.ptr[at - 1] != ':' && authority.ptr[at - 1] != ']')
-		at--;
-	return at && authority.ptr[at - 1] == ':' ? slice_from(authority, at) : SLICE("80");
-}
-
-static bool is_own_port(const struct request *r, struct slice authority)
-{
-	uint64_t port;
-	if (!slice_to_u64(port_of(authority), &port))
-		return false;
-	for (size_t i = 0; i < r->server->listener_count; i++)
-		if (r->server->config.listeners[i].service == SERVICE_BLOB && rest_server_port(r->server, i) == port)
-			return true;
-	return false;
-}
-
-/* Names of hosts have no case. */
-static bool is_account_host(const struct request *r, struct slice authority)
-{
-	struct slice label = slice_first(authority, slice_find_byte(authority, '.'));
-	for (size_t i = 0; label.len < authority.len && i < r->access->account_count; i++)
-		if (slice_eq_nocase(r->access->accounts[i].name, label))
-			return true;
-	return false;
-}
-
-/* The host that the client uses, but for the account's name: whatever port a proxy in front of us has. */
-static bool is_beside_host(const struct request *r, struct slice authority)
-{
-	struct slice host = r->head->host;
-	return !r->path_style && slice_eq_nocase(slice_from(host, slice_find_byte(host, '.')),
-						 slice_from(authority, slice_find_byte(authority, '.')));
-}
-
-/* The name the client uses for us, a loopback name with our port, or an account's own host. */
-static bool is_own(const struct request *r, struct slice authority)
-{
-	if (slice_eq_nocase(authority, r->head->host))
-		return true;
-	/* az writes it so, whatever endpoint it was given. Azure has no such account. */
-	if (slice_eq_nocase(authority, SLICE("devstoreaccount1.blob.core.windows.net")))
-		return rest_access_account(r->access, SLICE("devstoreaccount1")) != NULL;
-	if (is_beside_host(r, authority) && is_account_host(r, authority))
-		return true;
-	if (!is_own_port(r, authority))
-		return false;
-	if (slice_has_prefix_nocase(authority, SLICE("127.0.0.1:")) ||
-	    slice_has_prefix_nocase(authority, SLICE("localhost:")) || slice_has_prefix(authority, SLICE("[::1]:")))
-		return true;
-	return is_account_host(r, authority);
-}
-
-static bool has_signature(struct slice url)
-{
-	struct slice query = slice_from(url, slice_find_byte(url, '?') + 1);
-	while (query.len)
-		if (slice_has_prefix_nocase(slice_cut(&query, '&'), SLICE("sig=")))
-			return true;
-	return false;
-}
+enum { COPY_URL_MAX_BYTES = 2 * 1024, COPY_HEADERS_MAX = 12 };
 
 /* ---- head ---- */
 
@@ -141,17 +61,17 @@ enum err rest_blob_copy_source_parse(struct request *r, bool asynchronous, bool 
 	struct slice md5 = request_header(r, "x-ms-source-content-md5"),
 		     crc = request_header(r, "x-ms-source-content-crc64");
 	TRY(old_form(r, &s.url));
-	struct slice authority = authority_of(s.url);
+	struct slice authority = rest_source_url_authority(s.url);
 	if (!slice_is_set(s.url))
 		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "x-ms-copy-source", SLICE_NONE);
 	if (s.url.len > COPY_URL_MAX_BYTES || !slice_is_set(authority) || authority.len == 0)
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-copy-source", SLICE_NONE);
 	enum service service;
-	s.is_file = rest_source_url_service(r, s.url, &service) && service == SERVICE_FILE;
-	if (!s.is_file && !is_own(r, authority)) {
+	if (!rest_source_url_service(r, s.url, &service) || (service != SERVICE_BLOB && service != SERVICE_FILE)) {
 		r->fault.message = SLICE("The copy source is not on this server, and other servers are not asked.");
 		return ERR_COPY_SOURCE_FORBIDDEN; /* for good: nobody need try again */
 	}
+	s.is_file = service == SERVICE_FILE;
 	struct slice range = request_header(r, "x-ms-source-range");
 	s.has_range = takes_range && slice_is_set(range);
 	if (s.has_range && !is_plain_range(range))
@@ -172,13 +92,6 @@ enum err rest_blob_copy_source_parse(struct request *r, bool asynchronous, bool 
 static bool only_get(const struct op *op)
 {
 	return op->id == OP_BLOB_GET;
-}
-
-/* The row of Get File: other services are known by what their tables say. */
-static bool only_get_file(const struct op *op)
-{
-	return op->level == LEVEL_OBJECT && (op->methods & M_GET) && op->comp && !*op->comp && op->restype &&
-	       !*op->restype;
 }
 
 /* ---- the part that reads the source: authorised as a Get Blob, answered to nobody ---- */
@@ -238,8 +151,10 @@ enum err rest_blob_copy_source_start(struct request *r, struct copy_source *s)
 		      { "x-ms-source-range", "x-ms-range" } };
 	struct http_header *h = ARENA_NEW_ARRAY(r->arena, struct http_header, COPY_HEADERS_MAX);
 	size_t count = 0;
+	struct slice target;
 	if (!h)
 		return ERR_NO_MEMORY;
+	TRY(rest_source_url_target(r, s->url, &target));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct slice v = request_header(r, names[i].from);
 		bool left_out = (!s->has_range && strcmp(names[i].to, "x-ms-range") == 0) ||
@@ -250,7 +165,7 @@ enum err rest_blob_copy_source_start(struct request *r, struct copy_source *s)
 	h[count++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
 	struct child_part part = { .method = SLICE("GET"),
-				   .target = s->url,
+				   .target = target,
 				   .headers = h,
 				   .header_count = count,
 				   .allowed = only_get,
@@ -258,12 +173,12 @@ enum err rest_blob_copy_source_start(struct request *r, struct copy_source *s)
 	if (s->is_file) {
 		part.other_service = true;
 		part.service = SERVICE_FILE;
-		part.allowed = only_get_file;
+		part.allowed = rest_source_is_get;
 		part.handler = NULL;
 	}
 	/* Copy Blob within the account goes by the right of who asks. Everything that brings the bytes before it
 	 * answers needs a source that opens itself, as the service has it. */
-	if (s->asynchronous && owner && !has_signature(s->url))
+	if (s->asynchronous && owner && !rest_source_url_has_signature(s->url))
 		part.trusted = &r->identity;
 	s->part = request_run_child(r, &part);
 	return s->part ? ERR_OK : ERR_NO_MEMORY;
@@ -388,23 +303,9 @@ enum err rest_blob_copy_source_result(struct request *r, const struct copy_sourc
 
 /* ---- bytes ---- */
 
-static enum err fetch_into(struct request *r, struct payload_writer *w, struct blob_piece_reader *reader, char *buffer)
+static enum err read_pieces(void *reader, char *dst, size_t cap, size_t *ret)
 {
-	struct hash_md5 md5;
-	uint64_t crc = 0;
-	hash_md5_init(&md5);
-	for (;;) {
-		size_t n;
-		TRY(blob_piece_read(reader, buffer, COPY_BUFFER_BYTES, &n));
-		if (n == 0)
-			break;
-		hash_md5_update(&md5, slice_make(buffer, n));
-		crc = hash_crc64(crc, slice_make(buffer, n));
-		TRY(payload_append(w, slice_make(buffer, n)));
-	}
-	hash_md5_final(&md5, r->body_md5);
-	r->body_crc64 = crc;
-	return ERR_OK;
+	return blob_piece_read(reader, dst, cap, ret);
 }
 
 enum err rest_blob_copy_source_check(struct request *r, const struct copy_source *s)
@@ -417,25 +318,16 @@ enum err rest_blob_copy_source_check(struct request *r, const struct copy_source
 enum err rest_blob_copy_source_fetch(struct request *r, const struct copy_source *s, const struct blob_get_call *g,
 				     bool only_extents)
 {
-	struct payload_writer *w = NULL;
+	struct payload_writer *w;
 	struct blob_piece_reader reader = { .store = r->server->store,
 					    .cipher = rest_blob_encryption_cipher(s->part, &g->blob),
 					    .piece = g->piece,
 					    .count = g->piece_count };
-	char *buffer = malloc(COPY_BUFFER_BYTES);
-	enum err e = buffer ? payload_writer_new(r->server->store, g->length, &w) : ERR_NO_MEMORY;
-	if (e == ERR_OK && only_extents)
+	TRY(payload_writer_new(r->server->store, g->length, &w));
+	if (only_extents)
 		payload_writer_only_extents(w);
-	if (e == ERR_OK && r->cipher)
+	if (r->cipher)
 		payload_writer_encrypt(w, r->cipher);
-	if (e == ERR_OK)
-		e = fetch_into(r, w, &reader, buffer);
-	free(buffer);
-	if (e != ERR_OK) {
-		payload_writer_free(w);
-		return e;
-	}
-	TRY(payload_finish(w, &r->payload));
-	request_own_payload(r);
+	TRY(rest_source_fetch(r, w, read_pieces, &reader));
 	return rest_blob_copy_source_check(r, s);
 }

@@ -5,17 +5,13 @@
  * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
 #include "rest/blob/encryption.h"
 #include "rest/common/metadata.h"
+#include "rest/common/ranged.h"
 #include "rest/core/server.h"
-#include "wire/base64.h"
-#include "wire/hash.h"
-#include "wire/http/range.h"
-
-enum { RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024, RANGE_HASH_LOOP_BYTES = 64 * 1024 };
 
 struct get_call {
 	struct blob_get_call get; /* first: the apply gets this */
 	struct slice partition;
-	bool hash_md5, hash_crc64;
+	struct ranged ranged;
 };
 
 enum err rest_blob_read(struct request *r, struct slice partition, struct blob_get_call *g)
@@ -41,39 +37,6 @@ static enum err read_blob(struct request *r)
 	return rest_blob_read(r, c->partition, &c->get);
 }
 
-/* Not the range is wrong, which may be any, but to ask for the hash of it. */
-static enum err too_long_to_hash(struct request *r, const struct get_call *c)
-{
-	const char *header = c->hash_md5 ? "x-ms-range-get-content-md5" : "x-ms-range-get-content-crc64";
-	return fault_header(r, ERR_INVALID_HEADER_VALUE, header, request_header(r, header));
-}
-
-/* x-ms-range-get-content-md5 and -crc64: only with a range, one of them, up to 4 MiB. */
-static enum err parse_range_hash(struct request *r, struct get_call *c)
-{
-	TRY(rest_blob_flag_parse(r, "x-ms-range-get-content-md5", false, &c->hash_md5));
-	TRY(rest_blob_flag_parse(r, "x-ms-range-get-content-crc64", false, &c->hash_crc64));
-	if (!c->hash_md5 && !c->hash_crc64)
-		return ERR_OK;
-	if (c->hash_md5 && c->hash_crc64)
-		return ERR_BOTH_CRC64_AND_MD5_RANGE_HEADER_PRESENT;
-	if (!c->get.has_range)
-		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
-	bool too_long = c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES;
-	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r, c) : ERR_OK;
-}
-
-static enum err parse_range(struct request *r, struct get_call *c)
-{
-	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
-	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
-		c->get.has_range = true;
-		c->get.range_first = range.first;
-		c->get.range_last = range.last;
-	}
-	return parse_range_hash(r, c);
-}
-
 static enum err parse_common(struct request *r, struct get_call **ret)
 {
 	struct get_call *c = ARENA_NEW(r->arena, struct get_call);
@@ -88,13 +51,6 @@ static enum err parse_common(struct request *r, struct get_call **ret)
 	return ERR_OK;
 }
 
-/* Behind it the answer is made by a worker: it reads and hashes up to 4 MiB. */
-static enum err go_to_worker(struct request *r)
-{
-	(void)r;
-	return ERR_OK;
-}
-
 static enum err parse_get(struct request *r)
 {
 	struct get_call *c;
@@ -104,10 +60,11 @@ static enum err parse_get(struct request *r)
 	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
 	request_pin(r);
-	TRY(parse_range(r, c));
-	bool hashes = c->hash_md5 || c->hash_crc64;
-	if (hashes && c->get.range_last - c->get.range_first >= RANGE_HASH_LOOP_BYTES)
-		request_step_work(r, go_to_worker);
+	TRY(ranged_parse(r, true, &c->ranged));
+	c->get.has_range = c->ranged.has_range;
+	c->get.range_first = c->ranged.first;
+	c->get.range_last = c->ranged.last;
+	ranged_step_hash(r, &c->ranged);
 	return ERR_OK;
 }
 
@@ -137,12 +94,6 @@ enum err rest_blob_put_body(struct request *r, const struct blob_get_call *g)
 	return ERR_OK;
 }
 
-void rest_blob_put_content_range(struct request *r, const struct blob_get_call *g)
-{
-	buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)g->offset,
-		   (unsigned long long)(g->offset + g->length - 1), (unsigned long long)g->blob.length_bytes);
-}
-
 /* The bytes of a short range, in one piece of memory, for hashing. */
 static enum err gather(struct request *r, const struct blob_get_call *g, struct slice *ret)
 {
@@ -162,21 +113,9 @@ static enum err gather(struct request *r, const struct blob_get_call *g, struct 
 static enum err put_range_hash(struct request *r, const struct get_call *c)
 {
 	struct slice bytes;
-	if (c->get.length > RANGE_HASH_MAX_BYTES)
-		return too_long_to_hash(r, c);
+	TRY(ranged_check_hash(r, &c->ranged, c->get.length));
 	TRY(gather(r, &c->get, &bytes));
-	if (c->hash_md5) {
-		unsigned char md5[16];
-		char text[BASE64_BYTES(16)];
-		hash_md5(bytes, md5);
-		base64_encode_to(text, slice_make(md5, sizeof md5));
-		response_header(r, "Content-MD5", slice_make(text, sizeof text));
-	} else {
-		char text[HASH_CRC64_TEXT_BYTES];
-		hash_crc64_format(hash_crc64(0, bytes), text);
-		response_header(r, "x-ms-content-crc64", slice_make(text, sizeof text));
-	}
-	r->response.body_slice = bytes;
+	ranged_put_hashed(r, &c->ranged, bytes);
 	return ERR_OK;
 }
 
@@ -195,8 +134,8 @@ static enum err format_get(struct request *r)
 	r->response.status = partial ? 206 : 200;
 	rest_blob_put_properties(r, &g->blob, g->now_ticks, !partial);
 	if (partial)
-		rest_blob_put_content_range(r, g);
-	if (c->hash_md5 || c->hash_crc64)
+		ranged_put_content_range(r, g->offset, g->length, g->blob.length_bytes);
+	if (ranged_hashes(&c->ranged))
 		return put_range_hash(r, c);
 	return rest_blob_put_body(r, g);
 }

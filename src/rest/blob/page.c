@@ -5,6 +5,7 @@
 #include "rest/blob/encryption.h"
 #include "rest/common/conditional.h"
 #include "rest/common/paging.h"
+#include "rest/common/ranged.h"
 #include "wire/http/range.h"
 #include "wire/http/uri.h"
 #include "wire/xml.h"
@@ -193,12 +194,11 @@ static enum err parse_ranges(struct request *r)
 	struct slice unused_text;
 	if (knows_marker(r) && slice_is_set(paging.marker))
 		TRY(marker_decode(r, paging.marker, &unused_text, &c->from));
-	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
-	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
-		c->has_range = true;
-		c->range_first = range.first - range.first % PAGE_BYTES;
-		c->range_last = range.last | (PAGE_BYTES - 1);
-	}
+	struct ranged range;
+	ranged_parse_range(r, &range);
+	c->has_range = range.has_range;
+	c->range_first = range.first - range.first % PAGE_BYTES;
+	c->range_last = range.last | (PAGE_BYTES - 1);
 	TRY(rest_blob_find(r, &partition));
 	request_step_read(r, partition, blob_apply_page_ranges);
 	return ERR_OK;

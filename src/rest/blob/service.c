@@ -8,6 +8,7 @@
 #include "rest/common/service_handlers.h"
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
+#include "svc/blob/record.h"
 
 #define OP OP_HANDLER
 #include "rest/blob/ops.def"
@@ -111,6 +112,7 @@ const struct rest_service rest_service_blob = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
 	.properties = PROPERTY_LOGGING | PROPERTY_DEFAULT_VERSION | PROPERTY_DELETE_RETENTION | PROPERTY_WEBSITE,
+	.weigh = blob_row_weigh,
 	.split_path = split_path,
 	.find_default_version = find_default_version,
 	.find_policy = policy_find,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * May this request be made? Credentials are proved by src/auth; the container's stored policies and public level come
  * from the service, only when they are asked for. */
+#include "auth/guard/failures.h"
 #include "auth/limits.h"
 #include "auth/redact.h"
 #include "base/sys/log.h"
 #include "rest/core/conn/exchange_int.h"
 #include "rest/core/service.h"
+#include "store/key.h"
+#include "store/meter.h"
 
 static enum err find_policy(void *arg, struct slice id, struct auth_policy *ret)
 {
@@ -91,9 +94,56 @@ static enum err quota_check_one(struct request *r, struct auth_quota *q)
 	return ERR_SERVER_BUSY;
 }
 
+void access_meter(struct request *r, struct slice partition)
+{
+	const struct auth_limits *l = r->limits;
+	struct store *store = r->server->store;
+	meter_weigh_fn *weigh = rest_service_of(r)->weigh;
+	if (!l || !l->stores_limited || !weigh || r->container.len == 0)
+		return;
+	size_t kind_at = slice_find_byte(partition, 1) + 1; /* behind the account's name, see store/key.h */
+	if (kind_at >= partition.len || partition.ptr[kind_at] == 'a' || store_is_metered(store, partition))
+		return;
+	const struct auth_quota *own = limits_container_quota(l, r->container);
+	if (store_meter(store, partition, weigh, own ? own->stored_bytes : 0) != ERR_OK)
+		log_error("no room to count the bytes of %.*s/%.*s: its quota does not hold", SLICE_FMT(r->account),
+			  SLICE_FMT(r->container));
+}
+
+/* All that the account stores, as it was some time ago. */
+static uint64_t account_usage(struct request *r, struct auth_quota *q)
+{
+	enum { LOOK_EVERY_MS = 100 };
+	struct key prefix;
+	uint64_t looked = atomic_load_explicit(&q->looked_ns, memory_order_relaxed);
+	if (looked && r->arrival_ns < looked + LOOK_EVERY_MS * UINT64_C(1000000))
+		return atomic_load_explicit(&q->looked_bytes, memory_order_relaxed);
+	key_init(&prefix);
+	key_str(&prefix, r->account);
+	uint64_t bytes = store_usage(r->server->store, key_slice(&prefix));
+	atomic_store_explicit(&q->looked_bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&q->looked_ns, r->arrival_ns, memory_order_relaxed);
+	return bytes;
+}
+
+/* Deletes always pass. What brings bytes, or copies them, does not where there are too many already; of a batch its
+ * parts are asked. A container's own quota is the commit's to judge. */
+static enum err check_stored(struct request *r, struct auth_quota *q)
+{
+	bool brings =
+		r->head->content_length > 0 || r->head->chunked || slice_is_set(request_header(r, "x-ms-copy-source"));
+	enum http_method m = r->head->method;
+	if (!q || !q->stored_bytes || !brings || m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE ||
+	    slice_has_prefix_nocase(request_header(r, "content-type"), SLICE("multipart/mixed")))
+		return ERR_OK;
+	return account_usage(r, q) >= q->stored_bytes ? ERR_QUOTA_REACHED : ERR_OK;
+}
+
 enum err access_check_quota(struct request *r)
 {
 	const struct auth_limits *l = r->limits;
+	if (l && l->stores_limited)
+		TRY(check_stored(r, l->quota));
 	if (!l || r->parent)
 		return ERR_OK;
 	if (l->container_count)
@@ -115,12 +165,25 @@ void access_charge_quota(struct exchange *ex)
 		quota_charge(l->quota, now_ns, ex->bytes_in, ex->bytes_out);
 }
 
+uint32_t access_slow_down(struct request *r)
+{
+	struct failures *f = r->server->config.failures;
+	if (!f || !r->login_failed || r->client_ip.len == 0)
+		return 0;
+	struct failures_verdict v = failures_add(f, FAILURES_REST, r->client_ip, r->account, r->arrival_ns / 1000000);
+	if (failures_worth_telling(&v))
+		log_warn("rest: logins to %.*s from %.*s fail (%u of that address of late, %u of that account)",
+			 SLICE_FMT(r->account), SLICE_FMT(r->client_ip), v.of_address, v.of_account);
+	return v.wait_ms;
+}
+
 enum err access_check(struct request *r)
 {
 	const struct op *op = r->op;
-	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
+	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	const struct auth_account *account = rest_access_account(r->access, r->account);
 	r->account_index = account ? account->slot : 0;
+	r->account_known = account;
 	r->limits = account ? account->limits : NULL;
 	struct auth_request a = {
 		.head = r->head,
@@ -155,6 +218,8 @@ enum err access_check(struct request *r)
 		e = auth_authenticate(&a, r->arena, &r->identity, &failure);
 	if (e != ERR_OK) {
 		r->string_to_sign = failure.string_to_sign;
+		r->login_failed = failure.wrong_proof;
+		r->deny_reason = failure.wrong_proof ? SLICE("the proof is wrong") : failure.detail;
 		if (e == ERR_AUTHORIZATION_SOURCE_IP_MISMATCH)
 			r->fault.message = arena_printf(r->arena,
 							"This request is not authorized to perform this operation "

@@ -64,7 +64,7 @@ static void put_path(struct buf *b, const struct request *r)
 	}
 }
 
-static const char *auth_name(const struct request *r)
+const char *rest_auth_name(const struct request *r)
 {
 	static const char *const names[] = {
 		[AUTH_ANONYMOUS] = "anonymous",	      [AUTH_SHARED_KEY] = "key",
@@ -105,6 +105,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	metrics_count(ex, aborted);
 	notes_take(ex);
 	access_charge_quota(ex);
+	audit_note(ex, aborted);
 	bool watched = live_is_watched(&rl->server->live);
 	if (!rl->server->access_log && !watched)
 		return;
@@ -125,7 +126,7 @@ void accesslog_write(struct exchange *ex, bool aborted)
 	put_path(b, r);
 	put_field(b, "\",\"account\":\"", r->account);
 	put_field(b, "\",\"op\":\"", r->op ? slice_str(r->op->name) : SLICE("-"));
-	put_field(b, "\",\"auth\":\"", slice_str(auth_name(r)));
+	put_field(b, "\",\"auth\":\"", slice_str(rest_auth_name(r)));
 	if (ex->error != ERR_OK)
 		put_field(b, "\",\"error\":\"", slice_str(err_info(ex->error)->code));
 	if (slice_is_set(r->reason))

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "base/sys/clock.h"
+#include "rest/core/conn/conn_int.h"
 #include "rest/core/conn/exchange_int.h"
+#include "rest/core/lease_notes.h"
 #include "rest/core/op.h"
 #include "rest/core/service.h"
 #include "wire/date.h"
@@ -105,6 +107,10 @@ void metrics_count(struct exchange *ex, bool aborted)
 	stat_add(&op->total_us, us);
 	stat_add(&op->bytes_in, ex->bytes_in);
 	stat_add(&op->bytes_out, ex->bytes_out);
+	if (r->account_index < METRICS_ACCOUNTS && r->account_known) {
+		struct metrics_account *account = &m->accounts[r->account_index];
+		stat_add(ex->error == ERR_OK ? &account->answered : &account->refused, 1);
+	}
 	if (ex->error == ERR_OK)
 		return;
 	stat_add(&m->errors[ex->error], 1);
@@ -125,34 +131,79 @@ static void put_family(struct buf *out, enum metrics_family f)
 		   families[f].type);
 }
 
-/* The sum over all loops of one operation. */
-static struct metrics_op sum_op(const struct rest_server *s, size_t service, size_t op)
+void metrics_add_op(const struct rest_server *s, size_t service, size_t op, struct metrics_figures *sum)
 {
-	struct metrics_op sum = { 0 };
 	for (size_t l = 0; l < s->loop_count; l++) {
 		const struct metrics_op *one = &s->loops[l]->metrics.ops[service][op];
 		for (size_t i = 0; i < METRICS_STATUS_CLASSES; i++)
-			sum.status[i] += value_of(&one->status[i]);
-		for (size_t i = 0; i <= METRICS_BUCKETS; i++)
-			sum.bucket[i] += value_of(&one->bucket[i]);
-		sum.total_us += value_of(&one->total_us);
-		sum.bytes_in += value_of(&one->bytes_in);
-		sum.bytes_out += value_of(&one->bytes_out);
+			sum->status[i] += value_of(&one->status[i]);
+		for (size_t i = 0; i <= METRICS_BUCKETS; i++) {
+			uint64_t n = value_of(&one->bucket[i]);
+			sum->bucket[i] += n;
+			sum->requests += n;
+		}
+		sum->total_us += value_of(&one->total_us);
+		sum->bytes_in += value_of(&one->bytes_in);
+		sum->bytes_out += value_of(&one->bytes_out);
 	}
-	return sum;
 }
 
-static uint64_t op_requests(const struct metrics_op *m)
+void metrics_add_account(const struct rest_server *s, unsigned slot, uint64_t *answered, uint64_t *refused)
 {
-	uint64_t n = 0;
-	for (size_t i = 0; i <= METRICS_BUCKETS; i++)
-		n += m->bucket[i];
-	return n;
+	for (size_t l = 0; l < s->loop_count && slot < METRICS_ACCOUNTS; l++) {
+		*answered += value_of(&s->loops[l]->metrics.accounts[slot].answered);
+		*refused += value_of(&s->loops[l]->metrics.accounts[slot].refused);
+	}
 }
 
-typedef void put_op_fn(struct buf *, const char *labels, const struct metrics_op *);
+static void sum_service(const struct rest_server *s, size_t service, struct metrics_sum *ret)
+{
+	const struct rest_service *ops = s->config.services[service];
+	for (size_t op = 0; ops && op < ops->op_count; op++) {
+		struct metrics_figures one = { 0 };
+		metrics_add_op(s, service, op, &one);
+		ret->errors += one.status[3] + one.status[4];
+		for (size_t i = 0; i <= METRICS_BUCKETS; i++)
+			ret->bucket[i] += one.bucket[i];
+	}
+}
 
-static void put_requests(struct buf *out, const char *labels, const struct metrics_op *m)
+void metrics_sum(const struct rest_server *s, struct metrics_sum *ret)
+{
+	struct store_stats store;
+	struct metrics_sum sum = { .connections = rest_server_connections(s) };
+	store_stats(s->store, &store);
+	for (size_t service = 0; service < SERVICE_COUNT; service++)
+		if (service != SERVICE_ADMIN)
+			sum_service(s, service, &sum);
+	for (size_t i = 0; i <= METRICS_BUCKETS; i++)
+		sum.requests += sum.bucket[i];
+	uint64_t conflicts[CONFLICT_KINDS];
+	metrics_conflicts(s, conflicts);
+	for (size_t i = 0; i < CONFLICT_KINDS; i++)
+		sum.conflicts += conflicts[i];
+	sum.groups = store.groups;
+	sum.transactions = store.txns;
+	sum.sync_us = store.engine.sync_ns / 1000;
+	sum.written_bytes = store.engine.bytes_written;
+	*ret = sum;
+}
+
+double metrics_quantile(const struct metrics_figures *m, double part)
+{
+	double want = part * (double)m->requests, so_far = 0;
+	for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+		double low = i ? metrics_bucket_us[i - 1] : 0, high = metrics_bucket_us[i], n = (double)m->bucket[i];
+		if (n > 0 && so_far + n >= want)
+			return (low + (high - low) * (want - so_far) / n) / 1e6;
+		so_far += n;
+	}
+	return m->requests ? metrics_bucket_us[METRICS_BUCKETS - 1] / 1e6 : 0;
+}
+
+typedef void put_op_fn(struct buf *, const char *labels, const struct metrics_figures *);
+
+static void put_requests(struct buf *out, const char *labels, const struct metrics_figures *m)
 {
 	for (size_t i = 0; i < METRICS_STATUS_CLASSES; i++)
 		if (m->status[i])
@@ -160,7 +211,7 @@ static void put_requests(struct buf *out, const char *labels, const struct metri
 				   i + 1, (uint64_t)m->status[i]);
 }
 
-static void put_latency(struct buf *out, const char *labels, const struct metrics_op *m)
+static void put_latency(struct buf *out, const char *labels, const struct metrics_figures *m)
 {
 	const char *name = families[FAMILY_LATENCY].name;
 	uint64_t so_far = 0;
@@ -175,13 +226,13 @@ static void put_latency(struct buf *out, const char *labels, const struct metric
 		   labels, so_far);
 }
 
-static void put_bytes_in(struct buf *out, const char *labels, const struct metrics_op *m)
+static void put_bytes_in(struct buf *out, const char *labels, const struct metrics_figures *m)
 {
 	if (m->bytes_in)
 		buf_printf(out, "%s{%s} %" PRIu64 "\n", families[FAMILY_BYTES_IN].name, labels, (uint64_t)m->bytes_in);
 }
 
-static void put_bytes_out(struct buf *out, const char *labels, const struct metrics_op *m)
+static void put_bytes_out(struct buf *out, const char *labels, const struct metrics_figures *m)
 {
 	if (m->bytes_out)
 		buf_printf(out, "%s{%s} %" PRIu64 "\n", families[FAMILY_BYTES_OUT].name, labels,
@@ -195,9 +246,10 @@ static void put_ops(const struct rest_server *s, struct buf *out, enum metrics_f
 	for (size_t service = 0; service < SERVICE_COUNT; service++) {
 		const struct rest_service *ops = s->config.services[service];
 		for (size_t op = 0; ops && op < ops->op_count; op++) {
-			struct metrics_op sum = sum_op(s, service, op);
+			struct metrics_figures sum = { 0 };
 			char labels[160];
-			if (op_requests(&sum) == 0)
+			metrics_add_op(s, service, op, &sum);
+			if (sum.requests == 0)
 				continue;
 			(void)snprintf(labels, sizeof labels, "service=\"%s\",operation=\"%s\"",
 				       service_facts((enum service)service)->title, ops->ops[op].name);
@@ -206,13 +258,83 @@ static void put_ops(const struct rest_server *s, struct buf *out, enum metrics_f
 	}
 }
 
+static uint64_t count_of_error(const struct rest_server *s, int error)
+{
+	uint64_t n = 0;
+	for (size_t l = 0; l < s->loop_count; l++)
+		n += value_of(&s->loops[l]->metrics.errors[error]);
+	return n;
+}
+
+/* ---- conflicts by kind ---- */
+
+const char *const metrics_conflict_word[CONFLICT_KINDS] = { "condition", "lease", "exists", "open", "state" };
+
+/* By the words of the code: what a client of the service reads. */
+static enum metrics_conflict_kind conflict_kind(const struct err_info *info)
+{
+	if (strstr(info->code, "Lease"))
+		return CONFLICT_LEASE;
+	if (info->http_status == 412)
+		return CONFLICT_CONDITION;
+	if (strstr(info->code, "AlreadyExists"))
+		return CONFLICT_EXISTS;
+	if (strstr(info->code, "Sharing") || strstr(info->code, "Lock") || strstr(info->code, "DeletePending"))
+		return CONFLICT_OPEN;
+	return CONFLICT_STATE;
+}
+
+void metrics_conflicts(const struct rest_server *s, uint64_t ret[CONFLICT_KINDS])
+{
+	memset(ret, 0, CONFLICT_KINDS * sizeof *ret);
+	for (int e = ERR_OK + 1; e < ERR_COUNT; e++) {
+		const struct err_info *info = err_info((enum err)e);
+		if (info->http_status == 409 || info->http_status == 412)
+			ret[conflict_kind(info)] += count_of_error(s, e);
+	}
+}
+
+static void put_conflicts(const struct rest_server *s, struct buf *out)
+{
+	uint64_t count[CONFLICT_KINDS];
+	metrics_conflicts(s, count);
+	put_family(out, FAMILY_CONFLICTS);
+	for (size_t i = 0; i < CONFLICT_KINDS; i++)
+		buf_printf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", families[FAMILY_CONFLICTS].name,
+			   metrics_conflict_word[i], count[i]);
+}
+
+static void put_leases(const struct rest_server *s, struct buf *out)
+{
+	uint64_t count[LEASE_KINDS];
+	notes_count(s, count);
+	put_family(out, FAMILY_LEASES);
+	for (size_t i = 0; i < LEASE_KINDS; i++)
+		buf_printf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", families[FAMILY_LEASES].name, lease_kind_word[i],
+			   count[i]);
+}
+
+static void put_accounts(const struct rest_server *s, const struct rest_access *access, struct buf *out)
+{
+	put_family(out, FAMILY_ACCOUNTS);
+	for (size_t i = 0; i < rest_access_count(access); i++) {
+		const struct auth_account *a = rest_access_at(access, i);
+		uint64_t answered = 0, refused = 0;
+		metrics_add_account(s, a->slot, &answered, &refused);
+		if (answered + refused == 0)
+			continue;
+		buf_printf(out, "%s{account=\"%.*s\",outcome=\"answered\"} %" PRIu64 "\n",
+			   families[FAMILY_ACCOUNTS].name, SLICE_FMT(a->name), answered);
+		buf_printf(out, "%s{account=\"%.*s\",outcome=\"refused\"} %" PRIu64 "\n",
+			   families[FAMILY_ACCOUNTS].name, SLICE_FMT(a->name), refused);
+	}
+}
+
 static void put_errors(const struct rest_server *s, struct buf *out)
 {
 	put_family(out, FAMILY_ERRORS);
 	for (int e = ERR_OK + 1; e < ERR_COUNT; e++) {
-		uint64_t n = 0;
-		for (size_t l = 0; l < s->loop_count; l++)
-			n += value_of(&s->loops[l]->metrics.errors[e]);
+		uint64_t n = count_of_error(s, e);
 		if (n)
 			buf_printf(out, "%s{error=\"%s\",code=\"%s\",status=\"%d\"} %" PRIu64 "\n",
 				   families[FAMILY_ERRORS].name, err_name((enum err)e), err_info((enum err)e)->code,
@@ -225,12 +347,15 @@ static void put_value(struct buf *out, const char *type, const char *name, const
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help, name, type, name, value);
 }
 
-void metrics_put_text(const struct rest_server *s, struct buf *out)
+void metrics_put_text(const struct rest_server *s, const struct rest_access *access, struct buf *out)
 {
 	struct store_stats store;
 	struct rest_stats rest;
+	struct rest_jobs jobs = { 0 };
 	store_stats(s->store, &store);
 	rest_server_stats(s, &rest);
+	if (s->config.jobs)
+		s->config.jobs(s->config.command_arg, &jobs);
 	put_family(out, FAMILY_BUILD);
 	buf_printf(out, "%s{version=\"%s\"} 1\n", families[FAMILY_BUILD].name,
 		   s->config.version ? s->config.version : "");
@@ -239,6 +364,9 @@ void metrics_put_text(const struct rest_server *s, struct buf *out)
 	put_ops(s, out, FAMILY_BYTES_IN, put_bytes_in);
 	put_ops(s, out, FAMILY_BYTES_OUT, put_bytes_out);
 	put_errors(s, out);
+	put_conflicts(s, out);
+	put_leases(s, out);
+	put_accounts(s, access, out);
 #define FAMILY(...)
 #define VALUE(type, name, help, value) put_value(out, type, name, help, value);
 #include "rest/core/metrics.def"

@@ -131,6 +131,7 @@ struct request {
 
 	struct slice account;		  /* name */
 	const struct auth_limits *limits; /* of the account; NULL: none, or not known yet */
+	bool account_known;		  /* there is such an account */
 	unsigned account_index;		  /* its slot: who takes turns with others */
 	bool path_style;		  /* the account came from the path */
 	struct slice raw_resource_path;	  /* path behind the account, still encoded, begins with '/' or empty */
@@ -173,6 +174,9 @@ struct request {
 	struct fault fault;
 	struct slice string_to_sign; /* of a refused signature, for who asks why; never logged from here */
 	struct slice reason;	     /* development mode: why it was refused, for the access log */
+	bool denied;		     /* access_check said no */
+	bool login_failed;	     /* because what it proves itself with proves nothing */
+	struct slice deny_reason;    /* for the audit log: never what the client sent as a secret */
 	struct slice log_note;	     /* extra text for the access log ("plan") */
 
 	void *held; /* prepared and not used yet: release_held gets it at the end */

@@ -14,8 +14,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "auth/guard/failures.h"
 #include "base/sys/log.h"
-#include "io/listen.h"
+#include "base/sys/memory.h"
 #include "io/log_writer.h"
 #include "rest/core/conn/conn_int.h"
 #include "rest/core/kit/inject.h"
@@ -35,19 +36,8 @@ static void listeners_stop(struct io_task *t)
 {
 	struct stop_listening *stop = io_container_of(t, struct stop_listening, task);
 	struct rest_server *s = stop->server;
-	for (size_t i = 0; i < s->listener_count; i++) {
-		struct rest_listener_state *l = &s->listeners[i];
-		if (l->fd < 0)
-			continue;
-		/* Who is connected already was never told no: a last turn for the backlog. */
-		if (!l->paused)
-			listener_take(l);
-		io_timer_clear(s->loops[0]->loop, &l->pause);
-		close(l->fd);
-		if (l->reserve_fd >= 0)
-			close(l->reserve_fd);
-		l->fd = l->reserve_fd = -1;
-	}
+	for (size_t i = 0; i < s->listener_count; i++)
+		io_acceptor_stop(&s->listeners[i].acceptor);
 	sem_post(&stop->done);
 }
 
@@ -166,30 +156,30 @@ static enum err open_listeners(struct rest_server *s, struct buf *message)
 	for (size_t i = 0; i < s->config.listener_count; i++) {
 		const struct rest_listener *c = &s->config.listeners[i];
 		struct rest_listener_state *l = &s->listeners[i];
+		int fd;
 		listener_init(l, s, c);
-		l->fd = l->reserve_fd = -1;
 		if (c->path) {
 			/* Who starts us has a way without it: no reason not to serve. */
-			if (io_listen_path(c->path, &l->fd, message) != ERR_OK) {
+			if (io_listen_path(c->path, &fd, message) != ERR_OK) {
 				log_warn("%.*s: commands for the running server do not work",
 					 SLICE_FMT(buf_slice(message)));
 				buf_clear(message);
 				continue;
 			}
-			l->reserve_fd = io_reserve_fd();
+			io_acceptor_open(&l->acceptor, fd);
 			s->listener_count++;
 			continue;
 		}
 		s->listener_count++;
 		size_t said = message->len;
-		enum err e = io_listen(c->host ? c->host : "127.0.0.1", c->port, &l->fd, &l->port, message);
+		enum err e = io_listen(c->host ? c->host : "127.0.0.1", c->port, &fd, &l->port, message);
 		if (e != ERR_OK && c->optional) {
 			message->len = said;
 			l->port = 0;
 			continue;
 		}
 		TRY(e);
-		l->reserve_fd = io_reserve_fd();
+		io_acceptor_open(&l->acceptor, fd);
 	}
 	return ERR_OK;
 }
@@ -207,6 +197,15 @@ static void services_stop(struct rest_server *s)
 	for (size_t i = 0; i < SERVICE_COUNT; i++)
 		if (s->config.services[i]->stop)
 			s->config.services[i]->stop(s->service_state[i]);
+}
+
+/* Somebody can ask for samples: by the explorer, not through the unix socket. */
+static bool has_admin_listener(const struct rest_server *s)
+{
+	for (size_t i = 0; i < s->config.listener_count; i++)
+		if (s->config.listeners[i].service == SERVICE_ADMIN && !s->config.listeners[i].path)
+			return true;
+	return false;
 }
 
 static enum err start_threads(struct rest_server *s)
@@ -229,9 +228,10 @@ static enum err start_threads(struct rest_server *s)
 		TRY(loop_new(s, i, &s->loops[i]));
 		s->loop_count++;
 	}
+	if (has_admin_listener(s))
+		TRY(samples_start(&s->samples, s));
 	for (size_t i = 0; i < s->listener_count; i++)
-		if (s->listeners[i].fd >= 0)
-			TRY(io_loop_add_listener(s->loops[0]->loop, s->listeners[i].fd, &s->listeners[i].source));
+		TRY(io_acceptor_start(&s->listeners[i].acceptor, s->loops[0]->loop));
 	for (size_t i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
 			return ERR_NO_MEMORY;
@@ -248,14 +248,11 @@ static void server_free(struct rest_server *s)
 	for (size_t i = 0; i < s->loop_count; i++)
 		loop_free(s->loops[i]);
 	free(s->loops);
-	for (size_t i = 0; i < s->listener_count; i++) {
-		if (s->listeners[i].fd >= 0)
-			close(s->listeners[i].fd);
-		if (s->listeners[i].reserve_fd >= 0)
-			close(s->listeners[i].reserve_fd);
-	}
+	for (size_t i = 0; i < s->listener_count; i++)
+		io_acceptor_fini(&s->listeners[i].acceptor);
 	free(s->listeners);
 	live_fini(&s->live);
+	samples_fini(&s->samples);
 	inject_free(s->inject);
 	notes_free(s->lease_notes);
 	io_log_writer_free(s->access_log);
@@ -274,6 +271,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->config = *config;
 	s->store = config->store;
 	s->clock = config->clock ? config->clock : store_clock(config->store);
+	s->start_ticks = clock_unmoved(s->clock);
 	if (config->any) {
 		s->first_access.any_find = config->any->any_find;
 		s->first_access.any_make = config->any->any_make;
@@ -290,6 +288,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	s->address_seed = rng_u64(&rng);
 	memory_init(s);
 	live_init(&s->live);
+	samples_init(&s->samples);
 	signal(SIGPIPE, SIG_IGN); /* TLS writes through OpenSSL, which cannot ask for MSG_NOSIGNAL */
 	io_raise_fd_limit();
 	s->inject = config->kit ? inject_new() : NULL;
@@ -375,7 +374,16 @@ void rest_server_stats(const struct rest_server *s, struct rest_stats *ret)
 	struct rest_stats t = { .connections = rest_server_connections(s),
 				.memory_bytes = held > 0 ? (uint64_t)held : 0,
 				.memory_limit = (uint64_t)s->memory.limit_bytes,
-				.work_waiting = io_pool_waiting(s->workers) };
+				.work_waiting = io_pool_waiting(s->workers),
+				.start_s = (s->start_ticks - TICKS_UNIX_EPOCH) / TICKS_PER_SECOND,
+				.resident_bytes = base_resident_bytes() };
+	const struct failures *f = s->config.failures;
+	for (size_t i = 0; f && i < FAILURES_DOORS; i++) {
+		t.failed_logins += atomic_load_explicit(&f->total[i], memory_order_relaxed);
+		t.failed_logins_slowed += atomic_load_explicit(&f->slowed[i], memory_order_relaxed);
+	}
+	if (s->config.audit)
+		io_audit_stats(s->config.audit, &t.audit_lines, &t.audit_refused);
 	for (size_t i = 0; i < s->loop_count; i++) {
 		struct rest_loop *rl = s->loops[i];
 		t.requests += atomic_load_explicit(&rl->requests, memory_order_relaxed);

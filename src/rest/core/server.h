@@ -14,6 +14,7 @@
 #include "base/sys/clock.h"
 #include "io/pool.h"
 #include "rest/core/live/live.h"
+#include "rest/core/live/samples.h"
 #include "rest/core/request.h"
 #include "store/store.h"
 
@@ -28,6 +29,8 @@ struct rest_loop;
 struct rest_access;
 struct address_range; /* auth/address.h */
 struct rest_listener_state;
+struct audit_log;
+struct failures;
 
 struct rest_listener {
 	const char *path; /* of a unix socket; NULL: host and port */
@@ -67,6 +70,15 @@ struct rest_kit {
 
 struct rest_access;
 
+/* For /metrics: scrubs of the running server. */
+struct rest_jobs {
+	uint64_t scrub_running;		  /* 0 or 1 */
+	uint64_t scrubs_done;		  /* that looked at everything */
+	uint64_t scrub_rows, scrub_bytes; /* all in all */
+	uint64_t scrub_damaged;		  /* found by all of them */
+	uint64_t scrub_end_s;		  /* when the last one was done, seconds since 1970; 0: none was */
+};
+
 struct rest_config {
 	struct store *store;
 	const char *version;			    /* of the program, for those who ask; may be NULL */
@@ -102,6 +114,11 @@ struct rest_config {
 	 * On a worker; may block. NULL: nothing can be asked. */
 	int (*command)(void *arg, struct slice path, const struct query *, struct buf *out);
 	void *command_arg;
+	/* Counters of what the server does beside requests, with command_arg; NULL: none. Any thread. */
+	void (*jobs)(void *arg, struct rest_jobs *ret);
+	struct audit_log *audit;   /* io/audit.h; NULL: none */
+	bool audit_reads;	   /* also what was read */
+	struct failures *failures; /* auth/guard: logins that failed, of both front ends; NULL: nobody counts */
 	struct rest_timeouts timeouts;
 };
 
@@ -140,6 +157,7 @@ struct rest_server {
 	struct rest_config config;
 	struct store *store;
 	struct clock *clock;
+	uint64_t start_ticks;		 /* when it started, by its clock */
 	struct rest_access first_access; /* of the configuration */
 	struct io_pool *workers;
 	struct hasher *hasher;
@@ -158,6 +176,7 @@ struct rest_server {
 	struct memory_budget memory;
 	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
 	struct live live;				 /* the newest requests, while somebody looks */
+	struct samples samples;				 /* samples of the last quarter of an hour */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *
@@ -194,7 +213,11 @@ struct rest_stats {
 	uint64_t aborted;      /* the client left before the answer was out */
 	uint64_t memory_bytes; /* held by requests and answers; to within a quarter of a MiB a loop */
 	uint64_t memory_limit;
-	uint64_t work_waiting; /* for a worker */
+	uint64_t work_waiting;			      /* for a worker */
+	uint64_t start_s;			      /* when it started, seconds since 1970 */
+	uint64_t resident_bytes;		      /* of the process; 0: cannot tell */
+	uint64_t failed_logins, failed_logins_slowed; /* of both front ends */
+	uint64_t audit_lines, audit_refused;
 };
 void rest_server_stats(const struct rest_server *, struct rest_stats *ret);
 

@@ -7,6 +7,7 @@
 
 #include "rest/core/op.h"
 #include "rest/core/request.h"
+#include "store/meter.h"
 
 struct error_form {
 	bool code_header;			      /* x-ms-error-code is there */
@@ -49,6 +50,7 @@ struct rest_service {
 	void (*decorate)(struct request *);
 	/* Optional: how this error is written. NULL: error_form_xml. */
 	const struct error_form *(*error_form)(const struct request *, enum err);
+	meter_weigh_fn *weigh;	   /* what a row of its containers weighs in a quota; optional */
 	unsigned properties;	   /* enum service_property */
 	enum err not_built_error;  /* instead of what op_not_built_error finds; ERR_OK: none */
 	enum err anonymous_error;  /* who comes without credentials, in every version; ERR_OK: as services.def says */

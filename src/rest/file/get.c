@@ -6,14 +6,11 @@
  * the file is still the same: if it is not, the connection ends, for a mixture of two states is none. */
 #include "rest/file/get.h"
 
+#include "rest/common/ranged.h"
 #include "rest/core/body_checks.h"
 #include "rest/core/server.h"
-#include "wire/base64.h"
-#include "wire/hash.h"
-#include "wire/http/range.h"
 
 enum {
-	RANGE_HASH_MAX_BYTES = 4 * 1024 * 1024,
 	GET_PIECES_FIRST = 4096,
 	GET_PIECES_MORE = 64,	      /* at a time, by the loop: 2 MiB at most, which no budget counts */
 	GET_PIECES_HASHED = 64 * 1024 /* of a range that is hashed, all at once */
@@ -22,34 +19,11 @@ enum {
 struct get_call {
 	struct file_get_call get; /* first: the apply gets this */
 	struct slice partition;
-	bool hash_md5;
+	struct ranged ranged;
 	uint64_t at;			/* where the pieces go on that were not read yet */
 	struct arena_position position; /* behind all that lives until the answer is out */
 	bool marked;
 };
-
-static enum err too_long_to_hash(struct request *r)
-{
-	return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-range-get-content-md5",
-			    request_header(r, "x-ms-range-get-content-md5"));
-}
-
-static enum err parse_range(struct request *r, struct get_call *c)
-{
-	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
-	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
-		c->get.has_range = true;
-		c->get.range_first = range.first;
-		c->get.range_last = range.last;
-	}
-	TRY(rest_file_flag_parse(r, "x-ms-range-get-content-md5", &c->hash_md5));
-	if (!c->hash_md5)
-		return ERR_OK;
-	if (!c->get.has_range)
-		return fault_header(r, ERR_MISSING_REQUIRED_HEADER, "Range", SLICE_NONE);
-	bool too_long = c->get.range_last - c->get.range_first >= RANGE_HASH_MAX_BYTES;
-	return too_long && c->get.range_last != UINT64_MAX ? too_long_to_hash(r) : ERR_OK;
-}
 
 /* Through the cache of hot records where that does, else on one snapshot. */
 static enum err read_file(struct request *r)
@@ -75,11 +49,15 @@ static enum err parse(struct request *r)
 	TRY(rest_file_target_read(r, FILE_KIND_FILE, &c->get.target));
 	TRY(body_structured_answer_parse(r));
 	c->get.want_bytes = true;
-	TRY(parse_range(r, c));
-	c->get.piece_limit = c->hash_md5 ? GET_PIECES_HASHED : GET_PIECES_FIRST;
+	TRY(ranged_parse(r, false, &c->ranged));
+	c->get.has_range = c->ranged.has_range;
+	c->get.range_first = c->ranged.first;
+	c->get.range_last = c->ranged.last;
+	c->get.piece_limit = ranged_hashes(&c->ranged) ? GET_PIECES_HASHED : GET_PIECES_FIRST;
 	TRY(rest_file_find(r, &c->partition));
 	request_pin(r);
 	request_step_call(r, read_file);
+	ranged_step_hash(r, &c->ranged);
 	return ERR_OK;
 }
 
@@ -166,18 +144,12 @@ static enum err gather(struct request *r, const struct file_get_call *g, struct 
 	return ERR_OK;
 }
 
-static enum err put_hashed(struct request *r, const struct file_get_call *g)
+static enum err put_hashed(struct request *r, const struct get_call *c)
 {
 	struct slice bytes;
-	unsigned char md5[16];
-	char text[BASE64_BYTES(16)];
-	if (g->length > RANGE_HASH_MAX_BYTES)
-		return too_long_to_hash(r);
-	TRY(gather(r, g, &bytes));
-	hash_md5(bytes, md5);
-	base64_encode_to(text, slice_make(md5, sizeof md5));
-	response_header(r, "Content-MD5", slice_make(text, sizeof text));
-	r->response.body_slice = bytes;
+	TRY(ranged_check_hash(r, &c->ranged, c->get.length));
+	TRY(gather(r, &c->get, &bytes));
+	ranged_put_hashed(r, &c->ranged, bytes);
 	return ERR_OK;
 }
 
@@ -185,7 +157,7 @@ static enum err format(struct request *r)
 {
 	struct get_call *c = r->call;
 	const struct file_get_call *g = &c->get;
-	if (c->hash_md5 && g->pieces.length_bytes < g->length) {
+	if (ranged_hashes(&c->ranged) && g->pieces.length_bytes < g->length) {
 		r->fault.message =
 			SLICE("The range lies in more pieces than are hashed at once. Ask for a part of it.");
 		return ERR_BUSY;
@@ -195,10 +167,8 @@ static enum err format(struct request *r)
 	rest_file_put_content_properties(r, &g->inode, g->now_ticks, !g->has_range, !g->target.has_snapshot);
 	response_header(r, "Accept-Ranges", SLICE("bytes"));
 	if (g->has_range)
-		buf_printf(&r->response.headers, "Content-Range: bytes %llu-%llu/%llu\r\n",
-			   (unsigned long long)g->offset, (unsigned long long)(g->offset + g->length - 1),
-			   (unsigned long long)g->inode.size_bytes);
-	return c->hash_md5 ? put_hashed(r, g) : put_runs(r, c);
+		ranged_put_content_range(r, g->offset, g->length, g->inode.size_bytes);
+	return ranged_hashes(&c->ranged) ? put_hashed(r, c) : put_runs(r, c);
 }
 
 /* Who asks for the first megabytes of an empty file learns from the error that it is empty. */

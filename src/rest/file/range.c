@@ -3,6 +3,7 @@
 #include "rest/file/range.h"
 
 #include "rest/common/paging.h"
+#include "rest/common/ranged.h"
 #include "rest/core/body_checks.h"
 #include "rest/core/server.h"
 #include "wire/date.h"
@@ -156,12 +157,11 @@ static enum err parse_list(struct request *r)
 	TRY(rest_file_snapshot_parse(r, "prevsharesnapshot", &c->diff, &c->previous_ticks));
 	TRY(rest_file_flag_parse(r, "x-ms-file-support-rename", &c->follow_rename));
 	TRY(parse_page(r, c));
-	struct range range = range_parse_either(request_header(r, "x-ms-range"), request_header(r, "Range"));
-	if (range.kind == RANGE_OPEN || range.kind == RANGE_CLOSED) {
-		c->has_range = true;
-		c->range_first = range.first;
-		c->range_last = range.last;
-	}
+	struct ranged range;
+	ranged_parse_range(r, &range);
+	c->has_range = range.has_range;
+	c->range_first = range.first;
+	c->range_last = range.last;
 	return rest_file_step_read(r, file_apply_ranges);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * File as a service: its table of operations, and how it reads a path. */
 #include "rest/core/service.h"
+#include "svc/file/share.h"
 
 #include "rest/common/cors.h"
 #include "rest/common/policy.h"
@@ -75,6 +76,7 @@ const struct rest_service rest_service_file = {
 	.op_count = sizeof ops / sizeof *ops,
 	.properties = PROPERTY_PROTOCOL_SETTINGS,
 	.find_account = find_account,
+	.weigh = share_row_weigh,
 	.split_path = split_path,
 	.find_policy = policy_find,
 	.check_request = check_intent,

@@ -9,6 +9,7 @@
 #include "rest/file/wait.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/hash.h"
 #include "rest/core/server.h"
@@ -30,10 +31,22 @@ struct file_wait {
 	void *call;
 };
 
+/* The room for breaks is left as it is: it is large, every request has it, and `count` says what is set. */
+static struct file_wait *wait_new(struct arena *arena)
+{
+	struct file_wait *w = arena_alloc(arena, sizeof *w);
+	if (!w)
+		return NULL;
+	char *behind = (char *)w->breaks.item + sizeof w->breaks.item;
+	memset(w, 0, offsetof(struct file_wait, breaks.item));
+	memset(behind, 0, (size_t)((char *)(w + 1) - behind));
+	return w;
+}
+
 enum err rest_file_wait_prepare(struct request *r, struct file_breaks **ret)
 {
 	if (!r->wait)
-		r->wait = ARENA_NEW(r->arena, struct file_wait);
+		r->wait = wait_new(r->arena);
 	if (!r->wait)
 		return ERR_NO_MEMORY;
 	*ret = &((struct file_wait *)r->wait)->breaks;

@@ -6,6 +6,7 @@
 #include "rest/common/service_handlers.h"
 #include "rest/core/server.h"
 #include "rest/queue/ops.h"
+#include "svc/queue/queue.h"
 
 #define OP OP_HANDLER
 #include "rest/queue/ops.def"
@@ -40,6 +41,7 @@ const struct rest_service rest_service_queue = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
 	.properties = PROPERTY_LOGGING | PROPERTY_SOME | PROPERTY_NO_CACHE,
+	.weigh = queue_row_weigh,
 	.split_path = split_path,
 	.find_policy = policy_find,
 	.decorate = cors_decorate,

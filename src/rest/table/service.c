@@ -9,6 +9,7 @@
 #include "rest/table/format.h"
 #include "rest/table/ops.h"
 #include "svc/account/names.h"
+#include "svc/table/entity.h"
 
 #define OP OP_HANDLER
 #include "rest/table/ops.def"
@@ -110,6 +111,7 @@ const struct rest_service rest_service_table = {
 	.ops = ops,
 	.op_count = sizeof ops / sizeof *ops,
 	.properties = PROPERTY_LOGGING,
+	.weigh = entity_row_weigh,
 	.split_path = split_path,
 	.check_request = check_request,
 	.find_policy = find_policy,

@@ -6,6 +6,7 @@
 #include "rest/blob/common.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
+#include "rest/common/ranged.h"
 #include "rest/common/service_properties.h"
 #include "rest/core/server.h"
 #include "wire/http/range.h"
@@ -107,7 +108,7 @@ static enum err format(struct request *r)
 	put_if_set(r, "Cache-Control", b->http.cache_control);
 	response_header(r, "Accept-Ranges", SLICE("bytes"));
 	if (c->get.has_range)
-		rest_blob_put_content_range(r, &c->get);
+		ranged_put_content_range(r, c->get.offset, c->get.length, b->length_bytes);
 	return rest_blob_put_body(r, &c->get);
 }
 

@@ -7,16 +7,17 @@
 #include "auth/limits.h"
 #include "auth/roles.h"
 #include "base/limits.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Reads the whole file that a setting names; *out is the caller's to free. */
-static bool file_read(const char *setting, const char *path, struct buf *out, struct buf *error)
+/* Reads the whole file that a setting names, and closes it; *out is the caller's to free. */
+static bool fd_read(int fd, const char *setting, const char *path, struct buf *out, struct buf *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : 1;
 	while (n > 0) {
 		char *room = buf_reserve(out, 4096);
@@ -29,24 +30,45 @@ static bool file_read(const char *setting, const char *path, struct buf *out, st
 		out->len += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0)
-		buf_printf(error, "--%s %s: %s", setting, path, strerror(errno));
+		buf_printf(error, "%s %s: %s", setting, path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return n == 0;
 }
 
-static bool limits_open(const struct config *c, struct accounts *a, struct buf *error)
+static bool file_read(const char *setting, const char *path, struct buf *out, struct buf *error)
 {
-	const char *path = c->accountLimits;
-	struct buf text, reason;
-	if (!path[0])
+	return fd_read(open(path, O_RDONLY | O_CLOEXEC), setting, path, out, error);
+}
+
+static bool own_limits_text(const char *data_dir, struct buf *out, struct buf *error)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof path, "%s/" LIMITS_FILE, data_dir);
+	int fd = n > 0 && n < PATH_MAX ? base_file_open_at(AT_FDCWD, path, O_RDONLY, 0) : -1;
+	if (fd < 0 && errno == ENOENT)
 		return true;
+	return fd_read(fd, "limits", path, out, error);
+}
+
+bool admission_limits_text(const struct config *c, const char *data_dir, struct buf *out, struct buf *error)
+{
+	if (c->accountLimits[0])
+		return file_read("--accountLimits", c->accountLimits, out, error);
+	return c->inMemoryPersistence || own_limits_text(data_dir, out, error);
+}
+
+static bool limits_open(const struct config *c, const char *data_dir, struct accounts *a, struct buf *error)
+{
+	struct buf text, reason;
 	buf_init(&text, MIB);
 	buf_init(&reason, 4 * KIB);
-	bool read = file_read("accountLimits", path, &text, error);
-	bool ok = read && limits_apply(buf_slice(&text), a->account, a->count, &a->arena, &reason) == ERR_OK;
+	bool read = admission_limits_text(c, data_dir, &text, error), any = read && text.len > 0;
+	bool ok = read && (!any || limits_apply(buf_slice(&text), a->account, a->count, &a->arena, &reason) == ERR_OK);
 	if (read && !ok)
-		buf_printf(error, "--accountLimits %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
+		buf_printf(error, "%s %s: %.*s",
+			   c->accountLimits[0] ? "--accountLimits" : "the file " LIMITS_FILE " in",
+			   c->accountLimits[0] ? c->accountLimits : data_dir, SLICE_FMT(buf_slice(&reason)));
 	buf_fini(&text);
 	buf_fini(&reason);
 	return ok;
@@ -57,7 +79,7 @@ static bool roles_open(const char *path, struct auth_roles **ret, struct buf *er
 	struct buf text, reason;
 	buf_init(&text, MIB);
 	buf_init(&reason, 4 * KIB);
-	bool read = file_read("oauthRoles", path, &text, error);
+	bool read = file_read("--oauthRoles", path, &text, error);
 	bool ok = read && roles_new(buf_slice(&text), ret, &reason) == ERR_OK;
 	if (read && !ok)
 		buf_printf(error, "--oauthRoles %s: %.*s", path, SLICE_FMT(buf_slice(&reason)));
@@ -75,7 +97,7 @@ static bool bearer_open(const struct config *c, struct auth_bearer_config **ret,
 	buf_init(&keys, 256 * KIB);
 	bool ok = true;
 	if (strcmp(c->oauth, "full") == 0) {
-		ok = file_read("oauthKeys", c->oauthKeys, &keys, error);
+		ok = file_read("--oauthKeys", c->oauthKeys, &keys, error);
 		options.mode = BEARER_FULL;
 		options.issuer = slice_str(c->oauthIssuer);
 		struct slice audience = slice_str(c->oauthAudience);
@@ -167,7 +189,7 @@ bool admission_load(const struct config *c, const char *data_dir, struct account
 	struct admission *a = calloc(1, sizeof *a);
 	if (!a)
 		return false;
-	if (!accounts_load(&a->accounts, c, data_dir, error) || !limits_open(c, &a->accounts, error) ||
+	if (!accounts_load(&a->accounts, c, data_dir, error) || !limits_open(c, data_dir, &a->accounts, error) ||
 	    (c->oauth[0] && !bearer_open(c, &a->bearer, error)) || !slots_assign(slots, &a->accounts, error)) {
 		admission_free(a);
 		return false;

@@ -33,6 +33,10 @@ struct admission {
 void accounts_slots_init(struct account_slots *);
 void accounts_slots_fini(struct account_slots *); /* after REST and SMB ended */
 
+/* The file of limits in the data directory, for who gave no --accountLimits. */
+#define LIMITS_FILE "limits"
+/* What --accountLimits names, or LIMITS_FILE, as text; empty if there is none. */
+bool admission_limits_text(const struct config *, const char *data_dir, struct buf *out, struct buf *error);
 /* Reads everything. On failure *error says which file and why. */
 bool admission_load(const struct config *, const char *data_dir, struct account_slots *, struct admission **ret,
 		    struct buf *error);

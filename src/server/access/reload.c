@@ -3,6 +3,8 @@
  * names others may have changed too; of them only what is about accounts, tokens and certificates takes effect. */
 #include "server/access/reload.h"
 #include "server/access/any.h"
+#include "server/access/audit.h"
+#include "server/access/usage.h"
 
 #include "auth/auth.h"
 #include "base/limits.h"
@@ -39,6 +41,10 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 		admission_free(fresh);
 		h->slots.count = known;
 		buf_printf(error, "cannot read the persistent handles of a new account's shares (%s)", err_name(e));
+		return false;
+	}
+	if (!usage_prepare(h->store, fresh->rest.accounts, fresh->rest.account_count, error)) {
+		admission_free(fresh);
 		return false;
 	}
 	size_t count = names_of(fresh, names), all = count + any_names(h->slots.any, names + count, ANY_ACCOUNTS_MAX);
@@ -100,6 +106,19 @@ static void certificate_reload(struct house *h)
 	buf_fini(&reason);
 }
 
+static void audit_log_reopen(struct house *h)
+{
+	struct buf reason;
+	if (!h->audit)
+		return;
+	buf_init(&reason, 64 * KIB);
+	if (house_audit_reopen(h, &reason))
+		log_info("the audit log was opened again: %s", h->config->auditLog);
+	else
+		log_error("%.*s; the file that was in use stays", SLICE_FMT(buf_slice(&reason)));
+	buf_fini(&reason);
+}
+
 static void logs_reopen(struct house *h)
 {
 	struct buf reason;
@@ -112,14 +131,18 @@ static void logs_reopen(struct house *h)
 		log_error("%.*s; the file that was in use stays", SLICE_FMT(buf_slice(&reason)));
 	buf_fini(&reason);
 	house_open_debug_log(h->config->debug);
+	audit_log_reopen(h);
 }
 
 void reload_everything(struct house *h)
 {
 	struct buf error;
 	buf_init(&error, 64 * KIB);
-	if (!reload_admission(h, &error))
+	bool ok = reload_admission(h, &error);
+	if (!ok)
 		log_error("%.*s; accounts, limits and roles stay as they were", SLICE_FMT(buf_slice(&error)));
+	buf_put_byte(&error, 0);
+	house_audit_event(h, "Reload", ok ? NULL : error.ptr);
 	certificate_reload(h);
 	logs_reopen(h);
 	buf_fini(&error);

@@ -20,10 +20,17 @@ int admin_account_rotate(struct house *, const struct query *, struct buf *out);
 int admin_account_remove(struct house *, const struct query *, struct buf *out);
 int admin_account_show(struct house *, const struct query *, struct buf *out);
 int admin_account_list(struct house *, const struct query *, struct buf *out);
+/* What accounts forbid. */
+int admin_limits_show(struct house *, const struct query *, struct buf *out);
+int admin_limits_set(struct house *, const struct query *, struct buf *out);
 
 /* The asker's side: `zaffre account ...`, arguments behind the word. Exit status. */
 int admin_account_main(int argc, char **argv);
+/* `zaffre stats [--json] [--watch [SECONDS]]`. */
+int admin_stats_main(int argc, char **argv);
 /* Asks the server that these settings name. *out gets the body; the status, or 0 after a message on standard error. */
 int admin_ask(const struct config *, const char *method, struct slice target, struct buf *out);
+/* Does a server with these settings answer at its socket? Says nothing. */
+bool admin_answers(const struct config *);
 
 #endif

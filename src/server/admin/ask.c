@@ -61,15 +61,29 @@ static int answer_read(struct slice answer, struct buf *out)
 	return 0;
 }
 
+static bool socket_find(const struct config *c, char path[PATH_MAX])
+{
+	char *dir = realpath(c->location, NULL);
+	bool named = admin_socket_path(c, dir ? dir : c->location, path, PATH_MAX);
+	free(dir);
+	return named;
+}
+
+bool admin_answers(const struct config *c)
+{
+	char path[PATH_MAX];
+	int fd = socket_find(c, path) ? io_connect_path(path) : -1;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int admin_ask(const struct config *c, const char *method, struct slice target, struct buf *out)
 {
 	char path[PATH_MAX];
-	char *dir = realpath(c->location, NULL);
 	struct buf text;
 	buf_init(&text, 16 * MIB);
-	bool named = admin_socket_path(c, dir ? dir : c->location, path, sizeof path);
-	free(dir);
-	if (!named) {
+	if (!socket_find(c, path)) {
 		BUF_PUT(&text, "--adminSocket off: a server without one cannot be asked");
 		return refuse(&text);
 	}

@@ -10,6 +10,7 @@
  *   db/          RocksDB's files of the moment: second names where that is possible
  *   segments/    copies, or second names of those in PREVIOUS that did not change since
  *   accounts     the keys, if the data directory has them
+ *   limits       of the accounts, likewise
  *
  * A server does not run on a checkpoint: it would write into files that other checkpoints share. */
 #ifndef SERVER_CHECKPOINT_H

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,19 +18,24 @@
 
 enum { PIECE_BYTES = 1024 * 1024 };
 
-void clone_show(struct clone_progress *p, bool last)
+bool clone_show(struct clone_progress *p, bool last)
 {
+	if (p->note && !p->note(p->note_arg, p)) {
+		errno = ECANCELED;
+		return false;
+	}
 	if (!p->terminal || !p->total_bytes)
-		return;
+		return true;
 	unsigned percent = (unsigned)((p->copied_bytes + p->linked_bytes) * 100 / p->total_bytes);
 	if (percent > 100 || last)
 		percent = 100;
 	if (percent == p->shown_percent && !last)
-		return;
+		return true;
 	p->shown_percent = percent;
 	fprintf(stderr, "\r%3u %%  %llu MiB%s", percent,
 		(unsigned long long)((p->copied_bytes + p->linked_bytes) / MIB), last ? "\n" : "");
 	fflush(stderr);
+	return true;
 }
 
 static bool write_at(int fd, const char *bytes, size_t len, off_t at)
@@ -61,7 +67,8 @@ static bool copy_run(int from, int to, off_t at, off_t end, char *piece, struct 
 			return true;
 		at += n;
 		p->copied_bytes += (uint64_t)n;
-		clone_show(p, false);
+		if (!clone_show(p, false))
+			return false;
 	}
 	return true;
 }
@@ -123,7 +130,7 @@ bool clone_link(int from_fd, int to_fd, const char *name, struct clone_progress 
 	    linkat(from_fd, name, to_fd, name, 0) != 0)
 		return false;
 	p->linked_bytes += (uint64_t)st.st_size;
-	clone_show(p, false);
+	(void)clone_show(p, false);
 	return true;
 }
 
@@ -168,4 +175,14 @@ bool clone_each_name(int dir_fd, bool (*each)(void *arg, const char *name), void
 		closedir(dir);
 	errno = failed;
 	return ok && error == 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+void clone_remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -6,11 +6,11 @@
 #include "base/limits.h"
 #include "base/sys/log.h"
 #include "engine/rocks/rocks.h"
+#include "server/checkpoint/clone.h"
 #include "server/house.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -32,16 +32,6 @@ struct moment_holder {
 	char path[PATH_MAX]; /* of the folder */
 };
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static void folder_remove(const char *path)
-{
-	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
 static bool folder_path(const char *data_dir, char ret[PATH_MAX])
 {
 	return snprintf(ret, PATH_MAX, "%s/" CHECKPOINT_STAGING, data_dir) < PATH_MAX - 16;
@@ -51,7 +41,7 @@ void checkpoint_clean(const char *data_dir)
 {
 	char path[PATH_MAX];
 	if (folder_path(data_dir, path))
-		folder_remove(path);
+		clone_remove_tree(path);
 }
 
 /* False: the copying program is gone, or never came. Whoever gets the lock for itself is alone. */
@@ -77,7 +67,7 @@ static void *hold_main(void *arg)
 	while (held_on(h, &seen, &looks))
 		;
 	engine_rocks_moment_end(h->engine, &h->moment);
-	folder_remove(h->path);
+	clone_remove_tree(h->path);
 	log_info("the checkpoint of commit %llu %s", (unsigned long long)h->moment.commit,
 		 seen ? "is no longer held" : "was given up: nobody copied it");
 	pthread_mutex_lock(h->lock);
@@ -114,7 +104,7 @@ static bool holder_open(struct moment_holder *h, struct buf *out)
 {
 	char name[PATH_MAX + 16];
 	snprintf(name, sizeof name, "%s/" CHECKPOINT_HOLD, h->path);
-	folder_remove(h->path);
+	clone_remove_tree(h->path);
 	if (mkdir(h->path, 0700) != 0 || (h->hold_fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ||
 	    pipe2(h->stop_fd, O_CLOEXEC) != 0) {
 		buf_printf(out, "cannot make %s: %s\n", h->path, strerror(errno));
@@ -153,12 +143,13 @@ static int begin_locked(struct house *house, struct buf *out)
 	h->engine = store_engine(house->store);
 	h->lock = &house->checkpoint_lock;
 	if (!folder_path(house->data.path, h->path) || !holder_open(h, out)) {
-		folder_remove(h->path);
+		clone_remove_tree(h->path);
 		holder_free(h);
 		return 500;
 	}
 	house->moment = h;
-	log_info("a checkpoint begins at commit %llu", (unsigned long long)h->moment.commit);
+	log_info("a checkpoint begins at commit %llu; commits waited %.1f ms", (unsigned long long)h->moment.commit,
+		 (double)h->moment.waited_ns / 1e6);
 	buf_printf(out, "%s\n%llu\n", house->data.path, (unsigned long long)h->moment.commit);
 	return 200;
 }

@@ -94,7 +94,7 @@ static int run(const char *checkpoint, const char *location)
 		fail("restore into", location);
 	} else {
 		ok = copy_folder(from, to, "db", &p) && copy_folder(from, to, "segments", &p);
-		static const char *const beside[] = { "accounts", "MODE" };
+		static const char *const beside[] = { "accounts", "limits", "MODE" };
 		for (size_t i = 0; ok && i < sizeof beside / sizeof *beside; i++)
 			if (faccessat(from, beside[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 				ok = clone_file(from, to, beside[i], &p) || fail("copy", beside[i]);

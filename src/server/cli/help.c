@@ -17,13 +17,17 @@ static const struct {
 	{ "account", "add|rotate|show|list|remove [NAME]", "accounts of a running server",
 	  "Speaks to the server through its admin socket (--location or --adminSocket names it). Keys are shown "
 	  "once." },
+	{ "stats", "[--json] [--watch [SECONDS]]", "requests, times, commits, memory and disk of a running server",
+	  "Through its admin socket. --watch shows it again every two seconds, or so many." },
 	{ "leases", "[OPTIONS]", "who holds which lease until when, of a running server", "Through its admin socket." },
 	{ "conflicts", "[OPTIONS]", "the newest lost races of a running server", "Through its admin socket." },
 	{ "checkpoint", "DIR [PREVIOUS]", "one moment of a running server's data, in the new directory DIR",
 	  "With PREVIOUS, an older checkpoint, only what changed is copied." },
 	{ "restore", "CHECKPOINT --location DIR", "a data directory out of a checkpoint", "" },
-	{ "scrub", "--location DIR", "read everything in a data directory that no server uses, name what is damaged",
-	  "Exit status 0: clean; 1: damage found, and named." },
+	{ "scrub", "[--rate MB] --location DIR", "read everything in a data directory, name what is damaged",
+	  "Of a running server through its admin socket, in the background and with at most --rate MB a second (64; 0: "
+	  "as fast as it can); SIGINT or `zaffre scrub --cancel` ends it. Else it reads the directory itself.\n"
+	  "Exit status 0: clean; 1: damage found, and named; 2: not everything could be looked at." },
 	{ "compat", "", "the table of operations (docs/compat.md)", "" },
 	{ "help", "[COMMAND]", "this list, or about one command", "" },
 	{ "man", "", "the manual page: zaffre man | man -l -", "" },
@@ -37,7 +41,7 @@ static const struct {
 } statuses[] = {
 	{ 0, "ended as asked; scrub: clean; health: takes requests" },
 	{ 1, "it could not start, and said why; scrub: damage found; health: does not take requests" },
-	{ 2, "the command line or the configuration is wrong" },
+	{ 2, "the command line or the configuration is wrong; scrub: not everything could be looked at" },
 	{ 4, "the disk refused a sync: nothing more was acknowledged. Check the disk, then start again" },
 };
 
@@ -166,9 +170,14 @@ void help_put_manual(struct buf *out)
 
 /* ---- completion ---- */
 
+/* Flags of commands alone. */
+static const char *const own_flags[] = { "--rate", "--cancel", "--json", "--watch" };
+
 static void put_words(struct buf *out)
 {
 	struct config_flag f;
+	for (size_t i = 0; i < sizeof own_flags / sizeof *own_flags; i++)
+		buf_printf(out, "%s ", own_flags[i]);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		buf_printf(out, "%s ", commands[i].name);
 	for (size_t i = 0; config_flag_get(i, &f); i++)

@@ -121,7 +121,7 @@ static void paths_of(const struct config *c, const char *data_path, struct paths
 		file_add(ret, c->adminSocket, SANDBOX_OWN);
 	files_to_read(c, ret);
 	more_certificates(c, ret);
-	const char *written[] = { c->accessLog, c->debug, c->readyFile };
+	const char *written[] = { c->accessLog, c->auditLog, c->debug, c->readyFile };
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
 		file_add(ret, written[i], SANDBOX_WRITE);
 }

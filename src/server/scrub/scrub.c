@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `zaffre scrub`: reads every row and every extent that a row names, so that every checksum is verified, and names what
- * is damaged: account, container, blob. Writes nothing but what opening the store writes.
- * Exit status 0: clean, 1: damage was found, 2: it could not run. */
+ * The walk of a scrub: reads every row and every extent that a row names, so that every checksum is verified, and
+ * names what is damaged: account, container, blob. Nobody changes the store meanwhile: it is stopped, or a moment of
+ * one that runs. */
 #include "server/scrub/scrub.h"
-
-#include "server/datadir.h"
-#include "server/serve.h"
 
 #include "store/encrypted.h"
 #include "svc/blob/blob.h"
@@ -13,7 +10,6 @@
 #include "svc/blob/retire.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { PARTITION_PAGE = 256, KEY_PAGE = 512 };
 
@@ -46,7 +42,7 @@ static uint64_t extents_check(struct scrub *s, struct slice key, uint64_t conten
 			      size_t count)
 {
 	uint64_t bytes = 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && s->pause != SCRUB_STOP; i++) {
 		const char *what = "its bytes";
 		enum err err = ERR_OK;
 		bytes += refs[i].length_bytes;
@@ -203,6 +199,7 @@ static void row_check(struct scrub *s, struct slice key)
 	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
 	enum err err = store_read(s->store, s->partition, get_apply, &get, &arena);
 	s->rows += !s->hunting;
+	s->row_bytes += key.len + (err == ERR_OK ? get.value.len : 0);
 	if (err == ERR_OK && s->kind == 'c' && key.len)
 		err = container_row_check(s, key, get.value, &arena);
 	else if (err == ERR_OK && s->kind == 's' && key.len)
@@ -255,30 +252,34 @@ static bool gap_skip(struct scrub *s, struct key *next)
 	return false;
 }
 
-static void partition_check(struct scrub *s)
+/* Checks a page of keys and moves `next` behind it, or behind the last key that was looked at. */
+static void page_check(struct scrub *s, const struct rows *rows, struct key *next)
 {
-	struct key next;
+	for (size_t i = 0; i < rows->count && s->pause == SCRUB_GO; i++) {
+		row_check(s, rows->row[i].key);
+		key_after(next, rows->row[i].key);
+	}
+}
+
+/* From the key on; that is where it ended if it comes back with a pause. */
+static void partition_check(struct scrub *s, struct key *next)
+{
 	struct keys_call keys;
 	size_t limit = KEY_PAGE;
 	bool more = true;
-	key_init(&next);
-	key_tag(&next, 1);
-	while (more) {
+	while (more && s->pause == SCRUB_GO) {
 		struct arena arena;
 		arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
-		enum err err = keys_read(s, &next, limit, &arena, &keys);
+		enum err err = keys_read(s, next, limit, &arena, &keys);
 		if (err != ERR_OK && limit > 1) {
 			limit = 1; /* as near to the damage as possible */
 		} else if (err != ERR_OK) {
-			scrub_damage_say(s, key_slice(&next), "the index behind this", err);
-			more = gap_skip(s, &next);
+			scrub_damage_say(s, key_slice(next), "the index behind this", err);
+			more = gap_skip(s, next);
 			limit = KEY_PAGE;
 		} else {
-			for (size_t i = 0; i < keys.rows.count; i++)
-				row_check(s, keys.rows.row[i].key);
+			page_check(s, &keys.rows, next);
 			more = keys.rows.more;
-			if (more)
-				key_after(&next, keys.rows.row[keys.rows.count - 1].key);
 		}
 		arena_fini(&arena);
 	}
@@ -323,13 +324,16 @@ static bool partitions_gap_skip(struct scrub *s, struct partition_list *l, struc
 	return false;
 }
 
-/* All partition ids at once: they are short, and the work behind each is what takes the time. */
+/* All partition ids at once, from where the last walk ended: they are short, and the work behind each is what takes the
+ * time. */
 static enum err partitions_list(struct scrub *s, struct partition_list *l)
 {
-	struct key next;
+	struct key next = s->at_partition;
 	size_t count = 0, limit = PARTITION_PAGE;
-	key_init(&next);
-	key_tag(&next, 1);
+	if (!next.len) {
+		key_init(&next);
+		key_tag(&next, 1);
+	}
 	do {
 		enum err err = partitions_page(s, l, &next, limit, &count);
 		if (err == ERR_NO_MEMORY)
@@ -351,83 +355,56 @@ static enum err partitions_list(struct scrub *s, struct partition_list *l)
 
 static void partitions_check(struct scrub *s, const struct partition_list *l)
 {
-	for (size_t i = 0; i < l->count; i++) {
+	struct key first, next;
+	key_init(&first);
+	key_tag(&first, 1);
+	for (size_t i = 0; i < l->count && s->pause == SCRUB_GO; i++) {
+		next = first;
 		scrub_partition_begin(s, l->id[i]);
-		partition_check(s);
+		if (slice_eq(l->id[i], key_slice(&s->at_partition))) {
+			next = s->at_key;
+			s->in_part = true;
+		} else if (!s->hunting) {
+			s->partitions++;
+		}
+		partition_check(s, &next);
+		if (s->pause == SCRUB_LATER) {
+			s->at_partition.len = l->id[i].len;
+			memcpy(s->at_partition.bytes, l->id[i].ptr, l->id[i].len);
+			s->at_key = next;
+		}
 	}
 }
 
-static enum err store_check(struct scrub *s)
+static enum err list_and_check(struct scrub *s)
 {
 	struct partition_list list = { .id = NULL };
 	arena_init(&list.arena, 4 * GIB);
-	scrub_progress_begin(s);
 	enum err err = partitions_list(s, &list);
-	if (err == ERR_OK) {
+	if (err == ERR_OK)
 		partitions_check(s, &list);
-		s->partitions = list.count;
-		s->hunting = scrub_space_check(s);
-		if (s->hunting)
-			partitions_check(s, &list);
-		scrub_progress(s, true);
-	}
 	free(list.id);
 	arena_fini(&list.arena);
 	return err;
 }
 
-enum { SCRUB_CLEAN = 0, SCRUB_DAMAGED = 1, SCRUB_CANNOT_RUN = 2 };
-
-static int scrub_run(struct scrub *s, const char *path, struct buf *error)
+enum err scrub_walk(struct scrub *s)
 {
-	struct engine *engine;
-	struct clock clock;
-	struct rocks_options rocks = { .dir = ".", .name = path };
-	clock_init_wall(&clock, NULL);
-	enum err err = engine_rocks_open(&rocks, &engine, error);
-	if (err == ERR_OK) {
-		/* Manual: nothing is reclaimed while it is looked at. */
-		struct store_options options = { .clock = &clock, .cache_off = true, .manual = true };
-		err = store_open(engine, &options, &s->store);
-		if (err != ERR_OK)
-			buf_printf(error, "cannot open the store in %s: %s", path, err_name(err));
-	}
-	if (err != ERR_OK)
-		return err == ERR_CORRUPT ? SCRUB_DAMAGED : SCRUB_CANNOT_RUN;
-	s->extent = malloc(LIMIT_EXTENT_BYTES);
-	err = s->extent ? store_check(s) : ERR_NO_MEMORY;
-	if (err == ERR_OK)
-		printf("%llu partitions, %llu rows, %llu extents with %llu bytes: %llu damaged\n",
-		       (unsigned long long)s->partitions, (unsigned long long)s->rows, (unsigned long long)s->extents,
-		       (unsigned long long)s->extent_bytes, (unsigned long long)s->damaged);
-	else
-		buf_printf(error, "%s: not everything could be looked at: %s", path, err_name(err));
-	store_close(s->store);
-	return err != ERR_OK ? SCRUB_CANNOT_RUN : s->damaged ? SCRUB_DAMAGED : SCRUB_CLEAN;
+	s->pause = SCRUB_GO;
+	return list_and_check(s);
 }
 
-int scrub_main(const struct config *config)
+enum err scrub_walk_space(struct scrub *s)
 {
-	struct datadir data;
-	struct buf error;
-	struct scrub s = { .terminal = isatty(STDERR_FILENO) };
-	int status = SCRUB_CANNOT_RUN;
-	buf_init(&error, 64 * KIB);
-	if (datadir_open(&data, config->location, false, &error) && /* zeroes `data` first */
-	    datadir_become_owner(&data, &error)) {
-		if (datadir_mode_is_damaged(&data)) {
-			puts("damaged: the file MODE");
-			s.damaged++;
-		}
-		status = scrub_run(&s, data.path, &error);
-	}
-	if (error.len)
-		say_error(buf_slice(&error));
-	free(s.extent);
-	free(s.named);
-	free(s.guilty);
-	free(s.said);
-	datadir_close(&data);
-	buf_fini(&error);
-	return status;
+	s->at_partition.len = 0;
+	s->hunting = scrub_space_check(s);
+	return s->hunting ? list_and_check(s) : ERR_OK;
+}
+
+void scrub_fini(struct scrub *s)
+{
+	free(s->extent);
+	free(s->named);
+	free(s->guilty);
+	free(s->said);
 }

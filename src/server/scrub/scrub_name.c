@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What scrub says: the words for a partition and a row, the lines about damage, the progress. */
+ * What scrub says: the words for a partition and a row, the lines about damage. */
 #include "server/scrub/scrub.h"
 
 #include "base/bytes.h"
-#include "base/sys/clock.h"
 #include "svc/account/resource.h"
 
 #include <stdlib.h>
@@ -46,6 +45,7 @@ void scrub_partition_begin(struct scrub *s, struct slice partition)
 	s->generation = 0;
 	s->place[0] = 0;
 	s->file_bytes = 0;
+	s->in_part = false;
 	s->damaged_before = s->damaged;
 	if (partition.len > sizeof s->account ||
 	    !key_take_str(&rest, s->account, sizeof s->account, &s->account_name) || rest.len == 0)
@@ -197,11 +197,8 @@ void scrub_line_say(struct scrub *s, const char *line)
 {
 	if (said_before(s, line))
 		return;
-	if (s->terminal)
-		fprintf(stderr, "\r\033[K");
-	printf("damaged: %s\n", line);
-	fflush(stdout);
 	s->damaged++;
+	s->sink.damage(s->sink.arg, line);
 }
 
 void scrub_damage_say(struct scrub *s, struct slice key, const char *what, enum err err)
@@ -279,43 +276,4 @@ void scrub_content_say(struct scrub *s, uint64_t content, const char *what, enum
 	buf_put(&line, slice_make("", 1));
 	scrub_line_say(s, buf_ok(&line) ? line.ptr : "(no memory to name it)");
 	buf_fini(&line);
-}
-
-/* ---- progress: a row counts one, 16 KiB of an extent count one ---- */
-
-enum { WORK_BYTES = 16 * 1024 };
-#define SHOW_NS	 UINT64_C(200000000)
-#define LINES_NS UINT64_C(5000000000)
-
-void scrub_progress_begin(struct scrub *s)
-{
-	struct engine_stats stats;
-	struct engine *engine = store_engine(s->store);
-	engine->ops->stats(engine, &stats);
-	s->work_total = engine_rocks_estimate_rows(engine) + stats.extent_bytes_live / WORK_BYTES + 1;
-	s->begun_ns = base_monotonic_ns();
-	s->shown_ns = s->begun_ns;
-}
-
-void scrub_progress(struct scrub *s, bool end)
-{
-	static const char bar[] = "########################################";
-	uint64_t now = base_monotonic_ns(), work = s->rows + s->extent_bytes / WORK_BYTES;
-	if (!end && now - s->shown_ns < (s->terminal ? SHOW_NS : LINES_NS))
-		return;
-	/* The total is an estimate: 100 % is shown at the end only. */
-	int percent = end ? 100 : work >= s->work_total ? 99 : (int)(work * 100 / s->work_total);
-	double seconds = (double)(now - s->begun_ns) / 1e9;
-	double left = end || work == 0	      ? 0
-		      : work >= s->work_total ? 1
-					      : seconds * (double)(s->work_total - work) / (double)work;
-	s->shown_ns = now;
-	if (s->terminal)
-		fprintf(stderr, "\r[%-40.*s] %3d%%, %.0f s left, %llu rows, %.1f MiB in extents, %llu damaged\033[K%s",
-			percent * 2 / 5, bar, percent, left, (unsigned long long)s->rows,
-			(double)s->extent_bytes / (1024.0 * 1024.0), (unsigned long long)s->damaged, end ? "\n" : "");
-	else
-		fprintf(stderr, "%d%%, %.0f s left, %llu rows, %.1f MiB in extents, %llu damaged\n", percent, left,
-			(unsigned long long)s->rows, (double)s->extent_bytes / (1024.0 * 1024.0),
-			(unsigned long long)s->damaged);
 }

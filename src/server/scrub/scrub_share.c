@@ -4,6 +4,7 @@
 #include "server/scrub/scrub.h"
 
 #include "svc/common/generation.h"
+#include "svc/common/names.h"
 #include "svc/file/open.h"
 #include "svc/file/rows.h"
 
@@ -260,7 +261,7 @@ static enum err state_check(struct scrub *s, struct slice value, struct arena *a
 {
 	struct share_state state;
 	TRY(share_state_decode(value, &state));
-	if (s->hunting || s->damaged != s->damaged_before || state.used_bytes == s->file_bytes ||
+	if (s->hunting || s->in_part || s->damaged != s->damaged_before || state.used_bytes == s->file_bytes ||
 	    store_read(s->store, s->partition, live_apply, NULL, arena) != ERR_OK)
 		return ERR_OK;
 	line_say(s, SLICE(""), "", "its use is not the sum of its files", ERR_CORRUPT);
@@ -294,7 +295,7 @@ static enum err small_row_check(struct slice key, struct slice value)
 	struct cover cover;
 	struct work work;
 	struct slice text;
-	uint64_t next;
+	struct merge_row merge;
 	uint32_t names;
 	switch (key.ptr[0]) {
 	case 'c':
@@ -302,12 +303,12 @@ static enum err small_row_check(struct slice key, struct slice value)
 	case 'w':
 		return work_decode(value, &work);
 	case 'm':
-		return merge_decode(value, &next);
+		return merge_decode(value, &merge);
 	case 'p':
 		return permission_decode(value, &text);
 	case 'x':
 	case 'y':
-		return names_decode(value, &names);
+		return names_decode(value, NAMES_IN_SHARE, &names);
 	default:
 		return ERR_CORRUPT; /* no such row */
 	}

@@ -7,6 +7,10 @@
 
 void scrub_extent_note(struct scrub *s, const struct extent_ref *e, bool retired)
 {
+	if (s->named_max && s->named_count == s->named_max) {
+		s->named_lost = true;
+		return;
+	}
 	if (s->named_count == s->named_cap) {
 		size_t cap = s->named_cap ? s->named_cap * 2 : 1024;
 		struct scrub_extent *more = realloc(s->named, cap * sizeof *more);

@@ -60,7 +60,7 @@ void smb_do_close(struct smb_request *r)
 		return;
 	}
 	c->call = (struct file_close_call){ .handle = o->handle, .how = FILE_CLOSE_CLIENT };
-	smb_commit(r, r->tree->partition, file_apply_close, &c->call, closed);
+	smb_decide(r, file_apply_close, &c->call, closed);
 }
 
 /* Every write that was answered is durable already. */

@@ -5,6 +5,7 @@
 #include "smb/opens.h"
 
 #include "smb/security.h"
+#include "wire/sddl/sddl.h"
 
 enum {
 	IMPERSONATION_MAX = 3,
@@ -140,11 +141,17 @@ static uint64_t open_id_make(struct smb_request *r)
 	return id;
 }
 
+static bool short_names(const struct smb_request *r)
+{
+	return r->conn->sl->server->config.short_names;
+}
+
 static void open_fill(struct smb_request *r, struct create *c)
 {
 	const struct smb2_create *in = &c->in;
 	struct file_open_call *o = &c->open;
-	o->target = (struct file_target){ .place.path = c->path, .breaks = &c->breaks };
+	o->target = (struct file_target){ .place = { .path = c->path, .short_names = short_names(r) },
+					  .breaks = &c->breaks };
 	o->open_id = open_id_make(r);
 	o->access = c->access;
 	o->share = in->share;
@@ -338,7 +345,7 @@ static void reconnect(struct smb_request *r, struct create *c)
 	k->path = c->path;
 	k->check_path = in->lease.present;
 	k->opener = opener_of(r);
-	smb_commit(r, r->tree->partition, file_apply_reconnect, k, reconnected);
+	smb_decide(r, file_apply_reconnect, k, reconnected);
 }
 
 /* ---- previous versions: no row, nothing can be changed ---- */
@@ -352,7 +359,7 @@ static void snapshot_open(struct smb_request *r, struct create *c)
 	g->target = (struct file_target){
 		.has_snapshot = true,
 		.snapshot_ticks = SMB_TICKS_OF_FILETIME(c->in.snapshot_time),
-		.place.path = c->path,
+		.place = { .path = c->path, .short_names = short_names(r) },
 		.through_open = true,
 	};
 	enum err e = smb_look(r, file_apply_get, g);
@@ -410,6 +417,7 @@ void smb_do_create(struct smb_request *r)
 	uint32_t status = request_check(&c->in);
 	if (status == STATUS_OK)
 		status = smb_path_parse(r, c->in.name, &c->path);
+	c->open.permission = (struct file_permission){ .inherit = sddl_inherit, .default_stays = true };
 	if (status == STATUS_OK && slice_is_set(c->in.security))
 		status = smb_security_parse(r, c->in.security, &c->open.permission);
 	if (status != STATUS_OK) {

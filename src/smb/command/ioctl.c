@@ -15,6 +15,7 @@ enum {
 	SNAPSHOT_HEAD_BYTES = 12,
 	SNAPSHOT_LEAST_BYTES = 16
 };
+#define INTERFACE_BITS_PER_SECOND     UINT64_C(10000000000) /* nobody measures it */
 #define FSCTL_DFS_GET_REFERRALS	      UINT32_C(0x00060194)
 #define FSCTL_DFS_GET_REFERRALS_EX    UINT32_C(0x000601B0)
 #define FSCTL_GET_COMPRESSION	      UINT32_C(0x0009003C)
@@ -125,6 +126,35 @@ static void snapshots(struct smb_request *r, const struct smb2_ioctl *io)
 	buf_fini(&b);
 }
 
+/* Of 3.x, asked without a file: the address that the client has reached. A session has one channel, so others would be
+ * of no use to it. */
+static void network_interfaces(struct smb_request *r, const struct smb2_ioctl *io)
+{
+	struct io_address own;
+	struct buf b;
+	if (!smb_is_3x(r->conn) || !io_address_own(r->conn->stream.fd, &own)) {
+		smb_fail(r, STATUS_INVALID_DEVICE_REQUEST);
+		return;
+	}
+	if (!smb2_file_id_is_none(io->id) || io->input.len) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	struct smb2_interface n = { 1, INTERFACE_BITS_PER_SECOND, slice_make(own.bytes, own.len) };
+	buf_init(&b, 2 * SMB2_INTERFACE_BYTES);
+	smb2_interface_put(&b, &n, true);
+	smb2_pad(&b, 0, SMB2_INTERFACES_ALIGN);
+	if (!buf_ok(&b)) {
+		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+	} else if (b.len > io->max_output) {
+		smb_fail(r, STATUS_BUFFER_TOO_SMALL);
+	} else {
+		smb2_ioctl_put(r->out, io->code, io->id, buf_slice(&b));
+		smb_reply(r, STATUS_OK);
+	}
+	buf_fini(&b);
+}
+
 static void on_file(struct smb_request *r, const struct smb2_ioctl *io)
 {
 	if (!smb_open_of(r, io->id, true))
@@ -177,8 +207,8 @@ void smb_do_ioctl(struct smb_request *r)
 	case FSCTL_DFS_GET_REFERRALS_EX:
 		smb_fail(r, STATUS_FS_DRIVER_REQUIRED);
 		return;
-	case FSCTL_NETWORK_INTERFACE_INFO: /* for several channels, which are not offered; it is asked without a file */
-		smb_fail(r, STATUS_INVALID_DEVICE_REQUEST);
+	case FSCTL_NETWORK_INTERFACE_INFO:
+		network_interfaces(r, &io);
 		return;
 	default:
 		on_file(r, &io);

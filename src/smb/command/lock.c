@@ -137,7 +137,7 @@ static void lock_run(struct smb_request *r)
 			return;
 		}
 	}
-	smb_commit(r, r->tree->partition, l->unlocks ? file_apply_unlock : file_apply_lock, &l->call, lock_done);
+	smb_decide(r, l->unlocks ? file_apply_unlock : file_apply_lock, &l->call, lock_done);
 }
 
 void smb_do_lock(struct smb_request *r)

@@ -50,5 +50,5 @@ void smb_do_oplock_break(struct smb_request *r)
 		a->call.handle = o->handle;
 		a->call.state = oplock_level_state(a->in.level);
 	}
-	smb_commit(r, r->tree->partition, file_apply_acknowledge, &a->call, acknowledged);
+	smb_decide(r, file_apply_acknowledge, &a->call, acknowledged);
 }

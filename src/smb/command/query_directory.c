@@ -45,10 +45,13 @@ static struct smb2_file_info entry_info(const struct inode *i)
 }
 
 /* False: no room for it (or one was enough); it comes first next time. */
-static bool entry_give(struct find *f, const struct inode *i, struct slice name)
+static bool entry_give(struct smb_request *r, struct find *f, const struct inode *i, struct slice name)
 {
 	size_t before = f->entries.len, last = f->last;
 	struct smb2_file_info info = entry_info(i);
+	char room[FILE_SHORT_NAME_BYTES];
+	if (name.ptr == i->name.ptr) /* not "." */
+		info.short_name = smb_short_name(r, i, room);
 	if ((f->in.flags & SMB2_FIND_SINGLE) && last) {
 		f->full = true;
 		return false;
@@ -73,6 +76,14 @@ static bool name_matches(struct smb_request *r, const struct find *f, struct sli
 	return slice_is_set(folded) && pattern_matches(f->pattern, folded);
 }
 
+/* By its name or its short one. */
+static bool inode_matches(struct smb_request *r, const struct find *f, const struct inode *i)
+{
+	char room[FILE_SHORT_NAME_BYTES];
+	struct slice other = smb_short_name(r, i, room);
+	return name_matches(r, f, i->name) || (slice_is_set(other) && name_matches(r, f, other));
+}
+
 /* "." and "..", which look like the directory itself. */
 static void dots_give(struct smb_request *r, struct find *f, const struct inode *directory)
 {
@@ -80,7 +91,7 @@ static void dots_give(struct smb_request *r, struct find *f, const struct inode 
 	while (o->dots < 2 && !f->full) {
 		struct slice name = o->dots ? SLICE("..") : SLICE(".");
 		if (name_matches(r, f, name)) {
-			if (!entry_give(f, directory, name))
+			if (!entry_give(r, f, directory, name))
 				return;
 			o->list_found = true;
 		}
@@ -106,8 +117,8 @@ static enum err page_give(struct smb_request *r, struct find *f, bool *ret_more)
 	dots_give(r, f, &f->list.directory);
 	for (size_t i = 0; i < f->list.count && !f->full; i++) {
 		const struct inode *e = &f->list.entry[i];
-		if (name_matches(r, f, e->name)) {
-			if (!entry_give(f, e, e->name))
+		if (inode_matches(r, f, e)) {
+			if (!entry_give(r, f, e, e->name))
 				break;
 			o->list_found = true;
 		}

@@ -73,7 +73,7 @@ static uint32_t class_check(const struct smb_request *r, uint8_t info_class)
 	case SMB2_FILE_ATTRIBUTE_TAG:
 		return r->open->access & SMB2_READ_ATTRIBUTES ? STATUS_OK : STATUS_ACCESS_DENIED;
 	case SMB2_FILE_ALTERNATE_NAME:
-		return STATUS_NOT_SUPPORTED;
+		return r->conn->sl->server->config.short_names ? STATUS_OK : STATUS_NOT_SUPPORTED;
 	case SMB2_FILE_FULL_EA:
 		return STATUS_NO_EAS_ON_FILE;
 	case SMB2_FILE_NORMALIZED_NAME:
@@ -88,6 +88,7 @@ static void query_file(struct smb_request *r, struct info_query *q)
 	struct smb_open *o = r->open;
 	struct buf b;
 	size_t fixed;
+	char short_name[FILE_SHORT_NAME_BYTES];
 	uint32_t status = class_check(r, q->in.info_class);
 	enum err e = status == STATUS_OK ? query_look(r, q) : ERR_OK;
 	if (status != STATUS_OK || e != ERR_OK) {
@@ -108,7 +109,10 @@ static void query_file(struct smb_request *r, struct info_query *q)
 		.delete_pending = q->note.delete_pending,
 		.directory = i->kind == FILE_KIND_DIRECTORY,
 		.path = q->path,
+		.short_name = smb_short_name(r, i, short_name),
 	};
+	if (!slice_is_set(info.short_name))
+		info.short_name = i->name; /* it is short */
 	buf_init(&b, SMB_TRANSFER_MAX);
 	if (smb2_file_info_put(&b, q->in.info_class, &info, &fixed)) {
 		output_answer(r, &b, fixed, q->in.output_length);

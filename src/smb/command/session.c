@@ -10,6 +10,8 @@
 
 #include "base/sys/log.h"
 #include "smb/opens.h"
+#include "wire/date.h"
+#include "wire/json.h"
 
 /* ---- the server's table ---- */
 
@@ -227,6 +229,13 @@ struct setup_call {
 	struct smb2_session_setup in;
 	bool proves;	  /* it answers a challenge */
 	struct buf token; /* freed when the request is answered */
+	uint32_t wait_ms; /* of a refusal */
+	/* the audit log */
+	struct audit_waiter audit;
+	struct smb_request *request;
+	void (*told)(struct smb_request *);
+	const struct auth_account *tried;
+	unsigned key_number;
 };
 
 static void setup_refused(struct io_timer *t)
@@ -243,39 +252,108 @@ static bool has_valid_session(const struct smb_conn *c)
 	return false;
 }
 
-static unsigned failures_count(struct smb_conn *c)
+/* ---- the audit log: a login is answered when its line is written ---- */
+
+static void setup_put_line(struct buf *b, const struct smb_request *r, const char *outcome, const char *reason)
 {
-	struct smb_server *server = c->sl->server;
-	pthread_mutex_lock(&server->lock);
-	unsigned count = failures_add(&server->failures, slice_str(c->address), io_loop_now_ms(c->sl->loop));
-	pthread_mutex_unlock(&server->lock);
-	return count;
+	static const char *const dialects[] = { "2.1", "3.0", "3.0.2", "3.1.1" };
+	const struct setup_call *call = r->call;
+	const struct smb_conn *c = r->conn;
+	char time[DATE_ISO_BYTES];
+	date_format_iso(clock_now(c->sl->server->config.clock), time);
+	buf_printf(b, "{\"time\":\"%.*s\",\"door\":\"smb\",\"operation\":\"Login\",\"outcome\":\"%s\"",
+		   (int)sizeof time, time, outcome);
+	if (reason)
+		buf_printf(b, ",\"reason\":\"%s\"", reason);
+	BUF_PUT(b, ",\"auth\":\"ntlm\"");
+	if (call->tried) {
+		BUF_PUT(b, ",\"account\":\"");
+		json_put_text(b, call->tried->name);
+		BUF_PUT(b, "\"");
+	}
+	if (call->key_number)
+		buf_printf(b, ",\"key\":\"key%u\"", call->key_number);
+	unsigned dialect = c->dialect == SMB2_DIALECT_210   ? 0
+			   : c->dialect == SMB2_DIALECT_300 ? 1
+			   : c->dialect == SMB2_DIALECT_302 ? 2
+							    : 3;
+	buf_printf(b, ",\"ip\":\"%s\",\"dialect\":\"%s\",\"encrypted\":%s}\n", c->address, dialects[dialect],
+		   c->cipher == SMB2_CIPHER_NONE ? "false" : "true");
 }
 
-/* A wrong key: from the third of an address on the answer waits, whichever connection it came on; at the tenth of a
- * connection that ends, unless somebody is logged in on it. */
+static void setup_told(struct io_task *t)
+{
+	struct audit_waiter *w = io_container_of(t, struct audit_waiter, task);
+	struct setup_call *call = io_container_of(w, struct setup_call, audit);
+	struct smb_request *r = call->request;
+	if (w->result == ERR_OK) {
+		call->told(r);
+		return;
+	}
+	buf_fini(&call->token);
+	if (!r->session->ended)
+		smb_session_end(r->session, false);
+	smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+}
+
+static void setup_tell(struct smb_request *r, const char *outcome, const char *reason,
+		       void (*told)(struct smb_request *))
+{
+	struct setup_call *call = r->call;
+	struct audit_log *audit = r->conn->sl->server->config.audit;
+	struct buf line;
+	if (!audit) {
+		told(r);
+		return;
+	}
+	call->request = r;
+	call->told = told;
+	call->audit = (struct audit_waiter){ .loop = r->conn->sl->loop, .task.run = setup_told };
+	buf_init(&line, 4096);
+	setup_put_line(&line, r, outcome, reason);
+	io_audit_put(audit, buf_slice(&line), &call->audit);
+	buf_fini(&line);
+}
+
+/* ---- a wrong key ---- */
+
+static void setup_answer_refusal(struct smb_request *r)
+{
+	struct smb_conn *c = r->conn;
+	const struct setup_call *call = r->call;
+	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX && !has_valid_session(c)) {
+		smb_conn_close(c);
+		smb_fail(r, r->status);
+	} else if (call->wait_ms) {
+		io_timer_init(&r->timer, setup_refused);
+		io_timer_set(c->sl->loop, &r->timer, io_loop_now_ms(c->sl->loop) + call->wait_ms);
+	} else {
+		smb_fail(r, r->status);
+	}
+}
+
+/* From the third of an address on the answer waits, whichever connection it came on; at the tenth of a connection that
+ * ends, unless somebody is logged in on it. */
 static void setup_refuse(struct smb_request *r)
 {
 	struct smb_conn *c = r->conn;
 	struct smb_session *s = r->session;
 	struct setup_call *call = r->call;
+	struct failures_verdict v = { 0 };
+	const struct auth_account *tried = s->login ? s->login->ntlm.tried : NULL;
 	buf_fini(&call->token);
 	r->status = s->login && s->login->malformed ? STATUS_INVALID_PARAMETER : STATUS_LOGON_FAILURE;
 	c->login_failures++;
 	/* Only who answered a challenge has tried a key. */
-	unsigned failures = call->proves ? failures_count(c) : 0;
-	log_warn("smb: login from %s refused (%u of late)", c->address, failures);
+	if (call->proves)
+		v = failures_add(c->sl->server->config.failures, FAILURES_SMB, slice_str(c->address),
+				 tried ? tried->name : SLICE(""), io_loop_now_ms(c->sl->loop));
+	call->wait_ms = v.wait_ms;
+	call->tried = tried;
+	log_warn("smb: login from %s refused (%u of late)", c->address, v.of_address);
 	if (!s->ended)
 		smb_session_end(s, false);
-	if (c->login_failures >= SMB_LOGIN_FAILURES_MAX && !has_valid_session(c)) {
-		smb_conn_close(c);
-		smb_fail(r, r->status);
-	} else if (failures > SMB_LOGIN_FREE_FAILURES || c->login_failures > SMB_LOGIN_FREE_FAILURES) {
-		io_timer_init(&r->timer, setup_refused);
-		io_timer_set(c->sl->loop, &r->timer, io_loop_now_ms(c->sl->loop) + SMB_LOGIN_DELAY_MS);
-	} else {
-		smb_fail(r, r->status);
-	}
+	setup_tell(r, "refused", call->proves ? "the proof is wrong" : "no proof", setup_answer_refusal);
 }
 
 static enum err keys_make(struct smb_session *s)
@@ -308,6 +386,13 @@ static bool session_open(struct smb_session *s, uint8_t client_mode)
 	return true;
 }
 
+static void setup_accepted(struct smb_request *r)
+{
+	const struct setup_call *call = r->call;
+	if (!evict_previous(r, call->in.previous_session_id))
+		setup_finish(r);
+}
+
 static void setup_done(struct smb_request *r)
 {
 	struct smb_session *s = r->session;
@@ -331,9 +416,10 @@ static void setup_done(struct smb_request *r)
 		return;
 	}
 	s->conn->login_failures = 0;
+	call->tried = account;
+	call->key_number = s->login->ntlm.key_number;
 	login_drop(s);
-	if (!evict_previous(r, call->in.previous_session_id))
-		setup_finish(r);
+	setup_tell(r, "done", NULL, setup_accepted);
 }
 
 static void setup_finish(struct smb_request *r)
@@ -444,6 +530,11 @@ void smb_do_session_setup(struct smb_request *r)
 	r->call = call;
 	if (smb2_session_setup_parse(r->part, &call->in) != ERR_OK || call->in.token.len == 0) {
 		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	struct audit_log *audit = c->sl->server->config.audit;
+	if (audit && !io_audit_works(audit)) {
+		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
 		return;
 	}
 	bool binds = call->in.flags & SMB2_SESSION_BINDING;

@@ -284,7 +284,7 @@ static void set_position(struct smb_request *r, struct set *s)
 	}
 	r->open->position = position;
 	s->note = (struct file_open_note_call){ .handle = r->open->handle, .set_position = true, .position = position };
-	smb_commit(r, r->tree->partition, file_apply_open_note, &s->note, note_then);
+	smb_decide(r, file_apply_open_note, &s->note, note_then);
 }
 
 static void set_mode(struct smb_request *r, struct set *s)

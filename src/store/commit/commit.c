@@ -332,7 +332,7 @@ static bool settle(struct store *s, struct run *r, enum outcome o)
 		fail_members(r, ERR_STOPPED);
 		return true;
 	case OUTCOME_NO_SPACE:
-		store_reclaim_soon(s);
+		store_reclaim_now(s);
 		return run_again(s, r, o);
 	default:
 		return run_again(s, r, o);
@@ -341,7 +341,9 @@ static bool settle(struct store *s, struct run *r, enum outcome o)
 
 void commit_settle(struct store *s, struct run *r, enum outcome o)
 {
-	if (!settle(s, r, o))
+	bool answers = settle(s, r, o);
+	atomic_store(&r->ended, true); /* before the answers: who gets one may come back at once */
+	if (!answers)
 		return;
 	atomic_fetch_add_explicit(&s->txns, r->member_count, memory_order_relaxed);
 	commit_answer(s, r);

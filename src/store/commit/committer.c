@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The committer: one thread that turns queued jobs into groups. A group: each job's apply runs over the engine's group
- * (it sees what the jobs before it wrote), its write set is accepted, one commit makes all of them durable (commit.c),
- * then every done is called, in order.
+ * The committer: turns queued jobs into groups. A group: each job's apply runs over the engine's group (it sees what
+ * the jobs before it wrote), its write set is accepted, one commit makes all of them durable (commit.c), then every
+ * done is called, in order.
  *
- * Where the engine lets groups overlap, a second thread commits: while it waits for the disk, this one applies the next
- * group over what is being written. The next group is handed over when the one before has ended, and takes new jobs
- * until then; if that one did not happen, neither did what was built on it, and all of it runs again. */
+ * One thread at a time builds: whoever holds `build_lock`. The committer does, until its group goes to the disk. Where
+ * the engine lets groups overlap, others build the next group over what is being written, meanwhile: a second thread,
+ * once several jobs wait, and a front end's thread with a job of its own (store_write_here). The committer takes what
+ * was built when the group before has ended; if that one did not happen, neither did what was built on it, and all of
+ * it runs again.
+ *
+ * A job of store_write_here that writes no durable row, and has seen and touched nothing of a group under way, is done
+ * as soon as it was applied: it is the same before those groups and after them (is_settled). */
 #include "store/store_int.h"
 
 #include <assert.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-	JOBS_PER_WAKE = 8,		/* while the writer is busy, one wake for so many jobs */
+	JOBS_PER_WAKE = 8,		/* while a group is written, one wake for so many jobs */
 	SPENT_MAX_NS = 2 * 1000 * 1000, /* of applies, in a group of several accounts: see run_next_job */
 	LONG_APPLY_NS = 500 * 1000,	/* after it, who came meanwhile is looked for */
 	PACE_LOOK_MS = 50,		/* how often is asked whether many read */
 	READS_A_MS_ARE_MANY = 2
 };
-enum idle { AWAKE, IDLE, IDLE_WRITER_BUSY };
+enum idle { AWAKE, IDLE };
 
 /* ---- queue ---- */
 
@@ -31,10 +37,22 @@ static void futex(atomic_uint *word, int op, unsigned value)
 	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-static void wake(struct store *s)
+static void wake(atomic_uint *idle)
 {
-	if (atomic_load(&s->idle) && atomic_exchange(&s->idle, AWAKE))
-		futex(&s->idle, FUTEX_WAKE, 1);
+	if (atomic_load(idle) && atomic_exchange(idle, AWAKE))
+		futex(idle, FUTEX_WAKE, 1);
+}
+
+/* Says that this thread sleeps. What would end the sleep is to be looked at after this, and before sleep. */
+static void lie_down(atomic_uint *idle)
+{
+	atomic_store(idle, IDLE);
+}
+
+static void sleep_until_woken(atomic_uint *idle)
+{
+	futex(idle, FUTEX_WAIT, IDLE);
+	atomic_store(idle, AWAKE);
 }
 
 void store_write(struct store *s, struct store_job *job)
@@ -45,9 +63,11 @@ void store_write(struct store *s, struct store_job *job)
 	job->next = atomic_load_explicit(&s->pushed, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak(&s->pushed, &job->next, job))
 		;
+	wake(&s->idle);
+	/* While it waits for the disk the committer looks when that is over. The other one is woken for several. */
 	bool enough = (atomic_fetch_add_explicit(&s->pushes, 1, memory_order_relaxed) + 1) % JOBS_PER_WAKE == 0;
-	if (enough || atomic_load(&s->idle) != IDLE_WRITER_BUSY)
-		wake(s);
+	if (enough && atomic_load(&s->under_way))
+		wake(&s->ahead_idle);
 }
 
 /* Moves what was pushed to what is pending, oldest first. */
@@ -86,7 +106,10 @@ static bool written_has(const struct run *r, uint64_t hash)
 
 bool committer_may_use_cache(const struct store *s, uint64_t hash)
 {
-	return !written_has(&s->run[0], hash) && !written_has(&s->run[1], hash);
+	for (int i = 0; i < 2; i++)
+		if (!atomic_load(&s->run[i].ended) && written_has(&s->run[i], hash))
+			return false;
+	return true;
 }
 
 static void written_add(struct run *r, uint64_t hash)
@@ -128,14 +151,18 @@ static size_t apply_member(struct store *s, struct run *r, struct member *m, uin
 	struct txn t;
 	struct store_job *job = m->job;
 	atomic_fetch_add_explicit(&s->applies, 1, memory_order_relaxed);
+	touched_clear(&s->touching);
 	txn_init(&t, s, TXN_GROUP, job->partition, job->arena, commit_next_ticks(s, r, ticks));
 	t.unique = commit_next_unique(s);
 	t.group = r->group;
 	enum err err = job->apply(&t, job->call);
 	if (err == ERR_OK)
 		err = t.failed;
+	if (err == ERR_OK && atomic_load_explicit(&s->meters, memory_order_relaxed))
+		err = meter_apply(&t);
 	txn_fini(&t);
 	m->result = err;
+	m->saw_group = t.saw_group;
 	m->writes = t.writes;
 	m->count = err == ERR_OK ? t.count : 0;
 	m->volatiles = t.volatiles;
@@ -180,38 +207,88 @@ static struct store_job *run_next_job(struct store *s, const struct run *r)
 }
 
 /* Charges the account what the job cost. A store that is stepped must do the same each time: there each costs one. */
-static uint64_t run_charge(struct store *s, struct run *r, const struct store_job *job, uint64_t began_ns)
+static uint64_t run_charge(struct store *s, struct run *r, unsigned line, uint64_t began_ns)
 {
 	uint64_t now_ns = s->manual ? 0 : base_monotonic_ns(), cost = s->manual ? 1 : now_ns - began_ns;
-	pending_charge(&s->pending, job, cost);
+	pending_charge(&s->pending, line, cost);
 	if (r->spent >= SPENT_MAX_NS)
-		r->others_served = r->others_served || job->line != r->spender;
+		r->others_served = r->others_served || line != r->spender;
 	else if (r->spent + cost >= SPENT_MAX_NS)
-		r->spender = job->line;
+		r->spender = line;
 	r->spent += cost;
 	if (cost >= LONG_APPLY_NS)
 		take_pushed(s); /* others may have come meanwhile, and go first */
 	return now_ns;
 }
 
+/* Is all of it done, though groups are under way? It must not rest on what they wrote, nor may they have looked at what
+ * it changes: it would be seen without them, and they were judged before it. */
+static bool is_settled(struct store *s, const struct run *r, const struct member *m)
+{
+	if (m->count)
+		return false;
+	if (store_mutant(s) == MUTANT_ANSWER_EARLY)
+		return true;
+	if (!m->job->soon || store_is_shared(s)) /* shared: what it saw may change until the group is checked */
+		return false;
+	for (int i = 0; i < 2; i++) {
+		const struct run *other = &s->run[i];
+		bool has_others = other == r ? r->member_count > 1 : !atomic_load(&other->ended);
+		if (has_others && (m->saw_group || touched_meet(&other->touched, &s->touching)))
+			return false;
+	}
+	return true;
+}
+
+/* The newest member leaves the group and is answered. */
+static void settle_newest(struct store *s, struct run *r)
+{
+	struct member *m = &r->members[--r->member_count];
+	if (m->volatile_count)
+		volatile_settle(s->volatiles, m->job->partition, m->volatiles, m->volatile_count, true);
+	atomic_fetch_add_explicit(&s->txns, 1, memory_order_relaxed);
+	if (m->job != s->here) {
+		store_answer(s, m->job, m->result);
+		return;
+	}
+	s->here = NULL;
+	s->here_result = m->result;
+	atomic_fetch_sub(&s->queued_count, 1);
+}
+
+/* Applies and accepts the job that is next. */
+static void run_take(struct store *s, struct run *r, uint64_t ticks)
+{
+	unsigned mutant = store_mutant(s);
+	struct member *m = &r->members[r->member_count++];
+	*m = (struct member){ .job = pending_take(&s->pending) };
+	if (m->job->attempts == JOB_REFUSED) {
+		m->result = ERR_BUSY;
+		return;
+	}
+	r->bytes += apply_member(s, r, m, ticks);
+	if (mutant == MUTANT_OUT_OF_ORDER)
+		return;
+	if (mutant == MUTANT_STALE_OVERLAY) {
+		if (r->member_count > 1)
+			accept_member(s, r, m - 1);
+		return;
+	}
+	accept_member(s, r, m);
+	if (is_settled(s, r, m))
+		settle_newest(s, r);
+	else
+		touched_merge(&r->touched, &s->touching);
+}
+
 /* Applies and accepts pending jobs until the group is full; what does not fit stays pending. */
 static void run_fill(struct store *s, struct run *r)
 {
-	unsigned mutant = store_mutant(s);
 	uint64_t ticks = clock_now(s->clock), now_ns = s->manual ? 0 : base_monotonic_ns();
-	while (run_next_job(s, r)) {
-		struct member *m = &r->members[r->member_count++];
-		*m = (struct member){ .job = pending_take(&s->pending) };
-		if (m->job->attempts == JOB_REFUSED) {
-			m->result = ERR_BUSY;
-			continue;
-		}
-		r->bytes += apply_member(s, r, m, ticks);
-		if (mutant == MUTANT_STALE_OVERLAY && r->member_count > 1)
-			accept_member(s, r, m - 1);
-		else if (mutant != MUTANT_OUT_OF_ORDER && mutant != MUTANT_STALE_OVERLAY)
-			accept_member(s, r, m);
-		now_ns = run_charge(s, r, m->job, now_ns);
+	for (const struct store_job *job; (job = run_next_job(s, r));) {
+		unsigned line = job->line; /* the job may be over, and its memory gone, once it was taken */
+		run_take(s, r, ticks);
+		now_ns = run_charge(s, r, line, now_ns);
 		if (!pending_next(&s->pending) && !r->alone) {
 			take_pushed(s);
 			/* Read the clock again: a transaction's time must not precede its request, or a visibility
@@ -219,33 +296,60 @@ static void run_fill(struct store *s, struct run *r)
 			ticks = clock_now(s->clock);
 		}
 	}
-	if (mutant == MUTANT_STALE_OVERLAY)
+	if (store_mutant(s) == MUTANT_STALE_OVERLAY)
 		accept_member(s, r, &r->members[r->member_count - 1]);
-	if (mutant == MUTANT_OUT_OF_ORDER)
+	if (store_mutant(s) == MUTANT_OUT_OF_ORDER)
 		for (size_t i = r->member_count; i-- > 0;)
 			accept_member(s, r, &r->members[i]);
 }
 
-/* Begins a group for the jobs that are pending. False: the engine could not, and one job was told. */
-static bool run_begin(struct store *s, struct run *r)
+/* Begins a group for jobs like this one. */
+static enum err run_begin(struct store *s, struct run *r, const struct store_job *first)
 {
 	assert(!r->group); /* the one before was given to the engine, or aborted */
-	r->alone = s->alone_count > 0;
-	s->alone_count -= r->alone;
-	r->partition = pending_next(&s->pending)->partition;
+	r->partition = first->partition;
 	r->member_count = r->bytes = 0;
 	r->spent = 0;
 	r->others_served = false;
 	written_clear(r);
+	touched_clear(&r->touched);
 	enum err err = commit_begin(s, r);
-	if (err != ERR_OK) {
-		r->members[r->member_count++] = (struct member){ .job = pending_take(&s->pending), .result = err };
-		commit_answer(s, r);
-	}
-	return err == ERR_OK;
+	if (err == ERR_OK)
+		atomic_store(&r->ended, false);
+	return err;
 }
 
-/* ---- one group after the other ---- */
+/* All its jobs were done before: there is nothing to commit. */
+static void run_drop_if_empty(struct store *s, struct run *r)
+{
+	if (!r->group || r->member_count)
+		return;
+	s->engine->ops->group_abort(r->group);
+	r->group = NULL;
+	if (s->engine->ops->may_be_unknown)
+		arena_fini(&r->scratch);
+	atomic_store(&r->ended, true);
+}
+
+/* Adds the jobs that are pending to the group that is built. */
+static void run_build(struct store *s, struct run *r)
+{
+	if (!pending_next(&s->pending))
+		return;
+	if (!r->group) {
+		r->alone = s->alone_count > 0;
+		s->alone_count -= r->alone;
+		enum err err = run_begin(s, r, pending_next(&s->pending));
+		if (err != ERR_OK) { /* the engine could not, and one job is told */
+			store_answer(s, pending_take(&s->pending), err);
+			return;
+		}
+	}
+	run_fill(s, r);
+	run_drop_if_empty(s, r);
+}
+
+/* ---- groups to the disk ---- */
 
 static void stopped_answer(struct store *s)
 {
@@ -254,17 +358,29 @@ static void stopped_answer(struct store *s)
 	s->alone_count = 0;
 }
 
+/* The group before this one did not happen, or this one cannot: its jobs are pending again. */
+static void run_undo(struct store *s, struct run *r)
+{
+	if (r->group)
+		s->engine->ops->group_abort(r->group);
+	r->group = NULL;
+	commit_settle_volatiles(s, r, false);
+	commit_push_back(s, r);
+	atomic_store(&r->ended, true);
+}
+
 size_t committer_step(struct store *s)
 {
 	struct run *r = &s->run[0];
-	take_pushed(s);
-	if (!pending_next(&s->pending))
-		return 0;
 	size_t before = atomic_load(&s->queued_count);
+	take_pushed(s);
 	if (atomic_load(&s->stopped)) {
+		if (r->group)
+			run_undo(s, r);
 		stopped_answer(s);
-	} else if (run_begin(s, r)) {
-		run_fill(s, r);
+	}
+	run_build(s, r);
+	if (r->group) {
 		commit_close(s, r);
 		commit_settle(s, r, commit_run(s, r));
 	}
@@ -287,160 +403,167 @@ static void choose_pace(struct store *s)
 	atomic_store_explicit(&s->pace, many ? RELAY_NICED : RELAY_NORMAL, memory_order_relaxed);
 }
 
-static bool step_until_closed(struct relay *relay, void *arg)
-{
-	struct store *s = arg;
-	for (;;) {
-		choose_pace(s);
-		if (relay_changes(relay))
-			return false;
-		take_pushed(s);
-		if (pending_next(&s->pending)) {
-			committer_step(s);
-			continue;
-		}
-		if (atomic_load(&s->closing))
-			return true;
-		atomic_store(&s->idle, IDLE);
-		if (atomic_load(&s->pushed) || atomic_load(&s->closing))
-			atomic_store(&s->idle, AWAKE);
-		else
-			futex(&s->idle, FUTEX_WAIT, IDLE);
-	}
-}
-
-/* ---- groups that overlap ---- */
-
-/* The second thread: commits what it is handed. A group that did not happen is left to the committer to judge. */
-static bool write_until_closed(struct relay *relay, void *arg)
-{
-	struct store *s = arg;
-	for (;;) {
-		if (relay_changes(relay))
-			return false;
-		while (sem_wait(&s->writer_wake) != 0)
-			;
-		struct run *r = atomic_load(&s->handed);
-		if (!r)
-			return true;
-		enum outcome o = commit_run(s, r);
-		if (o == OUTCOME_DONE)
-			commit_settle(s, r, o);
-		else
-			s->undone = o;
-		atomic_store(&s->handed, NULL);
-		wake(s);
-	}
-}
-
-/* The group before this one did not happen, or this one cannot: its jobs are pending again. */
-static void run_undo(struct store *s, struct run *r)
-{
-	if (r->group)
-		s->engine->ops->group_abort(r->group);
-	r->group = NULL;
-	commit_settle_volatiles(s, r, false);
-	commit_push_back(s, r);
-}
-
-static void hand_over(struct store *s, struct run *r)
+/* Gives the group that was built to the disk. Meanwhile others may build on it. */
+static void commit_built(struct store *s, struct run *r)
 {
 	commit_close(s, r);
-	/* One client that waits for each answer gains nothing from a second thread. */
-	if (r->alone || (r->member_count == 1 && atomic_load(&s->queued_count) == 1)) {
-		commit_settle(s, r, commit_run(s, r));
-		return;
-	}
-	/* The writer has one at a time, and the one that is built next is not it. */
-	assert(!atomic_load(&s->handed) && r == s->building);
+	assert(!atomic_load(&s->under_way) && r == s->building);
 	s->building = &s->run[r == &s->run[0]];
-	atomic_store(&s->handed, r);
-	sem_post(&s->writer_wake);
-}
-
-/* What the writer could not do. Behind it, what was built on it. */
-static void judge_undone(struct store *s)
-{
-	struct run *r = &s->run[s->building == &s->run[0]];
-	enum outcome o = s->undone;
-	assert(!atomic_load(&s->handed) && o != OUTCOME_DONE);
-	s->undone = OUTCOME_DONE;
+	atomic_store(&s->under_way, true);
+	pthread_mutex_unlock(&s->build_lock);
+	enum outcome o = commit_run(s, r);
+	size_t count = r->member_count;
+	if (o == OUTCOME_DONE)
+		commit_settle(s, r, o);
+	/* Those who were answered come back with their next jobs. Where cores are scarce, larger groups save more than
+	 * an early start. */
+	if (count > 1)
+		sched_yield();
+	pthread_mutex_lock(&s->build_lock);
+	atomic_store(&s->under_way, false);
+	if (o == OUTCOME_DONE)
+		return;
 	if (s->building->group)
 		run_undo(s, s->building);
 	commit_settle(s, r, o);
 }
 
 /* Sleeps until there is something to do. */
-static void doze(struct store *s, bool writer_busy)
+static void doze(struct store *s)
 {
-	enum idle how = writer_busy ? IDLE_WRITER_BUSY : IDLE;
-	atomic_store(&s->idle, how);
-	bool writer_ended = writer_busy && !atomic_load(&s->handed);
-	if (atomic_load(&s->pushed) || writer_ended || (!writer_busy && atomic_load(&s->closing)))
+	lie_down(&s->idle);
+	pthread_mutex_unlock(&s->build_lock);
+	if (atomic_load(&s->pushed) || atomic_load(&s->closing))
 		atomic_store(&s->idle, AWAKE);
 	else
-		futex(&s->idle, FUTEX_WAIT, how);
+		sleep_until_woken(&s->idle);
+	pthread_mutex_lock(&s->build_lock);
 }
 
-static bool overlap_until_closed(struct relay *relay, void *arg)
+static bool commit_until_closed(struct relay *relay, void *arg)
 {
 	struct store *s = arg;
+	bool over = false;
+	pthread_mutex_lock(&s->build_lock);
 	for (;;) {
 		choose_pace(s);
 		if (relay_changes(relay))
-			return false;
-		struct run *r = s->building;
-		bool busy = atomic_load(&s->handed) != NULL;
-		if (!busy && s->undone != OUTCOME_DONE) {
-			judge_undone(s);
-			continue;
-		}
+			break;
 		take_pushed(s);
-		if (!busy && atomic_load(&s->stopped)) {
-			if (r->group)
-				run_undo(s, r);
+		if (atomic_load(&s->stopped)) {
+			if (s->building->group)
+				run_undo(s, s->building);
 			stopped_answer(s);
 		}
-		bool one_by_one = s->alone_count > 0 || (r->group && r->alone);
-		if (pending_next(&s->pending) && !r->group && !(busy && one_by_one) && !run_begin(s, r))
-			continue;
-		if (pending_next(&s->pending) && r->group)
-			run_fill(s, r);
-		if (r->group && !busy) {
-			hand_over(s, r);
+		run_build(s, s->building);
+		if (s->building->group) {
+			commit_built(s, s->building);
 			continue;
 		}
-		if (!busy && !pending_next(&s->pending) && atomic_load(&s->closing))
-			return true;
-		doze(s, busy);
+		over = atomic_load(&s->closing) && !pending_next(&s->pending) && !atomic_load(&s->pushed);
+		if (over)
+			break;
+		if (!pending_next(&s->pending))
+			doze(s);
 	}
+	pthread_mutex_unlock(&s->build_lock);
+	return over;
+}
+
+/* ---- groups that overlap ---- */
+
+/* Whether the next group may be built now. One that runs again does so by itself. */
+static bool may_build_ahead(const struct store *s)
+{
+	return atomic_load(&s->under_way) && s->overlap && !s->alone_count && !atomic_load(&s->stopped) &&
+	       !(s->building->group && s->building->alone);
+}
+
+/* The second thread: builds the next group while one is written. */
+static bool build_until_closed(struct relay *relay, void *arg)
+{
+	struct store *s = arg;
+	while (!atomic_load(&s->closing)) {
+		if (relay_changes(relay))
+			return false;
+		pthread_mutex_lock(&s->build_lock);
+		if (may_build_ahead(s)) {
+			take_pushed(s);
+			run_build(s, s->building);
+		}
+		lie_down(&s->ahead_idle);
+		pthread_mutex_unlock(&s->build_lock);
+		if (!atomic_load(&s->closing))
+			sleep_until_woken(&s->ahead_idle);
+	}
+	return true;
+}
+
+/* Is it this thread's turn? Not if the committer has something to do, or it could find the lock taken for ever. */
+static bool may_build_here(struct store *s)
+{
+	if (atomic_load(&s->pushed) || pending_next(&s->pending) || atomic_load(&s->closing))
+		return false;
+	if (atomic_load(&s->under_way))
+		return may_build_ahead(s) && (!s->building->group || run_has_room(s->building));
+	return !s->building->group && !s->alone_count && !atomic_load(&s->stopped);
+}
+
+bool store_write_here(struct store *s, struct store_job *job, enum err *ret_result)
+{
+	job->soon = true;
+	bool here = !store_is_shared(s) && !s->manual && !atomic_load(&s->pushed) &&
+		    pthread_mutex_trylock(&s->build_lock) == 0;
+	if (here && !(may_build_here(s) && (s->building->group || run_begin(s, s->building, job) == ERR_OK))) {
+		pthread_mutex_unlock(&s->build_lock);
+		here = false;
+	}
+	if (!here) {
+		store_write(s, job);
+		return false;
+	}
+	struct run *r = s->building;
+	uint64_t began_ns = base_monotonic_ns();
+	size_t queued = atomic_fetch_add(&s->queued_count, 1);
+	job->attempts = queued >= LIMIT_WRITE_QUEUE ? JOB_REFUSED : 0;
+	pending_add(&s->pending, job);
+	s->here = job;
+	unsigned line = job->line;
+	run_take(s, r, clock_now(s->clock));
+	run_charge(s, r, line, began_ns);
+	bool done = !s->here;
+	s->here = NULL;
+	if (done)
+		*ret_result = s->here_result;
+	run_drop_if_empty(s, r);
+	bool waits = r->group && !atomic_load(&s->under_way);
+	pthread_mutex_unlock(&s->build_lock);
+	if (waits)
+		wake(&s->idle);
+	return done;
 }
 
 /* ---- threads ---- */
 
 bool committer_start(struct store *s)
 {
-	s->building = &s->run[0];
-	/* The mutants are made for one group at a time. */
-	bool overlap = s->engine->ops->groups_overlap && !store_mutant(s);
-	if (overlap) {
-		sem_init(&s->writer_wake, 0, 0);
-		if (!relay_start(&s->writer, "writer", write_until_closed, s, &s->pace))
-			return false;
-	}
-	return relay_start(&s->committer, "committer", overlap ? overlap_until_closed : step_until_closed, s, &s->pace);
+	/* The other mutants are made for one group at a time. */
+	unsigned mutant = store_mutant(s);
+	s->overlap = s->engine->ops->groups_overlap && (!mutant || mutant == MUTANT_ANSWER_EARLY);
+	if (s->overlap && !relay_start(&s->builder, "builder", build_until_closed, s, &s->pace))
+		return false;
+	return relay_start(&s->committer, "committer", commit_until_closed, s, &s->pace);
 }
 
 void committer_close(struct store *s)
 {
 	atomic_store(&s->closing, true);
 	if (s->committer.runs) {
-		wake(s);
+		wake(&s->idle);
 		relay_join(&s->committer);
 	}
-	if (s->writer.runs) { /* nothing is handed to it: it ends */
-		sem_post(&s->writer_wake);
-		relay_join(&s->writer);
-		sem_destroy(&s->writer_wake);
+	if (s->builder.runs) {
+		wake(&s->ahead_idle);
+		relay_join(&s->builder);
 	}
 }

@@ -88,9 +88,9 @@ struct store_job *pending_take(struct pending *p)
 	return j;
 }
 
-void pending_charge(struct pending *p, const struct store_job *j, uint64_t cost)
+void pending_charge(struct pending *p, unsigned line, uint64_t cost)
 {
-	p->line[j->line].used += cost;
+	p->line[line].used += cost;
 }
 
 bool pending_has_others(const struct pending *p, const struct store_job *j)

@@ -30,8 +30,8 @@ void pending_add_again(struct pending *, struct store_job *);
 /* The next one; NULL: none. The same until one is taken or added, or time is charged. */
 struct store_job *pending_next(const struct pending *);
 struct store_job *pending_take(struct pending *);
-/* What running the job cost. */
-void pending_charge(struct pending *, const struct store_job *, uint64_t cost);
+/* What running a job of this line cost. */
+void pending_charge(struct pending *, unsigned line, uint64_t cost);
 /* Whether a job of another account than this one's waits. */
 bool pending_has_others(const struct pending *, const struct store_job *);
 

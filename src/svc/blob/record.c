@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "svc/blob/retire.h"
+#include "svc/common/names.h"
 
 enum { BLOB_RECORD_VERSION = 1 };
 
@@ -539,43 +540,17 @@ static void extent_key(struct key *k, uint64_t id)
 enum err blob_extent_add_ref(struct txn *txn, const struct extent_ref *ref, uint32_t more)
 {
 	struct key k;
-	struct slice value;
-	uint32_t count = 1;
-	char bytes[4];
-	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	if (more == 0)
-		return ERR_OK;
 	extent_key(&k, ref->id);
-	enum err e = txn_get(txn, key_slice(&k), &value);
-	if (e == ERR_OK) {
-		struct cursor c = cursor_make(value);
-		count = cursor_u32(&c);
-	} else if (e != ERR_NOT_FOUND) {
-		return e;
-	}
-	bytes_put_u32(&b, count + more);
-	return txn_put(txn, key_slice(&k), buf_slice(&b));
+	return names_add(txn, key_slice(&k), NAMES_IN_CONTAINER, more);
 }
 
 enum err blob_extent_drop_ref(struct txn *txn, const struct extent_ref *ref)
 {
 	struct key k;
-	struct slice value;
-	char bytes[4];
-	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	bool last;
 	extent_key(&k, ref->id);
-	enum err e = txn_get(txn, key_slice(&k), &value);
-	if (e == ERR_NOT_FOUND)
-		return txn_retire(txn, ref);
-	TRY(e);
-	struct cursor c = cursor_make(value);
-	uint32_t count = cursor_u32(&c);
-	if (!cursor_done(&c) || count < 2)
-		return ERR_CORRUPT;
-	if (count == 2)
-		return txn_del(txn, key_slice(&k));
-	bytes_put_u32(&b, count - 1);
-	return txn_put(txn, key_slice(&k), buf_slice(&b));
+	TRY(names_drop(txn, key_slice(&k), NAMES_IN_CONTAINER, &last));
+	return last ? txn_retire(txn, ref) : ERR_OK;
 }
 
 void blob_row_extents_encode(struct buf *b, const struct extent_ref *refs, uint16_t count)

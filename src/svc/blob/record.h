@@ -164,4 +164,7 @@ enum err blob_row_extents_decode(struct cursor *, struct arena *, struct extent_
 enum err blob_extent_add_ref(struct txn *, const struct extent_ref *, uint32_t more) MUST_CHECK;
 enum err blob_extent_drop_ref(struct txn *, const struct extent_ref *) MUST_CHECK; /* the last one retires it */
 
+/* What a row of a container weighs in its quota (store/meter.h). */
+enum err blob_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+
 #endif

@@ -88,6 +88,7 @@ struct file_permission {
 	 * result = out of memory. Pure. NULL: a child of a parent without permission has none either, else it has the
 	 * parent's. */
 	struct slice (*inherit)(struct arena *, struct slice parent_text, bool directory);
+	bool default_stays; /* with `inherit`: a child of a parent without permission has none either */
 };
 struct file_settings {
 	bool set_attributes;

@@ -9,7 +9,10 @@
 
 static const struct file_view live_view = { 0 };
 
-enum { COPY_SILENCE_SECONDS = 60 };
+enum {
+	COPY_SILENCE_SECONDS = 60,
+	INODE_EXPECT_BYTES = 512 /* most have no more: one piece of memory instead of several */
+};
 
 /* ---- finding ---- */
 
@@ -85,6 +88,20 @@ enum err inode_find_child(struct txn *txn, const struct file_view *view, uint64_
 	return get_by_key(txn, view, &k, ret);
 }
 
+static enum err short_name_find(struct txn *txn, const struct file_view *view, uint64_t parent_id, struct slice name,
+				struct inode *ret)
+{
+	struct inode n;
+	uint64_t id;
+	if (!file_short_name_parse(name, &id))
+		return ERR_RESOURCE_NOT_FOUND;
+	TRY(inode_get(txn, view, id, &n));
+	if (n.parent_id != parent_id || file_name_is_short(n.name))
+		return ERR_RESOURCE_NOT_FOUND;
+	*ret = n;
+	return ERR_OK;
+}
+
 enum err inode_find(struct txn *txn, const struct file_view *view, const struct file_place *place,
 		    struct inode *ret_parent, struct inode *ret)
 {
@@ -108,6 +125,8 @@ enum err inode_find(struct txn *txn, const struct file_view *view, const struct 
 		if (last && ret_parent)
 			*ret_parent = at;
 		enum err e = inode_find_child(txn, view, at.id, place->path.name[i], &child);
+		if (e == ERR_RESOURCE_NOT_FOUND && place->short_names)
+			e = short_name_find(txn, view, at.id, place->path.name[i], &child);
 		if (!last && (e == ERR_RESOURCE_NOT_FOUND || (e == ERR_OK && child.kind != FILE_KIND_DIRECTORY)))
 			return ERR_PARENT_NOT_FOUND;
 		TRY(e);
@@ -190,6 +209,7 @@ static enum err put_at(struct txn *txn, const struct key *k, struct inode *n)
 	TRY(keep_row(txn, k, n->stamp));
 	n->stamp = txn_now(txn);
 	buf_init(&b, FILE_RECORD_MAX);
+	buf_expect(&b, INODE_EXPECT_BYTES);
 	inode_encode(&b, n);
 	return file_row_put(txn, k, &b);
 }

@@ -81,6 +81,7 @@ struct file_place {
 	bool by_id;
 	uint64_t id;
 	struct file_path path;
+	bool short_names; /* where the path leads nowhere its names may be short ones */
 };
 
 /* Looks a place up. ERR_PARENT_NOT_FOUND, ERR_RESOURCE_NOT_FOUND. *ret_parent (may be NULL) is set as soon as the

@@ -191,3 +191,64 @@ bool file_name_equal(struct arena *arena, struct slice a, struct slice b)
 	arena_rewind(arena, position);
 	return same;
 }
+
+/* ---- short names ---- */
+
+enum { SHORT_BASE_BYTES = 8, SHORT_RADIX = 36, SHORT_EXTENSION_BYTES = 3 };
+#define SHORT_EPOCH_TICKS                                                                                              \
+	UINT64_C(637134336000000000) /* 2020: ids are times of creation, and 11 digits are 400 years */
+static const char short_digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static bool is_short_char(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       (c && strchr("!#$%&'()-@^_`{}~", c));
+}
+
+bool file_name_is_short(struct slice name)
+{
+	size_t dot = name.len;
+	for (size_t i = 0; i < name.len; i++) {
+		if (name.ptr[i] == '.' && dot == name.len)
+			dot = i;
+		else if (!is_short_char((unsigned char)name.ptr[i]))
+			return false;
+	}
+	size_t extension = dot < name.len ? name.len - dot - 1 : 0;
+	return dot >= 1 && dot <= SHORT_BASE_BYTES && extension <= SHORT_EXTENSION_BYTES && dot + 1 != name.len;
+}
+
+struct slice file_short_name(uint64_t id, char room[FILE_SHORT_NAME_BYTES])
+{
+	uint64_t left = id - SHORT_EPOCH_TICKS;
+	if (id < SHORT_EPOCH_TICKS)
+		return SLICE_NONE;
+	for (size_t i = FILE_SHORT_NAME_BYTES; i-- > 0;) {
+		if (i == SHORT_BASE_BYTES) {
+			room[i] = '.';
+			continue;
+		}
+		room[i] = short_digits[left % SHORT_RADIX];
+		left /= SHORT_RADIX;
+	}
+	return left ? SLICE_NONE : slice_make(room, FILE_SHORT_NAME_BYTES);
+}
+
+bool file_short_name_parse(struct slice name, uint64_t *ret_id)
+{
+	uint64_t value = 0;
+	if (name.len != FILE_SHORT_NAME_BYTES)
+		return false;
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.ptr[i];
+		if (c >= 'a' && c <= 'z')
+			c = (char)(c - 'a' + 'A');
+		const char *digit = i == SHORT_BASE_BYTES || !c ? NULL : strchr(short_digits, c);
+		if (!digit && (i != SHORT_BASE_BYTES || c != '.'))
+			return false;
+		if (digit)
+			value = value * SHORT_RADIX + (uint64_t)(digit - short_digits);
+	}
+	*ret_id = value + SHORT_EPOCH_TICKS;
+	return true;
+}

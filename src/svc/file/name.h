@@ -42,4 +42,12 @@ enum err file_name_check(struct slice name) MUST_CHECK;
 struct slice file_name_fold(struct arena *, struct slice name);
 bool file_name_equal(struct arena *, struct slice a, struct slice b);
 
+/* Short (8.3) names, for clients that ask for them: made of the inode's id, so that they stay over renames, are unique
+ * in a share, and lead back to the inode without an index. */
+enum { FILE_SHORT_NAME_BYTES = 12 };
+bool file_name_is_short(struct slice name); /* it is one itself, and has no other */
+/* Absent: the id is of no inode that could have one. */
+struct slice file_short_name(uint64_t id, char room[FILE_SHORT_NAME_BYTES]);
+bool file_short_name_parse(struct slice name, uint64_t *ret_id);
+
 #endif

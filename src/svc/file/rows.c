@@ -9,9 +9,9 @@
  *   cover (1)     first, end
  *   snapshot (1)  ticks, number, etag, u32 quota, metadata, lease
  *   work (1)      u8 kind, subject, stamp, next key
- *   names (1)     u32 count
+ *   names         svc/common/names.h
  *   permission (1) text
- *   merge (1)     offset to go on from, or nothing */
+ *   merge (2)     offset to go on from, etag at the beginning, not before; (1) had the offset or nothing */
 #include "svc/file/rows.h"
 
 #include <assert.h>
@@ -485,41 +485,34 @@ void merge_key(struct key *k, uint64_t inode_id)
 	tag_u64(k, 'm', inode_id);
 }
 
-void merge_encode(struct buf *b, uint64_t next)
+/* The first version has an offset or nothing, and is to be done now. */
+enum { MERGE_VERSION = 2 };
+
+void merge_encode(struct buf *b, const struct merge_row *m)
 {
-	bytes_put_u8(b, ROW_VERSION);
-	if (next)
-		bytes_put_u64(b, next);
+	bytes_put_u8(b, MERGE_VERSION);
+	bytes_put_u64(b, m->next);
+	bytes_put_u64(b, m->etag);
+	bytes_put_u64(b, m->not_before_ticks);
 }
 
-enum err merge_decode(struct slice record, uint64_t *ret_next)
+enum err merge_decode(struct slice record, struct merge_row *ret)
 {
 	struct cursor c = cursor_make(record);
-	if (cursor_u8(&c) != ROW_VERSION)
+	struct merge_row m = { 0, 0, 0 };
+	uint8_t version = cursor_u8(&c);
+	if (version == MERGE_VERSION) {
+		m.next = cursor_u64(&c);
+		m.etag = cursor_u64(&c);
+		m.not_before_ticks = cursor_u64(&c);
+	} else if (version == ROW_VERSION) {
+		m.next = cursor_left(&c) ? cursor_u64(&c) : 0;
+	} else {
 		return ERR_CORRUPT;
-	uint64_t next = cursor_left(&c) ? cursor_u64(&c) : 0;
+	}
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
-	*ret_next = next;
-	return ERR_OK;
-}
-
-/* ---- names of sources ---- */
-
-void names_encode(struct buf *b, uint32_t count)
-{
-	bytes_put_u8(b, ROW_VERSION);
-	bytes_put_u32(b, count);
-}
-
-enum err names_decode(struct slice record, uint32_t *ret)
-{
-	struct cursor c = cursor_make(record);
-	uint8_t version = cursor_u8(&c);
-	uint32_t count = cursor_u32(&c);
-	if (!cursor_done(&c) || version != ROW_VERSION || count < 2)
-		return ERR_CORRUPT;
-	*ret = count;
+	*ret = m;
 	return ERR_OK;
 }
 
@@ -541,5 +534,15 @@ enum err permission_decode(struct slice record, struct slice *ret_sddl)
 	if (!record.len || record.ptr[0] != ROW_VERSION)
 		return ERR_CORRUPT;
 	*ret_sddl = slice_from(record, 1);
+	return ERR_OK;
+}
+
+/* The share counts its bytes itself, in its state. */
+enum err share_row_weigh(struct slice key, struct slice value, struct arena *arena, uint64_t *ret_bytes)
+{
+	struct share_state s = { .used_bytes = 0 };
+	if (slice_eq(key, STATE_KEY))
+		TRY(share_state_decode(value, &s));
+	*ret_bytes = s.used_bytes;
 	return ERR_OK;
 }

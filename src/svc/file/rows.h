@@ -91,10 +91,6 @@ enum err run_decode(struct slice key, struct slice record, struct run *ret) MUST
 
 void source_key(struct key *, uint64_t source);
 
-/* How many rows name a source, from two on: one has no such row. */
-void names_encode(struct buf *, uint32_t count);
-enum err names_decode(struct slice record, uint32_t *ret) MUST_CHECK;
-
 struct cover {
 	uint64_t first, end;
 	uint64_t stamp;
@@ -133,9 +129,13 @@ enum err work_decode(struct slice record, struct work *ret) MUST_CHECK;
 enum err work_add(struct txn *, const struct work *) MUST_CHECK; /* under its stamp and subject */
 
 void merge_key(struct key *, uint64_t inode_id);
-/* next: offset to go on from. A row may also be its version alone: from the beginning. */
-void merge_encode(struct buf *, uint64_t next);
-enum err merge_decode(struct slice record, uint64_t *ret_next) MUST_CHECK;
+struct merge_row {
+	uint64_t next;		   /* offset to go on from; 0 = it has not begun */
+	uint64_t etag;		   /* of the file when it began */
+	uint64_t not_before_ticks; /* it waits until then */
+};
+void merge_encode(struct buf *, const struct merge_row *);
+enum err merge_decode(struct slice record, struct merge_row *ret) MUST_CHECK;
 
 /* ---- permissions ---- */
 void permission_key(struct key *, uint64_t key);

@@ -148,4 +148,7 @@ enum err share_delete_end(struct txn *, void *call);
 /* The call begins with resource_restore (kind RESOURCE_SHARE, new_etag). */
 enum err share_restore_open(struct txn *, void *call);
 
+/* What a row weighs in its quota of stored bytes (store/meter.h). */
+enum err share_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+
 #endif

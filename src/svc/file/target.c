@@ -5,15 +5,15 @@
 #include <assert.h>
 
 #include "svc/common/conditions.h"
+#include "svc/common/generation.h"
 #include "svc/file/share.h"
 
 enum { WALKS_MAX = 16 }; /* along a path whose directories are being renamed; then the client is asked to try again */
 
 enum err target_view(struct txn *txn, const struct file_target *t, struct file_view *ret)
 {
-	struct share_state state;
 	struct share_snapshot s;
-	TRY(share_state_get(txn, &state));
+	TRY(generation_require(txn, ERR_SHARE_NOT_FOUND));
 	if (!t->has_snapshot) {
 		*ret = (struct file_view){ .snapshot = 0 };
 		return ERR_OK;
@@ -154,7 +154,7 @@ static enum err permission_inherit(struct txn *txn, const struct file_permission
 				   struct inode *n)
 {
 	struct slice text = SLICE_NONE;
-	if (!p->inherit) {
+	if (!p->inherit || (p->default_stays && !parent->permission)) {
 		n->permission = parent->permission;
 		return ERR_OK;
 	}

@@ -43,11 +43,44 @@ static enum err scan_from(struct txn *txn, struct slice next, const struct key *
 	return txn_scan(txn, &spec, ret);
 }
 
-static enum err run_row_of(const struct row *row, struct run_row *ret)
+/* Rows of runs, of the file or of history, that are gone through together. */
+struct run_page {
+	struct run_row *row; /* of history the key is the row's own */
+	size_t count;
+	struct run_sharing sharing;
+};
+
+static enum err run_page_begin(struct txn *txn, size_t limit, struct run_page *ret)
 {
-	ret->key = row->key;
-	ret->record = row->value;
-	return run_decode(row->key, row->value, &ret->run);
+	ret->count = 0;
+	ret->row = ARENA_NEW_ARRAY(txn_arena(txn), struct run_row, limit ? limit : 1);
+	return ret->row ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static enum err run_page_add(struct run_page *p, struct slice key, struct slice record)
+{
+	struct run_row *row = &p->row[p->count];
+	row->key = key;
+	row->record = record;
+	TRY(run_decode(key, record, &row->run));
+	p->count++;
+	return ERR_OK;
+}
+
+static enum err run_page_load(struct txn *txn, const struct rows *rows, struct run_page *ret)
+{
+	TRY(run_page_begin(txn, rows->count, ret));
+	for (size_t i = 0; i < rows->count; i++)
+		TRY(run_page_add(ret, rows->row[i].key, rows->row[i].value));
+	return run_sharing_look(txn, ret->row, ret->count, &ret->sharing);
+}
+
+static enum err run_page_drop_names(struct txn *txn, struct run_page *p)
+{
+	TRY(run_sharing_look(txn, p->row, p->count, &p->sharing));
+	for (size_t i = 0; i < p->count; i++)
+		TRY(run_drop_name(txn, &p->row[i].run, &p->sharing));
+	return ERR_OK;
 }
 
 /* ---- contents without an inode ---- */
@@ -66,6 +99,7 @@ static enum err do_content(struct txn *txn, const struct work *w, struct slice *
 {
 	struct key from, until;
 	struct rows rows;
+	struct run_page page;
 	struct covers covers;
 	struct snapshots snapshots;
 	run_key(&from, w->subject, 0);
@@ -73,11 +107,10 @@ static enum err do_content(struct txn *txn, const struct work *w, struct slice *
 	TRY(covers_load_content(txn, &live_view, w->subject, &covers));
 	TRY(snapshots_load(txn, &snapshots));
 	TRY(scan_from(txn, w->next, &from, &until, &rows));
-	for (size_t i = 0; i < rows.count; i++) {
-		struct run_row row;
-		TRY(run_row_of(&rows.row[i], &row));
-		const struct cover *hides = covers_hide(&covers, &row.run);
-		TRY(run_row_drop(txn, &snapshots, hides ? hides->stamp : w->stamp, &row));
+	TRY(run_page_load(txn, &rows, &page));
+	for (size_t i = 0; i < page.count; i++) {
+		const struct cover *hides = covers_hide(&covers, &page.row[i].run);
+		TRY(run_row_drop(txn, &snapshots, hides ? hides->stamp : w->stamp, &page.row[i], &page.sharing));
 	}
 	TRY(next_key(txn, &rows, ret_next));
 	return slice_is_set(*ret_next) ? ERR_OK : del_covers(txn, w->subject, &covers);
@@ -90,6 +123,7 @@ static enum err do_cover(struct txn *txn, const struct work *w, struct slice *re
 	struct key k, from, until;
 	struct slice value;
 	struct rows rows;
+	struct run_page page;
 	struct cover cover;
 	struct covers covers;
 	struct snapshots snapshots;
@@ -104,12 +138,11 @@ static enum err do_cover(struct txn *txn, const struct work *w, struct slice *re
 	run_key(&from, w->subject, cover.first);
 	run_key(&until, w->subject, cover.end);
 	TRY(scan_from(txn, w->next, &from, &until, &rows));
-	for (size_t i = 0; i < rows.count; i++) {
-		struct run_row row;
-		TRY(run_row_of(&rows.row[i], &row));
-		const struct cover *hides = covers_hide(&covers, &row.run);
+	TRY(run_page_load(txn, &rows, &page));
+	for (size_t i = 0; i < page.count; i++) {
+		const struct cover *hides = covers_hide(&covers, &page.row[i].run);
 		if (hides)
-			TRY(run_row_drop(txn, &snapshots, hides->stamp, &row));
+			TRY(run_row_drop(txn, &snapshots, hides->stamp, &page.row[i], &page.sharing));
 	}
 	TRY(next_key(txn, &rows, ret_next));
 	return slice_is_set(*ret_next) ? ERR_OK : txn_del(txn, key_slice(&k));
@@ -118,20 +151,18 @@ static enum err do_cover(struct txn *txn, const struct work *w, struct slice *re
 /* ---- dropped snapshots ---- */
 
 /* A history row whose interval no snapshot is in any more goes. */
-static enum err do_history_row(struct txn *txn, const struct snapshots *snapshots, const struct row *row)
+static enum err do_history_row(struct txn *txn, const struct snapshots *snapshots, const struct row *row,
+			       struct run_page *runs)
 {
 	struct slice key;
 	uint64_t number, stamp;
-	struct run run;
 	if (!history_key_split(row->key, &key, &number))
 		return ERR_CORRUPT;
 	TRY(file_row_stamp(row->value, &stamp));
 	if (snapshots_between(snapshots, stamp, number))
 		return ERR_OK;
-	if (key.ptr[0] == 'r') {
-		TRY(run_decode(key, row->value, &run));
-		TRY(run_drop_name(txn, &run));
-	}
+	if (key.ptr[0] == 'r')
+		TRY(run_page_add(runs, key, row->value));
 	return txn_del(txn, row->key);
 }
 
@@ -139,6 +170,7 @@ static enum err do_snapshot(struct txn *txn, const struct work *w, struct slice 
 {
 	struct key from, until;
 	struct rows rows;
+	struct run_page runs;
 	struct snapshots snapshots;
 	key_init(&from);
 	key_tag(&from, 'h');
@@ -146,8 +178,10 @@ static enum err do_snapshot(struct txn *txn, const struct work *w, struct slice 
 	key_prefix_end(&until);
 	TRY(snapshots_load(txn, &snapshots));
 	TRY(scan_from(txn, w->next, &from, &until, &rows));
+	TRY(run_page_begin(txn, rows.count, &runs));
 	for (size_t i = 0; i < rows.count; i++)
-		TRY(do_history_row(txn, &snapshots, &rows.row[i]));
+		TRY(do_history_row(txn, &snapshots, &rows.row[i], &runs));
+	TRY(run_page_drop_names(txn, &runs));
 	return next_key(txn, &rows, ret_next);
 }
 
@@ -156,13 +190,15 @@ static enum err do_snapshot(struct txn *txn, const struct work *w, struct slice 
 static enum err do_work(struct txn *txn, const struct row *row)
 {
 	struct work w;
+	struct slice next; /* not in its own place: what is done reads where it came to, too */
 	struct key k;
 	struct buf b;
 	TRY(work_decode(row->value, &w));
-	enum err e = w.kind == WORK_CONTENT ? do_content(txn, &w, &w.next)
-		     : w.kind == WORK_COVER ? do_cover(txn, &w, &w.next)
-					    : do_snapshot(txn, &w, &w.next);
+	enum err e = w.kind == WORK_CONTENT ? do_content(txn, &w, &next)
+		     : w.kind == WORK_COVER ? do_cover(txn, &w, &next)
+					    : do_snapshot(txn, &w, &next);
 	TRY(e);
+	w.next = next;
 	if (!slice_is_set(w.next))
 		return txn_del(txn, row->key);
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
@@ -228,22 +264,22 @@ enum err file_round(struct store *store, struct slice partition, bool *ret_more)
 static enum err empty_rows(struct txn *txn, bool history, size_t *ret_count)
 {
 	struct rows rows;
+	struct run_page runs;
 	struct scan_spec spec = { .from = history ? SLICE("h") : SLICE("r"),
 				  .until = history ? SLICE("i") : SLICE("s"),
 				  .limit_rows = EMPTY_ROWS };
 	TRY(txn_scan(txn, &spec, &rows));
+	TRY(run_page_begin(txn, rows.count, &runs));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct slice key = rows.row[i].key;
 		uint64_t number;
-		struct run run;
 		if (history && !history_key_split(rows.row[i].key, &key, &number))
 			return ERR_CORRUPT;
-		if (key.ptr[0] == 'r') {
-			TRY(run_decode(key, rows.row[i].value, &run));
-			TRY(run_drop_name(txn, &run));
-		}
+		if (key.ptr[0] == 'r')
+			TRY(run_page_add(&runs, key, rows.row[i].value));
 		TRY(txn_del(txn, rows.row[i].key));
 	}
+	TRY(run_page_drop_names(txn, &runs));
 	*ret_count = rows.count;
 	return ERR_OK;
 }

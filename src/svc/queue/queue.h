@@ -104,4 +104,7 @@ enum err queue_apply_count(struct txn *, void *call);
  * find work now. A queue that is being deleted is no error. */
 enum err queue_sweep(struct store *, struct slice partition, struct arena *, bool *ret_more) MUST_CHECK;
 
+/* What a row weighs in its quota of stored bytes (store/meter.h). */
+enum err queue_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+
 #endif

@@ -481,3 +481,9 @@ enum err entity_batch_apply(struct txn *t, void *call)
 	TRY(entity_batch_judge(t, call));
 	return b->refused ? ERR_OK : limit_error(carry_out(t, b));
 }
+
+enum err entity_row_weigh(struct slice key, struct slice value, struct arena *arena, uint64_t *ret_bytes)
+{
+	*ret_bytes = key.len && key.ptr[0] == 'e' ? key.len + value.len : 0;
+	return ERR_OK;
+}

@@ -113,4 +113,7 @@ enum err entity_batch_apply(struct txn *, void *entity_batch);
 /* What entity_batch_apply would refuse, and nothing else: for a snapshot. */
 enum err entity_batch_judge(struct txn *, void *entity_batch);
 
+/* What a row weighs in its quota of stored bytes (store/meter.h). */
+enum err entity_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+
 #endif

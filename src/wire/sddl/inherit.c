@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a new file or directory gets from its parent's descriptor: the ACEs that are marked to be inherited, as Windows
  * does it. An ACE with generic rights or for CREATOR OWNER is resolved for the child itself, and a directory passes the
- * original on as inherit-only. The owner of everything that is made through an account's key is SYSTEM. */
+ * original on as inherit-only. Where the parent's DACL inherits by itself (AI), so does the child's, and its ACEs are
+ * marked as inherited. The owner of everything that is made through an account's key is SYSTEM. */
 #include "base/bytes.h"
 #include "wire/sddl/sddl.h"
 #include "wire/sddl/sddl_int.h"
@@ -60,10 +61,10 @@ static bool must_resolve(struct slice ace)
 				       memcmp(ace.ptr + ACE_HEADER_BYTES, creator_owner, sizeof creator_owner) == 0);
 }
 
-/* How many ACEs were put. */
-static unsigned inherit_ace(struct buf *acl, struct slice ace, bool directory)
+/* How many ACEs were put. `mark` is ID or 0. */
+static unsigned inherit_ace(struct buf *acl, struct slice ace, bool directory, unsigned mark)
 {
-	unsigned flags = (unsigned char)ace.ptr[1], keep = flags & ~(unsigned)(IO | ID);
+	unsigned flags = (unsigned char)ace.ptr[1], keep = (flags & ~(unsigned)(IO | ID)) | mark;
 	if (flags & NP)
 		keep &= ~(unsigned)(OI | CI | NP);
 	if (!directory) {
@@ -87,11 +88,11 @@ static unsigned inherit_ace(struct buf *acl, struct slice ace, bool directory)
 	return 2;
 }
 
-static void put_header(struct buf *out)
+static void put_header(struct buf *out, unsigned control)
 {
 	bytes_put_u8(out, 1);
 	bytes_put_u8(out, 0);
-	bytes_put_u16(out, SD_SELF_RELATIVE | SD_DACL_PRESENT);
+	bytes_put_u16(out, (uint16_t)(SD_SELF_RELATIVE | SD_DACL_PRESENT | control));
 	bytes_put_u32(out, SD_HEADER_BYTES);
 	bytes_put_u32(out, SD_HEADER_BYTES + sizeof system_sid);
 	bytes_put_u32(out, 0);
@@ -104,8 +105,8 @@ static void put_header(struct buf *out)
 static enum err inherit(struct slice parent, bool directory, struct buf *child)
 {
 	size_t offset = bytes_load(parent.ptr + 16, 4), start;
-	unsigned count = 0, revision = 2;
-	put_header(child);
+	unsigned count = 0, revision = 2, automatic = (unsigned)bytes_load(parent.ptr + 2, 2) & SD_DACL_AUTO;
+	put_header(child, automatic);
 	start = child->len;
 	bytes_put_u64(child, 0);
 	struct slice acl = offset ? slice_from(parent, offset) : SLICE_NONE;
@@ -115,7 +116,7 @@ static enum err inherit(struct slice parent, bool directory, struct buf *child)
 		struct slice rest = slice_from(slice_first(acl, bytes_load(acl.ptr + 2, 2)), ACL_HEADER_BYTES);
 		for (; left; left--) {
 			struct slice ace = slice_first(rest, bytes_load(rest.ptr + 2, 2));
-			count += inherit_ace(child, ace, directory);
+			count += inherit_ace(child, ace, directory, automatic ? ID : 0);
 			rest = slice_from(rest, ace.len);
 		}
 	}

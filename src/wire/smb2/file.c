@@ -134,6 +134,22 @@ void smb2_ioctl_put(struct buf *b, uint32_t code, struct smb2_file_id id, struct
 	buf_put(b, output);
 }
 
+void smb2_interface_put(struct buf *b, const struct smb2_interface *n, bool last)
+{
+	enum { FAMILY_IPV4 = 2, FAMILY_IPV6 = 0x17, SOCKADDR_BYTES = 128 }; /* as Windows numbers them */
+	bool is_ipv6 = n->address.len == 16;
+	bytes_put_u32(b, last ? 0 : SMB2_INTERFACE_BYTES);
+	bytes_put_u32(b, n->index);
+	bytes_put_u32(b, 0); /* neither several queues nor RDMA */
+	bytes_put_u32(b, 0);
+	bytes_put_u64(b, n->bits_per_second);
+	bytes_put_u16(b, is_ipv6 ? FAMILY_IPV6 : FAMILY_IPV4);
+	size_t zeros = is_ipv6 ? 6 : 2; /* port, flow */
+	smb2_zeros_put(b, zeros);
+	buf_put(b, n->address);
+	smb2_zeros_put(b, SOCKADDR_BYTES - 2 - zeros - n->address.len);
+}
+
 enum err smb2_query_directory_parse(struct slice part, struct smb2_query_directory *ret)
 {
 	struct slice b, pattern;

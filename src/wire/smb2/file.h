@@ -32,6 +32,8 @@ enum err smb2_read_parse(struct slice part, struct smb2_read *ret) MUST_CHECK;
 /* The fixed part; `length` bytes of data follow. */
 void smb2_read_put(struct buf *, uint32_t length);
 
+/* Where every client puts the bytes of a WRITE, from its header on. */
+enum { SMB2_WRITE_DATA_AT = 112 };
 struct smb2_write {
 	uint64_t offset;
 	struct smb2_file_id id;
@@ -65,6 +67,15 @@ struct smb2_ioctl {
 };
 enum err smb2_ioctl_parse(struct slice part, struct smb2_ioctl *ret) MUST_CHECK;
 void smb2_ioctl_put(struct buf *, uint32_t code, struct smb2_file_id, struct slice output);
+
+/* An entry of FSCTL_QUERY_NETWORK_INTERFACE_INFO's answer. */
+enum { SMB2_INTERFACE_BYTES = 152, SMB2_INTERFACES_ALIGN = 16 /* the service pads the whole so */ };
+struct smb2_interface {
+	uint32_t index;
+	uint64_t bits_per_second;
+	struct slice address; /* 4 or 16 bytes */
+};
+void smb2_interface_put(struct buf *, const struct smb2_interface *, bool last);
 
 enum { SMB2_FIND_RESTART = 1, SMB2_FIND_SINGLE = 2, SMB2_FIND_REOPEN = 0x10 };
 struct smb2_query_directory {

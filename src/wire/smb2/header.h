@@ -14,7 +14,8 @@
 enum {
 	SMB2_HEADER_BYTES = 64,
 	SMB2_TRANSFORM_BYTES = 52,
-	SMB2_TRANSFORM_AAD_AT = 20, /* from here to the end it is authenticated */
+	SMB2_TRANSFORM_FIRST = 0xFD, /* its first byte, and of no other message */
+	SMB2_TRANSFORM_AAD_AT = 20,  /* from here to the end it is authenticated */
 	SMB2_SIGNATURE_BYTES = 16,
 	SMB2_SIGNATURE_AT = 48,
 	SMB2_NEXT_AT = 20,
@@ -87,6 +88,10 @@ struct smb2_file_id {
 	uint64_t persistent, volatile_;
 };
 #define SMB2_FILE_ID_NONE ((struct smb2_file_id){ UINT64_MAX, UINT64_MAX })
+static inline bool smb2_file_id_is_none(struct smb2_file_id id)
+{
+	return id.persistent == UINT64_MAX && id.volatile_ == UINT64_MAX;
+}
 
 /* The first bytes of a message tell what it is. */
 enum smb2_message { SMB2_MESSAGE_PLAIN, SMB2_MESSAGE_TRANSFORM, SMB2_MESSAGE_SMB1, SMB2_MESSAGE_OTHER };

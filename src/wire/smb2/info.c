@@ -2,6 +2,8 @@
  * QUERY_DIRECTORY, QUERY_INFO and SET_INFO: requests read, and every level of information written. */
 #include "wire/smb2/info.h"
 
+#include <assert.h>
+
 #include "wire/utf16.h"
 
 enum { UNIT_SECTORS = 8, SECTOR_BYTES = 512, NAME_CHARS_MAX = 255 };
@@ -140,6 +142,10 @@ bool smb2_file_info_put(struct buf *b, uint8_t info_class, const struct smb2_fil
 		path_put(b, i->path, true);
 		fixed = 8;
 		break;
+	case SMB2_FILE_ALTERNATE_NAME:
+		path_put(b, i->short_name, false);
+		fixed = 8;
+		break;
 	case SMB2_FILE_NORMALIZED_NAME:
 		path_put(b, i->path, false);
 		fixed = 8;
@@ -249,6 +255,16 @@ bool smb2_entry_known(uint8_t c)
 	       c == SMB2_FILE_NAMES || c == SMB2_FILE_ID_BOTH_DIRECTORY || c == SMB2_FILE_ID_FULL_DIRECTORY;
 }
 
+static void short_name_put(struct buf *b, struct slice name)
+{
+	enum { ROOM_BYTES = 24 };
+	assert(2 * name.len <= ROOM_BYTES);
+	bytes_put_u8(b, (uint8_t)(2 * name.len));
+	bytes_put_u8(b, 0);
+	utf16_put(b, name);
+	smb2_zeros_put(b, ROOM_BYTES - 2 * name.len);
+}
+
 /* Links the entry that begins here to the one before. */
 static void list_link(struct buf *b, size_t *last, size_t unit)
 {
@@ -268,10 +284,11 @@ static void entry_tail_put(struct buf *b, uint8_t info_class, const struct smb2_
 	bytes_put_u32(b, 0); /* extended attributes */
 	switch (info_class) {
 	case SMB2_FILE_BOTH_DIRECTORY:
-		smb2_zeros_put(b, 26); /* no short name */
+		short_name_put(b, i->short_name);
 		break;
 	case SMB2_FILE_ID_BOTH_DIRECTORY:
-		smb2_zeros_put(b, 28);
+		short_name_put(b, i->short_name);
+		bytes_put_u16(b, 0);
 		bytes_put_u64(b, i->disk_id);
 		break;
 	case SMB2_FILE_ID_FULL_DIRECTORY:

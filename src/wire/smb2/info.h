@@ -54,7 +54,8 @@ struct smb2_file_info {
 	uint64_t allocation, size, disk_id, volume_id, position;
 	uint32_t attributes, access, mode;
 	bool delete_pending, directory;
-	struct slice path; /* from the root, parts divided by '/' */
+	struct slice path;	 /* from the root, parts divided by '/' */
+	struct slice short_name; /* ASCII, at most 12; absent: none */
 };
 
 /* Appends the class. *ret_fixed is the size without its name or list: less room than that is an error of its own.

@@ -28,6 +28,7 @@ static const char *dir, *acks;
 static size_t dir_len;
 static int (*real_open)(const char *, int, ...), (*real_openat)(int, const char *, int, ...);
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_pwritev)(int, const struct iovec *, int, off_t);
 static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, off_t);
 static int (*real_fallocate)(int, int, off_t, off_t), (*real_rename)(const char *, const char *);
 static int (*real_unlink)(const char *), (*real_mkdir)(const char *, mode_t),
@@ -39,7 +40,8 @@ static int (*real_renameat)(int, const char *, int, const char *), (*real_unlink
 
 __attribute__((constructor)) static void begin(void)
 {
-	REAL(open), REAL(openat), REAL(write), REAL(pwrite), REAL(fsync), REAL(fdatasync), REAL(ftruncate);
+	REAL(open), REAL(openat), REAL(write), REAL(pwrite), REAL(pwritev), REAL(fsync), REAL(fdatasync),
+		REAL(ftruncate);
 	REAL(fallocate), REAL(rename), REAL(unlink), REAL(mkdir), REAL(mkdirat), REAL(renameat), REAL(unlinkat),
 		REAL(fstatvfs);
 	dir = getenv("ZAFFRE_RECORD_DIR");
@@ -195,7 +197,35 @@ ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
 {
 	return wrote(fd, p, n, at);
 }
-/* Nobody should use these on our files; if somebody does, the comparison of the full replay tells. */
+/* Several pieces are several writes: a power cut may leave any of them. */
+static ssize_t wrote_pieces(int fd, const struct iovec *piece, int count, off_t at)
+{
+	char path[PATH_MAX];
+	uint64_t ino;
+	mode_t mode;
+	if (ours(fd, &ino, &mode, path) != 1)
+		return real_pwritev(fd, piece, count, at);
+	pthread_mutex_lock(&lock);
+	ssize_t done = real_pwritev(fd, piece, count, at);
+	for (size_t left = done > 0 ? (size_t)done : 0; left; piece++) {
+		size_t part = left < piece->iov_len ? left : piece->iov_len;
+		if (part)
+			event(RECORD_WRITE, ino, (uint64_t)at, NULL, NULL, piece->iov_base, part);
+		at += (off_t)part;
+		left -= part;
+	}
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+ssize_t pwritev(int fd, const struct iovec *piece, int count, off_t at)
+{
+	return wrote_pieces(fd, piece, count, at);
+}
+ssize_t pwritev64(int fd, const struct iovec *piece, int count, off64_t at)
+{
+	return wrote_pieces(fd, piece, count, at);
+}
+/* Whoever writes in another way (writev, a mapping): the comparison of the full replay tells. */
 
 static int synced(int fd, int (*real)(int))
 {

@@ -246,7 +246,14 @@ test('scrub: clean, in use, not there, refuses to guess', async () => {
 		removeDir(copy);
 	}
 	assert.equal((await scrub(path.join(base, 'nothing-here'))).code, 2);
-	const server = await startServer({ dataDir: copyOf(closed) });
+	// A running server scrubs itself when it is asked; one that cannot be asked keeps others out.
+	const asked = await startServer({ dataDir: copyOf(closed) });
+	const online = await scrub(asked.dataDir);
+	assert.equal(online.code, 0, online.stdout + online.stderr);
+	assert.match(online.stdout, /: 0 damaged/);
+	await asked.stop();
+	removeDir(asked.dataDir);
+	const server = await startServer({ dataDir: copyOf(closed), flags: ['--adminSocket', 'off'] });
 	const busy = await scrub(server.dataDir);
 	assert.equal(busy.code, 2, busy.stdout + busy.stderr);
 	assert.match(busy.stderr, /LOCK|in use|another/i);

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.bearer = full,
 	};
 	struct auth_identity id;
-	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
+	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	struct arena arena;
 	arena_init(&arena, 1 << 20);
 	CHECK(bearer_verify(&r, input, &arena, &id, &failure) == ERR_INVALID_BEARER_TOKEN);

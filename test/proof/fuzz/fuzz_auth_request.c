@@ -34,7 +34,7 @@ static void check_signed_token(struct auth_request *r, struct arena *arena)
 {
 	struct sas_token token;
 	struct auth_identity id;
-	struct auth_failure failure = { SLICE_NONE, SLICE_NONE };
+	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	struct slice signature;
 	enum sas_kind kind = sas_token_read(r->query, &token);
 	if (kind == SAS_NONE || sas_sign(r, kind, &token, 0, arena, &signature) != ERR_OK)
@@ -88,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		};
 		struct auth_identity id = { .kind = AUTH_BEARER };
 		struct auth_failure failure;
+		unsigned key = 0;
 		split_path(&r, &arena);
 		enum err e = auth_authenticate(&r, &arena, &id, &failure);
 		CHECK(e != ERR_OK || id.kind == AUTH_ANONYMOUS);
@@ -97,8 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (sharedkey_sign(&r, (enum sharedkey_scheme)scheme, &arena, &value) != ERR_OK)
 				continue;
 			slice_cut(&value, ' ');
-			failure = (struct auth_failure){ SLICE_NONE, SLICE_NONE };
-			if (sharedkey_verify(&r, (enum sharedkey_scheme)scheme, value, &arena, &failure) != ERR_OK)
+			failure = (struct auth_failure){ .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
+			if (sharedkey_verify(&r, (enum sharedkey_scheme)scheme, value, &arena, &failure, &key) !=
+			    ERR_OK)
 				CHECK(!slice_is_set(failure.string_to_sign));
 		}
 	}

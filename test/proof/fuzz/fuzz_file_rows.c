@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of a share: what is read is written again as the same bytes. The first byte of the input chooses the kind, the
  * next gives the length of the key. */
+#include "svc/common/names.h"
 #include "svc/file/open/open_int.h"
 #include "svc/file/rows.h"
 
@@ -101,19 +102,20 @@ static void check_state(struct slice value)
 static void check_small(struct slice value)
 {
 	uint32_t names;
-	uint64_t next, again;
+	struct merge_row merge, again;
 	struct slice text;
 	struct buf b;
-	if (names_decode(value, &names) == ERR_OK) {
+	if (names_decode(value, NAMES_IN_SHARE, &names) == ERR_OK) {
 		CHECK(names >= 2);
 		buf_init(&b, 16);
-		names_encode(&b, names);
+		names_encode(&b, NAMES_IN_SHARE, names);
 		same(&b, value);
 	}
-	if (merge_decode(value, &next) == ERR_OK) {
-		buf_init(&b, 16);
-		merge_encode(&b, next);
-		CHECK(merge_decode(buf_slice(&b), &again) == ERR_OK && again == next);
+	if (merge_decode(value, &merge) == ERR_OK) {
+		buf_init(&b, 32);
+		merge_encode(&b, &merge);
+		CHECK(merge_decode(buf_slice(&b), &again) == ERR_OK && again.next == merge.next &&
+		      again.etag == merge.etag && again.not_before_ticks == merge.not_before_ticks);
 		buf_fini(&b);
 	}
 	if (permission_decode(value, &text) == ERR_OK) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every SMB2 parser over one part, chosen by its command: whatever the bytes, fields lie inside the part. */
+ * Every SMB2 parser over one part (its structure size chooses which goes on): whatever the bytes, fields lie inside the
+ * part, and a header that was read is written as it was. */
 #include "wire/smb2/create.h"
 #include "wire/smb2/file.h"
+#include "wire/smb2/info.h"
 #include "wire/smb2/setup.h"
 
 #include "fuzz.h"
@@ -9,6 +11,11 @@
 static void inside(struct slice part, struct slice field)
 {
 	CHECK(field.len == 0 || (field.ptr >= part.ptr && field.ptr + field.len <= part.ptr + part.len));
+}
+
+static void known(enum err e)
+{
+	CHECK(e == ERR_OK || e == ERR_SYNTAX);
 }
 
 static void check_setup(struct slice p)
@@ -24,6 +31,24 @@ static void check_setup(struct slice p)
 		inside(p, path);
 }
 
+static void check_set(struct slice input)
+{
+	struct smb2_set_basic basic;
+	struct smb2_set_rename rename;
+	known(smb2_set_basic_parse(input, &basic));
+	if (smb2_set_rename_parse(input, &rename) == ERR_OK)
+		inside(input, rename.name);
+}
+
+static void check_header(struct slice p, const struct smb2_header *h)
+{
+	struct buf b;
+	buf_init(&b, SMB2_HEADER_BYTES);
+	smb2_header_put(&b, h);
+	CHECK(buf_ok(&b) && slice_eq(buf_slice(&b), slice_first(p, SMB2_HEADER_BYTES)));
+	buf_fini(&b);
+}
+
 static void check_file(struct slice p)
 {
 	struct smb2_write w;
@@ -33,6 +58,15 @@ static void check_file(struct slice p)
 	struct smb2_query_info q;
 	struct smb2_set_info s;
 	struct smb2_break b;
+	struct smb2_close c;
+	struct smb2_read r;
+	struct smb2_change_notify n;
+	struct smb2_file_id id;
+	known(smb2_close_parse(p, &c));
+	known(smb2_flush_parse(p, &id));
+	known(smb2_read_parse(p, &r));
+	known(smb2_change_notify_parse(p, &n));
+	known(smb2_empty_parse(p));
 	if (smb2_write_parse(p, &w) == ERR_OK)
 		inside(p, w.data);
 	if (smb2_lock_parse(p, &l) == ERR_OK)
@@ -44,8 +78,10 @@ static void check_file(struct slice p)
 		inside(p, d.pattern);
 	if (smb2_query_info_parse(p, &q) == ERR_OK)
 		inside(p, q.input);
-	if (smb2_set_info_parse(p, &s) == ERR_OK)
+	if (smb2_set_info_parse(p, &s) == ERR_OK) {
 		inside(p, s.input);
+		check_set(s.input);
+	}
 	if (smb2_break_parse(p, &b) == ERR_OK)
 		CHECK(b.lease || b.state == 0);
 }
@@ -60,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(t.size + SMB2_TRANSFORM_BYTES == size);
 	(void)smb2_smb1_offers_smb2(p);
 	if (smb2_header_parse(p, &h) == ERR_OK) {
+		check_header(p, &h);
 		check_setup(p);
 		check_file(p);
 		if (smb2_create_parse(p, &c) == ERR_OK) {

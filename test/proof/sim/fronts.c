@@ -526,7 +526,7 @@ static bool run(uint64_t seed, unsigned mutant, struct sim *totals)
 static int run_mutants(uint64_t first)
 {
 	bool all = true;
-	for (unsigned mutant = MUTANT_SHARED_TIME; mutant < MUTANT_COUNT; mutant++) {
+	for (unsigned mutant = MUTANT_SHARED_TIME; mutant <= MUTANT_PUBLISH_BLIND; mutant++) {
 		struct sim totals = { .created = 0 };
 		uint64_t seed = first;
 		while (seed < first + SEEDS_FOR_A_MUTANT && run(seed, mutant, &totals))

@@ -104,6 +104,7 @@ static int run_mutants(uint64_t first, unsigned ops)
 		/* Leases that end are the services' alone. */
 		all &= (mutant == MUTANT_ENDLESS_LEASES && service != &sim_services) ||
 		       mutant_caught(mutant, first, ops);
+	all &= mutant_caught(MUTANT_ANSWER_EARLY, first, ops);
 	all &= mutant_caught(MUTANT_VOLATILE_ENGINE, first, ops);
 	return all ? 0 : 1;
 }

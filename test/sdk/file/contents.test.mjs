@@ -45,6 +45,10 @@ describe('reads', () => {
 		assert.equal((await files.get(path, asked)).headers['content-md5'], md5(Buffer.from('bcd')));
 		assert.equal((await files.get(path, { ...asked, 'x-ms-range-get-content-md5': 'false' })).headers['content-md5'], undefined);
 		expectError(await files.get(path, { 'x-ms-range-get-content-md5': 'true' }), 400, 'MissingRequiredHeader');
+		for (const value of ['', 'yes', '1']) { // neither true nor false
+			const refused = expectError(await files.get(path, { ...asked, 'x-ms-range-get-content-md5': value }), 400, 'InvalidHeaderValue');
+			assert.equal(element(refused.text, 'HeaderName'), 'x-ms-range-get-content-md5');
+		}
 		expectError(await files.get(path, { ...asked, 'x-ms-range': `bytes=0-${4 << 20}` }), 400, 'InvalidHeaderValue');
 	});
 	test('with the SDK: streams, parallel ranges, large data', async () => {

@@ -154,6 +154,14 @@ describe('copy', () => {
 		expectStatus(await files.comp(to, 'properties', {}), 200);
 		assert.equal((await files.head(to)).headers['x-ms-copy-id'], undefined);
 	});
+	test('from a URL whose path is encoded as a whole, as the Java library does it', async () => {
+		const own = await files.newShare();
+		await files.put(`${own}/with%20space`, 'bytes');
+		const url = new URL(files.url(`${own}/with%20space`));
+		const source = `${url.origin}/${encodeURIComponent(decodeURIComponent(url.pathname.slice(1)))}`;
+		expectStatus(await client.put(`${own}/copy`, { headers: { 'x-ms-copy-source': source } }), 202);
+		assert.equal((await files.get(`${own}/copy`)).text, 'bytes');
+	});
 	test('from a snapshot of the share', async () => {
 		const own = await files.newShare();
 		await files.put(`${own}/f`, 'then');

@@ -4,9 +4,14 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { freePort, removeDir, runProgram, startServer, tempDir } from '../../lib/server.mjs';
+import http from 'node:http';
+import { spawn, spawnSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bin, freePort, removeDir, runProgram, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
+import { Files, fileClient } from '../../lib/file.mjs';
+import { RawConnection } from '../../lib/http.mjs';
 
 describe('admin listener', () => {
 	let server, client, port, dir;
@@ -76,6 +81,95 @@ describe('admin listener', () => {
 		assert.ok((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST', body: 'x' })).status >= 400);
 	});
 
+	test('counts leases that are held, by kind, until they end', async () => {
+		const leases = async () => (await get('/metrics')).text.match(/^zaffre_leases\{.*$/gm).map((line) => Number(line.split(' ')[1]));
+		const lease = async (target, action, headers = {}, query = {}) =>
+			expectStatus(await client.put(target, { query: { comp: 'lease', ...query }, headers: { 'x-ms-lease-action': action, ...headers } }), action === 'acquire' ? 201 : action === 'break' ? 202 : 200).headers['x-ms-lease-id'];
+		// A request is counted when its answer is out, which another loop may see first.
+		const settle = async (...expected) => {
+			let now;
+			for (let i = 0; i < 100; i++) {
+				now = await leases();
+				if (String(now) === String(expected)) return;
+				await sleep(10);
+			}
+			assert.deepEqual(now, expected);
+		};
+		assert.match((await get('/metrics')).text, /^zaffre_leases\{kind="container"\} 0\nzaffre_leases\{kind="blob"\} 0\nzaffre_leases\{kind="share"\} 0\nzaffre_leases\{kind="file"\} 0$/m);
+		for (const name of ['a', 'b', 'c', 'd']) expectStatus(await client.put(`/metrics/lease-${name}`, { headers: { 'x-ms-blob-type': 'BlockBlob' }, body: name }), 201);
+		const container = await lease('/metrics', 'acquire', { 'x-ms-lease-duration': 60 }, { restype: 'container' });
+		const a = await lease('/metrics/lease-a', 'acquire', { 'x-ms-lease-duration': 15 });
+		await lease('/metrics/lease-b', 'acquire', { 'x-ms-lease-duration': -1 });
+		const c = await lease('/metrics/lease-c', 'acquire', { 'x-ms-lease-duration': -1 });
+		const d = await lease('/metrics/lease-d', 'acquire', { 'x-ms-lease-duration': 60 });
+		await settle(1, 4, 0, 0);
+		// The same one again, renewed, and under another id: still one.
+		await lease('/metrics/lease-a', 'renew', { 'x-ms-lease-id': a });
+		await lease('/metrics/lease-c', 'change', { 'x-ms-lease-id': c, 'x-ms-proposed-lease-id': '11111111-1111-4111-8111-111111111111' });
+		await settle(1, 4, 0, 0);
+		await lease('/metrics/lease-b', 'break', { 'x-ms-lease-break-period': 0 });
+		await settle(1, 3, 0, 0);
+		expectStatus(await client.delete('/metrics/lease-c', { headers: { 'x-ms-lease-id': '11111111-1111-4111-8111-111111111111' } }), 202);
+		await settle(1, 2, 0, 0);
+		await lease('/metrics/lease-d', 'release', { 'x-ms-lease-id': d });
+		await settle(1, 1, 0, 0);
+		await server.advanceClock(20); // the one of 15 seconds is over
+		await settle(1, 0, 0, 0);
+		await lease('/metrics', 'release', { 'x-ms-lease-id': container }, { restype: 'container' });
+		await settle(0, 0, 0, 0);
+		const files = new Files(fileClient(server));
+		expectStatus(await files.share('leased'), 201);
+		await files.put('/leased/f', Buffer.alloc(10));
+		const file = new Client(server, { service: 'file' });
+		expectStatus(await file.put('/leased', { query: { comp: 'lease', restype: 'share' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': 60 } }), 201);
+		expectStatus(await file.put('/leased/f', { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': -1 } }), 201);
+		await settle(0, 0, 1, 1);
+	});
+
+	test('counts conflicts by what was in the way', async () => {
+		const kinds = async () => Object.fromEntries([...(await get('/metrics')).text.matchAll(/^zaffre_conflicts_total\{kind="(\w+)"\} (\d+)$/gm)].map((m) => [m[1], Number(m[2])]));
+		const before = await kinds();
+		const blob = { 'x-ms-blob-type': 'BlockBlob' };
+		expectStatus(await client.put('/metrics/fought', { headers: blob, body: 'x' }), 201);
+		expectStatus(await client.put('/metrics', { query: { restype: 'container' } }), 409);
+		expectStatus(await client.put('/metrics/fought', { headers: { ...blob, 'if-match': '"0x1"' }, body: 'x' }), 412);
+		expectStatus(await client.put('/metrics/fought', { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': 15 } }), 201);
+		expectStatus(await client.put('/metrics/fought', { headers: blob, body: 'x' }), 412);
+		expectStatus(await client.put('/metrics/fought', { headers: { 'x-ms-blob-type': 'AppendBlob' } }), 412);
+		expectStatus(await client.put('/metrics/page', { headers: { 'x-ms-blob-type': 'PageBlob', 'x-ms-blob-content-length': 512 } }), 201);
+		expectStatus(await client.put('/metrics/page', { query: { comp: 'appendblock' }, body: 'x' }), 409);
+		let now;
+		for (let i = 0; i < 100; i++) {
+			now = await kinds();
+			if (now.state > before.state) break;
+			await sleep(10);
+		}
+		assert.deepEqual(now, { condition: before.condition + 1, lease: before.lease + 2, exists: before.exists + 1, open: before.open, state: before.state + 1 });
+	});
+
+	test('`zaffre stats`: a table, JSON, and again and again', async () => {
+		const table = await runProgram(['stats', '--location', server.dataDir]);
+		assert.equal(table.code, 0, table.stderr);
+		assert.match(table.stdout, /^zaffre \d\S*, up 0 d 00:\d\d:\d\d, \d+ connections, \d+ requests/);
+		for (const line of [/^commits    [1-9]\d* transactions in [1-9]\d* groups \([\d.]+ each\), sync [\d.]+ ms, \d+ wait$/m, /^memory     [\d.]+ MiB resident; requests hold /m, /^disk       [\d.]+ \wiB free; extents /m, /^leases     \d+ blob, /m, /^conflicts  [1-9]\d* condition, [1-9]\d* lease, /m, /^Blob +[1-9]\d* +[1-9]\d* +0 +[\d.]+ +[\d.]+ /m, /^  BLOB_PUT +[1-9]\d* /m, /^devstoreaccount1 +[1-9]\d* +[1-9]\d*$/m])
+			assert.match(table.stdout, line);
+		const json = await runProgram(['stats', '--json', '--location', server.dataDir]);
+		assert.equal(json.code, 0, json.stderr);
+		const stats = JSON.parse(json.stdout);
+		const blob = stats.services.find((s) => s.service === 'Blob');
+		const put = blob.operations.find((o) => o.operation === 'BLOB_PUT');
+		assert.ok(put.p50Ms > 0 && put.p99Ms >= put.p50Ms && put.requests >= put.refused + 3, JSON.stringify(put));
+		assert.equal(blob.requests, blob.operations.reduce((sum, o) => sum + o.requests, 0));
+		assert.ok(stats.memory.residentBytes > 1 << 20 && stats.disk.freeBytes > 0 && stats.disk.short === false);
+		assert.ok(stats.commits.groupSize >= 1 && stats.commits.syncMs > 0);
+		const watch = spawn(bin, ['stats', '--watch', '1', '--json', '--location', server.dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
+		let seen = '';
+		await new Promise((resolve) => watch.stdout.setEncoding('utf8').on('data', (text) => (seen += text).split('"version"').length > 3 && resolve()));
+		watch.kill('SIGKILL');
+		assert.equal((await runProgram(['stats', '--watch', '0', '--location', server.dataDir])).code, 2);
+		assert.equal((await runProgram(['stats', '--location', dir])).code, 1);
+	});
+
 	test('`zaffre health` asks it, and says no where nobody listens', async () => {
 		const up = await runProgram(['health', '--adminPort', String(port)]);
 		assert.deepEqual([up.code, up.stdout], [0, 'ready\n']);
@@ -93,4 +187,82 @@ describe('admin listener', () => {
 		assert.equal(ready.endpoints.admin, `http://127.0.0.1:${port}`);
 		assert.equal(fs.statSync(path.join(dir, 'ready.json')).mode & 0o777, 0o600);
 	});
+});
+
+test('/readyz is 503 while the server drains', async () => {
+	const port = await freePort();
+	const server = await startServer({ flags: ['--adminPort', String(port)] });
+	try {
+		const client = new Client(server);
+		expectStatus(await client.put('/drain', { query: { restype: 'container' } }), 201);
+		const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+		const ready = () =>
+			new Promise((resolve, reject) => {
+				http.get({ host: '127.0.0.1', port, path: '/readyz', agent }, (r) => {
+					let text = '';
+					r.setEncoding('utf8').on('data', (part) => (text += part));
+					r.once('end', () => resolve([r.statusCode, text]));
+				}).once('error', reject);
+			});
+		assert.deepEqual(await ready(), [200, 'ready\n']);
+		// A request whose body is on its way keeps the server from ending.
+		const connection = await RawConnection.open(server.ports.blob);
+		const bytes = client.bytes('PUT', '/drain/slow', { body: Buffer.alloc(100_000), headers: { 'x-ms-blob-type': 'BlockBlob' } });
+		connection.write(bytes.subarray(0, 50_000));
+		// Asked before the end and answered behind it: the request is there, its last byte is not.
+		const asking = await RawConnection.open(port);
+		asking.write('GET /readyz HTTP/1.1\r\nHost: x\r\n');
+		await sleep(200);
+		process.kill(server.pid, 'SIGTERM');
+		await sleep(300);
+		const answer = await asking.exchange(Buffer.from('\r\n'), 'GET');
+		assert.equal(answer.status, 503);
+		assert.equal(answer.body.toString(), 'ending\n');
+		const put = await connection.exchange(bytes.subarray(50_000), 'PUT');
+		assert.equal(put.status, 201);
+		agent.destroy();
+		await asking.end();
+		await connection.end();
+		assert.equal((await server.exited).code, 0);
+	} finally {
+		await server.remove();
+	}
+});
+
+const run = (program, ...args) => {
+	const r = spawnSync(program, args, { encoding: 'utf8' });
+	if (r.status !== 0) throw new Error(`${program} ${args.join(' ')}: ${r.stderr || r.error}`);
+};
+
+test('/readyz is 503 while the disk is nearly full', { skip: process.getuid() !== 0 ? 'needs root for a small disk' : !fs.existsSync('/dev/loop-control') && 'no loop devices' }, async () => {
+	const dir = tempDir('zaffre-full-');
+	const mounted = path.join(dir, 'mounted');
+	fs.mkdirSync(mounted);
+	fs.closeSync(fs.openSync(path.join(dir, 'image'), 'w'));
+	fs.truncateSync(path.join(dir, 'image'), 256 << 20);
+	run('mkfs.ext4', '-q', path.join(dir, 'image'));
+	run('mount', '-o', 'loop', path.join(dir, 'image'), mounted);
+	let server;
+	try {
+		const port = await freePort();
+		server = await startServer({ dataDir: path.join(mounted, 'data'), flags: ['--adminPort', String(port)] });
+		const ready = async () => {
+			const r = await fetch(`http://127.0.0.1:${port}/readyz`);
+			return [r.status, await r.text()];
+		};
+		assert.deepEqual(await ready(), [200, 'ready\n']);
+		const { bavail, bsize } = fs.statfsSync(mounted);
+		run('fallocate', '-l', String((bavail - 1000) * bsize), path.join(mounted, 'others'));
+		assert.deepEqual(await ready(), [503, 'the disk is nearly full\n']);
+		assert.equal((await runProgram(['health', '--adminPort', String(port)])).code, 1);
+		const r = await new Client(server).put('/full', { query: { restype: 'container' } });
+		assert.ok(r.status >= 500, `a write was taken: ${r.status}`);
+		assert.match((await runProgram(['stats', '--location', server.dataDir])).stdout, /NEARLY FULL/);
+		fs.rmSync(path.join(mounted, 'others'));
+		assert.deepEqual(await ready(), [200, 'ready\n']);
+	} finally {
+		if (server) await server.remove();
+		run('umount', mounted);
+		removeDir(dir);
+	}
 });

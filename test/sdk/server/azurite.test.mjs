@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { bin, freePort, removeDir, runProgram, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
@@ -74,13 +74,27 @@ describe('in Azurite\'s place', () => {
 		['azurite-queue', 'Queue', 'queue', (port) => `successfully listens on http://127.0.0.1:${port}`],
 		['azurite-table', 'Table', 'table', (port) => `successfully started on 127.0.0.1:${port}`],
 	])
-		test(`${name}: only its port, its own words`, async () => {
-			const p = await ports();
-			const text = await run(link(name), [`--${service}Port`, String(p[service]), '--silent'], /success/, async () => {
-				assert.equal((await fetch(`http://127.0.0.1:${p[service]}/health`)).status, 200);
+		for (const [how, program, first] of [['program name', () => link(name), []], ['first word', () => bin, [name]]])
+			test(`${name} as ${how}: only its port, its own words`, async () => {
+				const p = await ports();
+				const text = await run(program(), [...first, `--${service}Port`, String(p[service]), '--silent'], /success/, async () => {
+					assert.equal((await fetch(`http://127.0.0.1:${p[service]}/health`)).status, 200);
+				});
+				assert.equal(text, [`is starting on 127.0.0.1:${p[service]}`, started(p[service]), 'is closing...', 'successfully closed'].map((line) => `Azurite ${title} service ${line}\n`).join(''));
 			});
-			assert.equal(text, [`is starting on 127.0.0.1:${p[service]}`, started(p[service]), 'is closing...', 'successfully closed'].map((line) => `Azurite ${title} service ${line}\n`).join(''));
-		});
+
+	test('every flag of Azurite 3.37 is understood', async () => {
+		const folder = dir();
+		const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(folder, name));
+		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+		const p = await ports();
+		const flags = ['blob', 'queue', 'table'].flatMap((s) => [`--${s}Host`, '127.0.0.1', `--${s}KeepAliveTimeout`, '5']);
+		flags.push('--cert', cert, '--key', key, '--oauth', 'basic', '--debug', path.join(folder, 'debug.log'), '--location', path.join(folder, 'data'), '--silent', '--loose');
+		flags.push('--disableProductStyleUrl', '--disableTelemetry', '--extentMemoryLimit', '100', '--inMemoryPersistence', '--skipApiVersionCheck');
+		const text = await run(bin, ['azurite', ...portFlags(p), ...flags], /Table service is successfully listening/);
+		assert.match(text, new RegExp(`^Azurite Blob service is successfully listening at https://127\\.0\\.0\\.1:${p.blob}$`, 'm'));
+		for (const word of ['--help', '-h', '--version', '-v']) assert.equal((await runProgram(['azurite', word])).code, 0, word);
+	});
 
 	test('the default directory is ./zaffre-data, and -d writes there', async () => {
 		const cwd = dir();

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
+import { askAdmin } from '../../lib/admin.mjs';
 import { bin, removeDir, runProgram, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
@@ -47,7 +48,7 @@ describe('checkpoint', () => {
 		removeDir(dir);
 	});
 
-	test(`with ${WRITERS} writers: restored it is one moment, whole, and clean`, async () => {
+	test(`with ${WRITERS} writers: restored it is one moment, whole, and clean`, async (t) => {
 		// Each writes its counter into a small blob and then into a large one: in every moment the large one has the same, or one less. Large
 		// ones are filled with their counter, so that half an old one would show.
 		let going = true;
@@ -63,6 +64,7 @@ describe('checkpoint', () => {
 		await sleep(500);
 		const before = [...acknowledged];
 		const r = await checkpoint(one);
+		t.diagnostic(`commits waited ${/commits waited ([\d.]+ ms)/.exec(server.stderr)[1]}`);
 		const behind = [...acknowledged];
 		going = false;
 		await Promise.all(writers);
@@ -148,6 +150,48 @@ describe('checkpoint', () => {
 		const results = await Promise.all([checkpoint(path.join(dir, 'left')), checkpoint(path.join(dir, 'right'))]);
 		for (const r of results) if (r.code !== 0) assert.match(r.stderr, /another checkpoint/);
 		assert.ok(results.some((r) => r.code === 0));
+	});
+
+	test('the server makes one itself in its own directory, says how far it is, and can be told to stop', async () => {
+		const ask = async (target) => {
+			const r = await askAdmin(server, target);
+			return { status: r.status, ...(r.text.startsWith('{') ? JSON.parse(r.text) : { text: r.text }) };
+		};
+		const ended = async () => {
+			let now;
+			await until('it ends', 60, async () => (now = await ask('/checkpoint/progress')).state !== 'running');
+			return now;
+		};
+		for (const bad of ['', '?name=', '?name=..', '?name=a%2fb', `?name=${'x'.repeat(65)}`, '?name=a&previous=..%2fb']) assert.equal((await ask(`/checkpoint/start${bad}`)).status, 400, bad);
+		assert.equal((await ask('/checkpoint/cancel')).status, 409);
+		assert.deepEqual((await ask('/checkpoint/list')).checkpoints, []);
+		const begun = await ask('/checkpoint/start?name=monday');
+		assert.equal(begun.status, 200);
+		assert.equal(begun.state, 'running');
+		const first = await ended();
+		assert.deepEqual([first.state, first.percent, first.reason], ['done', 100, '']);
+		assert.ok(first.commit > 0 && first.copiedBytes + first.sharedBytes > 24 << 20, JSON.stringify(first));
+		assert.equal((await ask('/checkpoint/start?name=monday')).status, 409);
+		assert.equal((await ask('/checkpoint/start?name=tuesday&previous=monday')).status, 200);
+		const second = await ended();
+		assert.equal(second.state, 'done');
+		assert.deepEqual((await ask('/checkpoint/list')).checkpoints.map((c) => c.name).sort(), ['monday', 'tuesday']);
+		assert.equal((await ask('/checkpoint/start?name=broken&previous=absent')).status, 200);
+		const broken = await ended();
+		assert.equal(broken.state, 'failed');
+		assert.match(broken.reason, /no checkpoint that was finished/);
+		const location = path.join(dir, 'from-tuesday');
+		const restored = await runProgram(['restore', second.path, '--location', location]);
+		assert.equal(restored.code, 0, restored.stderr);
+		await scrub(location);
+		// Told to stop, it leaves nothing; it may be quicker than we are.
+		assert.equal((await ask('/checkpoint/start?name=never')).status, 200);
+		const told = await ask('/checkpoint/cancel');
+		const last = await ended();
+		if (told.status === 200 && last.state !== 'done') {
+			assert.equal(last.state, 'cancelled');
+			assert.ok(!fs.existsSync(last.path));
+		}
 	});
 
 	test('a plain copy of the directory of a running server is found out', async () => {

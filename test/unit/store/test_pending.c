@@ -38,13 +38,13 @@ static void who_used_less_is_next(void **state)
 	for (int i = 0; i < 3; i++)
 		pending_add(&p, &a[i]);
 	assert_ptr_equal(pending_take(&p), &a[0]);
-	pending_charge(&p, &a[0], 100);
+	pending_charge(&p, a[0].line, 100);
 	pending_add(&p, &b[0]);
 	pending_add(&p, &b[1]);
 	assert_ptr_equal(pending_take(&p), &b[0]);
-	pending_charge(&p, &b[0], 60);
+	pending_charge(&p, b[0].line, 60);
 	assert_ptr_equal(pending_take(&p), &b[1]);
-	pending_charge(&p, &b[1], 60);
+	pending_charge(&p, b[1].line, 60);
 	assert_ptr_equal(pending_take(&p), &a[1]);
 	assert_ptr_equal(pending_take(&p), &a[2]);
 	assert_null(pending_next(&p));
@@ -59,12 +59,12 @@ static void who_was_away_has_no_credit(void **state)
 		pending_add(&p, &a[i]);
 	}
 	for (int i = 0; i < 20; i++)
-		pending_charge(&p, pending_take(&p), 100);
+		pending_charge(&p, pending_take(&p)->line, 100);
 	pending_add(&p, &b[0]);
 	pending_add(&p, &b[1]);
 	/* Not both of b's, though a used 2,000 before: b comes level with a, and then they take turns. */
 	assert_ptr_equal(pending_take(&p), &b[0]);
-	pending_charge(&p, &b[0], 150);
+	pending_charge(&p, b[0].line, 150);
 	assert_ptr_equal(pending_take(&p), &a[20]);
 }
 

@@ -163,6 +163,9 @@ static void test_inherit(void **state)
 		  "O:SYG:SYD:(A;;FA;;;WD)" },
 		{ "D:(A;OICINP;GA;;;WD)", "O:SYG:SYD:(A;;FA;;;WD)", "O:SYG:SYD:(A;;FA;;;WD)" },
 		{ "D:NO_ACCESS_CONTROL", "O:SYG:SYD:", "O:SYG:SYD:" },
+		/* What inherits by itself says so in the child; a mark of the parent's own is not passed on. */
+		{ "D:AI(A;OICI;FA;;;WD)(A;;FR;;;BU)", "O:SYG:SYD:AI(A;OICIID;FA;;;WD)", "O:SYG:SYD:AI(A;ID;FA;;;WD)" },
+		{ "D:P(A;OICIID;FA;;;WD)", "O:SYG:SYD:(A;OICI;FA;;;WD)", "O:SYG:SYD:(A;;FA;;;WD)" },
 	};
 	struct arena arena;
 	(void)state;

@@ -61,10 +61,21 @@ function hex(data) {
 
 function Properties({ account, path, props, onChange }) {
 	const [edit, setEdit] = useState(Object.entries(HEADERS).map(([header, from]) => [header, props.get(from) ?? '']));
+	const [conflict, setConflict] = useState(null);
 	const tier = props.get('x-ms-access-tier');
-	const save = async () => {
-		const headers = { ...Object.fromEntries(edit.filter(([, value]) => value)), 'If-Match': props.get('etag') };
-		if (await attempt(() => request('blob', account, `${path}?comp=properties`, { method: 'PUT', headers }), 'Saved')) onChange();
+	const shown = (pairs) => Object.fromEntries(pairs.filter(([, value]) => value).map(([header, value]) => [HEADERS[header], value]));
+	const save = async (etag) => {
+		try {
+			await request('blob', account, `${path}?comp=properties`, { method: 'PUT', headers: { ...Object.fromEntries(edit.filter(([, value]) => value)), 'If-Match': etag } });
+			toast('Saved');
+			onChange();
+		} catch (error) {
+			if (error.status !== 412) return toast(`${error.code}: ${error.message}`, 'bad');
+			await attempt(async () => {
+				const now = (await request('blob', account, path, { method: 'HEAD' })).headers;
+				setConflict({ theirs: shown(Object.entries(HEADERS).map(([header, from]) => [header, now.get(from)])), etag: now.get('etag') });
+			});
+		}
 	};
 	return (
 		<>
@@ -98,7 +109,10 @@ function Properties({ account, path, props, onChange }) {
 					</div>
 				))}
 			</div>
-			<footer><Act kind="primary" onClick={save}>Save headers</Act></footer>
+			<footer><Act kind="primary" onClick={() => save(props.get('etag'))}>Save headers</Act></footer>
+			{conflict && (
+				<Conflict mine={shown(edit)} theirs={conflict.theirs} onKeep={() => { setConflict(null); onChange(); }} onOverwrite={() => { const { etag } = conflict; setConflict(null); save(etag); }} />
+			)}
 		</>
 	);
 }

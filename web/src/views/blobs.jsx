@@ -5,7 +5,8 @@ import { children, query, request, seg, text, xml } from '../api.js';
 import { ago, bytes } from '../format.js';
 import { go, link } from '../router.js';
 import { Act, Pager, Problem, Rows, attempt, confirmed, toast, usePages } from '../ui.jsx';
-import { filesOf, uploadFile } from '../upload.js';
+import { filesOf, uploadBlob } from '../upload.js';
+import { DropZone, Uploads, useUploads } from '../uploads.jsx';
 import { BlobPanel } from './blob.jsx';
 
 const PAGE = 100;
@@ -97,46 +98,6 @@ async function listBlobs({ account, container, prefix, marker, flat, include, ma
 	};
 }
 
-function Uploads({ list, onCancel, onOverwrite }) {
-	if (!list.length) return null;
-	return (
-		<div class="uploads card">
-			{list.map((one) => (
-				<div key={one.path}>
-					<span class="name">{one.path}</span>
-					<progress max={one.size || 1} value={one.done ? one.size || 1 : one.sent} />
-					<span class="quiet">{one.error ?? (one.done ? 'done' : bytes(one.sent))}</span>
-					{one.exists && <Act kind="small" onClick={() => onOverwrite(one)}>Overwrite</Act>}
-					{!one.done && !one.error && <button type="button" class="small" onClick={() => onCancel(one)}>Cancel</button>}
-				</div>
-			))}
-		</div>
-	);
-}
-
-function useUploads(account, container, prefix, onDone) {
-	const [list, set] = useState([]);
-	const change = (path, part) => set((all) => all.map((one) => (one.path === path ? { ...one, ...part } : one)));
-	const one = async ({ path, file }, overwrite = false) => {
-		const stop = new AbortController();
-		const state = { path, file, size: file.size, sent: 0, stop };
-		set((all) => [...all.filter((other) => other.path !== path), state]);
-		try {
-			await uploadFile(account, container, prefix + path, file, { overwrite, signal: stop.signal, onProgress: (sent) => change(path, { sent }) });
-			change(path, { done: true });
-			setTimeout(() => set((all) => all.filter((other) => other.path !== path || !other.done)), 2500);
-		} catch (error) {
-			const exists = error.status === 409 || error.status === 412;
-			change(path, { error: error.name === 'AbortError' ? 'cancelled' : exists ? 'is there already' : error.message, exists });
-		}
-	};
-	const start = async (files) => {
-		for (const file of files) await one(file);
-		onDone();
-	};
-	return { list, start, overwrite: async (item) => { await one(item, true); onDone(); } };
-}
-
 function Crumbs({ account, container, prefix }) {
 	const parts = prefix.split('/').slice(0, -1);
 	return (
@@ -150,22 +111,16 @@ function Crumbs({ account, container, prefix }) {
 function Container({ account, container, params, overview }) {
 	const prefix = params.prefix ?? '';
 	const [draft, setDraft] = useState(prefix);
-	const [over, setOver] = useState(false);
 	const [deleted, setDeleted] = useState(params.deleted === '1');
 	const picker = useRef();
 	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted' : '' }), [account, container, prefix, deleted]);
-	const uploads = useUploads(account, container, prefix.slice(0, prefix.lastIndexOf('/') + 1), pages.reload);
 	const open = params.blob;
 	const to = (change) => go('blobs', [account, container], { prefix, ...change });
 	const rows = [...(pages.value?.folders ?? []).map((name) => ({ folder: true, name })), ...(pages.value?.blobs ?? [])];
 	const base = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+	const uploads = useUploads((path, file, how) => uploadBlob(account, container, base + path, file, how), pages.reload);
 	return (
-		<div
-			class={over ? 'drop over' : 'drop'}
-			onDragOver={(e) => { e.preventDefault(); setOver(true); }}
-			onDragLeave={(e) => e.currentTarget === e.target && setOver(false)}
-			onDrop={async (e) => { e.preventDefault(); setOver(false); uploads.start(await filesOf(e.dataTransfer)); }}
-		>
+		<DropZone uploads={uploads} filesOf={filesOf}>
 			<header class="bar">
 				<Crumbs account={account} container={container} prefix={base} />
 				<form class="filter" onSubmit={(e) => { e.preventDefault(); to({ prefix: draft }); }}>
@@ -177,13 +132,13 @@ function Container({ account, container, params, overview }) {
 				<input ref={picker} type="file" multiple hidden onChange={(e) => { uploads.start([...e.currentTarget.files].map((file) => ({ path: file.name, file }))); e.currentTarget.value = ''; }} />
 			</header>
 			<Problem error={pages.error} />
-			<Uploads list={uploads.list} onCancel={(one) => one.stop.abort()} onOverwrite={uploads.overwrite} />
+			<Uploads uploads={uploads} />
 			<div class="split">
 				<div>
 					<Rows
-						head={['Name', 'Size', 'Type', 'Changed', '']}
+						head={['Name', '#Size', 'Type', 'Changed', '']}
 						rows={rows}
-						empty={pages.loading ? 'Loading …' : 'No blobs here. Drop files to upload them.'}
+						empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : 'No blobs here. Drop files to upload them.'}
 						id={(one) => one.name + (one.deleted ? one.deletedAt : '') + (one.folder ? '/' : '')}
 						selected={open}
 						onOpen={(one) => (one.folder ? go('blobs', [account, container], { prefix: one.name }) : to({ blob: one.name }))}
@@ -210,7 +165,7 @@ function Container({ account, container, params, overview }) {
 				</div>
 				{open && <BlobPanel key={open} account={account} container={container} name={open} overview={overview} onClose={() => to({})} onChange={() => { pages.reload(); }} onGone={() => { toast('Deleted'); pages.reload(); }} />}
 			</div>
-		</div>
+		</DropZone>
 	);
 }
 

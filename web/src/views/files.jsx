@@ -4,14 +4,13 @@ import { useRef, useState } from 'preact/hooks';
 import { children, metadataOf, query, request, seg, text, xml } from '../api.js';
 import { ago, bytes, count, pretty, save, when } from '../format.js';
 import { go, link } from '../router.js';
-import { Act, Pager, Pairs, Problem, Rows, Tabs, attempt, confirmed, toast, useLoad, usePages } from '../ui.jsx';
+import { Act, Pager, Pairs, Problem, Rows, Tabs, attempt, confirmed, useLoad, usePages } from '../ui.jsx';
+import { NEW_FILE, filePath, filesOf, uploadShareFile } from '../upload.js';
+import { DropZone, Uploads, useUploads } from '../uploads.jsx';
 import { Lease } from './blob.jsx';
+import { LeaseList } from './leases.jsx';
 
-const RANGE = 4 * 1024 * 1024;
 const PREVIEW_BYTES = 256 * 1024;
-const NEW = { 'x-ms-file-permission': 'inherit', 'x-ms-file-attributes': 'None', 'x-ms-file-creation-time': 'now', 'x-ms-file-last-write-time': 'now' };
-// Directories are segments of the path here: '/' cannot be part of a name.
-const pathOf = (share, path) => `/${seg(share)}${path ? '/' + path.split('/').map(seg).join('/') : ''}`;
 
 function ShareList({ account }) {
 	const [prefix, setPrefix] = useState('');
@@ -35,7 +34,7 @@ function ShareList({ account }) {
 			</header>
 			<Problem error={pages.error} />
 			<Rows
-				head={['Name', 'Quota', 'Changed', '', '']}
+				head={['Name', '#Quota', 'Changed', '', '']}
 				rows={pages.value?.rows ?? []}
 				empty={pages.loading ? 'Loading …' : 'No shares.'}
 				id={(one) => one.name + one.snapshot + one.version}
@@ -62,17 +61,8 @@ function ShareList({ account }) {
 	);
 }
 
-async function uploadTo(account, share, path, file) {
-	const to = pathOf(share, path);
-	await request('file', account, to, { method: 'PUT', headers: { ...NEW, 'x-ms-type': 'file', 'x-ms-content-length': String(file.size), 'x-ms-content-type': file.type || 'application/octet-stream' } });
-	for (let at = 0; at < file.size; at += RANGE) {
-		const piece = file.slice(at, Math.min(file.size, at + RANGE));
-		await request('file', account, `${to}?comp=range`, { method: 'PUT', body: piece, headers: { 'x-ms-write': 'update', 'x-ms-range': `bytes=${at}-${at + piece.size - 1}` } });
-	}
-}
-
 function FilePanel({ account, share, path, snapshot, onClose, onChange }) {
-	const to = pathOf(share, path) + (snapshot ? `?sharesnapshot=${encodeURIComponent(snapshot)}` : '');
+	const to = filePath(share, path) + (snapshot ? `?sharesnapshot=${encodeURIComponent(snapshot)}` : '');
 	const and = (more) => `${to}${to.includes('?') ? '&' : '?'}${more}`;
 	const [tab, setTab] = useState('preview');
 	const loaded = useLoad(async () => (await request('file', account, to, { method: 'HEAD' })).headers, [to]);
@@ -120,14 +110,14 @@ function Handles({ account, share }) {
 		share: text(one, 'ShareMode'), oplock: text(one, 'Oplock'), locks: text(one, 'Locks'), pending: text(one, 'DeletePending'),
 	})), [account, share]);
 	const close = async (one) => {
-		const path = one.path ? pathOf(share, one.path) : `/${seg(share)}/`;
+		const path = one.path ? filePath(share, one.path) : `/${seg(share)}/`;
 		if (await attempt(() => request('file', account, `${path}?comp=forceclosehandles`, { method: 'PUT', headers: { 'x-ms-handle-id': one.id } }), 'Closed')) loaded.reload();
 	};
 	return (
 		<>
 			<Problem error={loaded.error} />
 			<Rows
-				head={['Path', 'May', 'Lets others', 'Oplock', 'Locks', 'From', 'Open', '']}
+				head={['Path', 'May', 'Lets others', 'Oplock', '#Locks', 'From', 'Open', '']}
 				rows={loaded.value ?? []}
 				empty={loaded.loading ? 'Loading …' : 'Nobody has anything open.'}
 				id={(one) => one.id}
@@ -144,13 +134,32 @@ function Handles({ account, share }) {
 	);
 }
 
+// The lease of the share itself, and those of files in it.
+function ShareLeases({ account, share, snapshot }) {
+	const to = `/${seg(share)}?${query({ restype: 'share', sharesnapshot: snapshot })}`;
+	const loaded = useLoad(async () => (await request('file', account, to, { method: 'HEAD' })).headers, [to]);
+	const props = loaded.value;
+	return (
+		<>
+			<Problem error={loaded.error} />
+			{!snapshot && <LeaseList account={account} share={share} />}
+			{props && (
+				<section class="card narrow" key={props.get('x-ms-lease-state')}>
+					<h2>The share {share}</h2>
+					<Lease state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={loaded.reload} act={(headers) => request('file', account, `${to}&comp=lease`, { method: 'PUT', headers })} />
+				</section>
+			)}
+		</>
+	);
+}
+
 function Share({ account, share, params }) {
 	const dir = params.dir ?? '';
 	const snapshot = params.snapshot ?? '';
 	const tab = params.tab ?? 'files';
 	const picker = useRef();
 	const pages = usePages(async (marker) => {
-		const path = pathOf(share, dir) + (dir ? '' : '/');
+		const path = filePath(share, dir) + (dir ? '' : '/');
 		const page = await xml('file', account, `${path}?${query({ restype: 'directory', comp: 'list', marker, maxresults: 100, sharesnapshot: snapshot, include: 'timestamps' })}`);
 		const list = page.getElementsByTagName('Entries')[0];
 		return { rows: [...children(list, 'Directory').map((one) => ({ dir: true, name: text(one, 'Name'), modified: text(one, 'LastWriteTime') })), ...children(list, 'File').map((one) => ({ name: text(one, 'Name'), size: Number(text(one, 'Content-Length')), modified: text(one, 'LastWriteTime') }))], next: text(page.documentElement, 'NextMarker') };
@@ -160,30 +169,30 @@ function Share({ account, share, params }) {
 	const parts = dir.split('/').filter(Boolean);
 	const newDirectory = async () => {
 		const name = prompt('Name of the new directory');
-		if (name && (await attempt(() => request('file', account, `${pathOf(share, inside(name))}?restype=directory`, { method: 'PUT', headers: NEW }), 'Made'))) pages.reload();
+		if (name && (await attempt(() => request('file', account, `${filePath(share, inside(name))}?restype=directory`, { method: 'PUT', headers: NEW_FILE }), 'Made'))) pages.reload();
 	};
-	const upload = async (files) => {
-		for (const file of files) if (await attempt(async () => { await uploadTo(account, share, inside(file.name), file); return true; })) toast(`${file.name} is there`);
-		pages.reload();
-	};
+	const uploads = useUploads((path, file, how) => uploadShareFile(account, share, dir ? `${dir}/` : '', path, file, how), pages.reload);
 	return (
-		<>
+		<DropZone uploads={snapshot ? null : uploads} filesOf={filesOf}>
 			<header class="bar">
 				<h1 class="crumbs"><a href={link('files', [account])}>Shares</a> / <a href={link('files', [account, share], { snapshot })}>{share}</a>{parts.map((part, i) => <span key={i}> / <a href={link('files', [account, share], { snapshot, dir: parts.slice(0, i + 1).join('/') })}>{part}</a></span>)}{snapshot && <span class="tag">snapshot {when(snapshot)}</span>}</h1>
 				<button type="button" data-reload onClick={pages.reload}>Reload</button>
 				{!snapshot && <><Act onClick={newDirectory}>New directory</Act><Act kind="primary" onClick={() => picker.current.click()}>Upload</Act></>}
-				<input ref={picker} type="file" multiple hidden onChange={(e) => { upload([...e.currentTarget.files]); e.currentTarget.value = ''; }} />
+				<input ref={picker} type="file" multiple hidden onChange={(e) => { uploads.start([...e.currentTarget.files].map((file) => ({ path: file.name, file }))); e.currentTarget.value = ''; }} />
 			</header>
-			<Tabs tabs={[['files', 'Files'], ['handles', 'Open handles']]} value={tab} onChange={(id) => to({ tab: id === 'files' ? '' : id })} />
-			{tab === 'handles' ? <Handles account={account} share={share} /> : (
+			<Uploads uploads={uploads} />
+			<Tabs tabs={[['files', 'Files'], ['handles', 'Open handles'], ['leases', 'Leases']]} value={tab} onChange={(id) => to({ tab: id === 'files' ? '' : id })} />
+			{tab === 'handles' && <Handles account={account} share={share} />}
+			{tab === 'leases' && <ShareLeases account={account} share={share} snapshot={snapshot} />}
+			{tab === 'files' && (
 				<>
 					<Problem error={pages.error} />
 					<div class="split">
 						<div>
 							<Rows
-								head={['Name', 'Size', 'Written', '']}
+								head={['Name', '#Size', 'Written', '']}
 								rows={pages.value?.rows ?? []}
-								empty={pages.loading ? 'Loading …' : 'Nothing here.'}
+								empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : 'Nothing here. Drop files or folders to upload them.'}
 								id={(one) => one.name}
 								selected={params.file}
 								onOpen={(one) => (one.dir ? to({ dir: inside(one.name), file: '' }) : to({ file: one.name }))}
@@ -192,7 +201,7 @@ function Share({ account, share, params }) {
 										<td class="text">{one.dir ? <a class="folder" href={link('files', [account, share], { snapshot, dir: inside(one.name) })}>▸ {one.name}/</a> : one.name}</td>
 										<td class="number">{one.dir ? '' : bytes(one.size)}</td>
 										<td title={one.modified}>{ago(one.modified)}</td>
-										<td class="actions">{one.dir && !snapshot && <Act kind="small" onClick={async () => { if (confirmed(`Delete the directory ${one.name}? It must be empty.`) && (await attempt(() => request('file', account, `${pathOf(share, inside(one.name))}?restype=directory`, { method: 'DELETE' }), 'Deleted'))) pages.reload(); }}>Delete</Act>}</td>
+										<td class="actions">{one.dir && !snapshot && <Act kind="small" onClick={async () => { if (confirmed(`Delete the directory ${one.name}? It must be empty.`) && (await attempt(() => request('file', account, `${filePath(share, inside(one.name))}?restype=directory`, { method: 'DELETE' }), 'Deleted'))) pages.reload(); }}>Delete</Act>}</td>
 									</>
 								)}
 							/>
@@ -202,7 +211,7 @@ function Share({ account, share, params }) {
 					</div>
 				</>
 			)}
-		</>
+		</DropZone>
 	);
 }
 

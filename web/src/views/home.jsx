@@ -67,6 +67,8 @@ async function usage(account) {
 	return { containers: names.length, blobs, total, more: more || names.length > 10, queues: queues.getElementsByTagName('Queue').length, tables: tables.value.length, shares };
 }
 
+const plural = (n, word) => (n === 1 ? word : `${word}s`);
+
 function Account({ overview, account }) {
 	const [tab, setTab] = useState('string');
 	const used = useLoad(() => usage(account.name), [account.name]);
@@ -79,12 +81,12 @@ function Account({ overview, account }) {
 				<h2>{account.name}</h2>
 				{u && (
 					<div class="figures">
-						<a href={link('blobs', [account.name])}><b>{u.containers}</b> containers</a>
-						<a href={link('blobs', [account.name])}><b>{u.more ? '> ' : ''}{count(u.blobs)}</b> blobs</a>
+						<a href={link('blobs', [account.name])}><b>{u.containers}</b> {plural(u.containers, 'container')}</a>
+						<a href={link('blobs', [account.name])}><b>{u.more ? '> ' : ''}{count(u.blobs)}</b> {plural(u.blobs, 'blob')}</a>
 						<a href={link('blobs', [account.name])}><b>{u.more ? '> ' : ''}{bytes(u.total)}</b></a>
-						<a href={link('queues', [account.name])}><b>{u.queues}</b> queues</a>
-						<a href={link('tables', [account.name])}><b>{u.tables}</b> tables</a>
-						<span><b>{u.shares}</b> shares</span>
+						<a href={link('queues', [account.name])}><b>{u.queues}</b> {plural(u.queues, 'queue')}</a>
+						<a href={link('tables', [account.name])}><b>{u.tables}</b> {plural(u.tables, 'table')}</a>
+						<a href={link('files', [account.name])}><b>{u.shares}</b> {plural(u.shares, 'share')}</a>
 					</div>
 				)}
 			</header>

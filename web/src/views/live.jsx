@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens right now: requests as they come, who holds which lease, who lost which race, and charts of the last fifteen minutes.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, query, request, seg } from '../api.js';
+import { ask } from '../api.js';
 import { Chart } from '../chart.jsx';
 import { ago, count } from '../format.js';
 import { go, link } from '../router.js';
 import { current, onSample } from '../samples.js';
-import { Act, Copy, Pairs, Problem, Rows, Tabs, attempt, useLoad } from '../ui.jsx';
+import { Copy, Pairs, Problem, Rows, Tabs, useLoad } from '../ui.jsx';
 import { endpointOf } from './home.jsx';
+import { LeaseList } from './leases.jsx';
 
 const KEEP = 400;
 
@@ -71,7 +72,7 @@ function Requests({ overview }) {
 				<div>
 					<Rows
 						cls="short"
-						head={['Time', 'Operation', 'Status', 'Path', 'µs']}
+						head={['Time', 'Operation', 'Status', 'Path', '#µs']}
 						rows={shown.slice(0, 200)}
 						empty="Nothing yet. Requests of this page are left out."
 						id={(item) => item.id}
@@ -110,47 +111,11 @@ function Requests({ overview }) {
 }
 
 function Leases({ overview, account }) {
-	const [from, setFrom] = useState({});
-	const loaded = useLoad(() => ask(`/api/leases?${query({ account, ...from })}`), [account, JSON.stringify(from)]);
-	useEffect(() => {
-		const timer = setInterval(loaded.reload, 3000);
-		return () => clearInterval(timer);
-	}, [loaded.reload]);
-	const act = async (one, headers, done) => {
-		const path = one.kind === 'blob' ? `/${seg(one.container)}/${seg(one.name)}?comp=lease` : one.kind === 'share' ? `/${seg(one.container)}?restype=share&comp=lease` : `/${seg(one.container)}?restype=container&comp=lease`;
-		if (await attempt(() => request(one.kind === 'share' ? 'file' : 'blob', account, path, { method: 'PUT', headers }), done)) loaded.reload();
-	};
-	const now = loaded.value ? new Date(loaded.value.now).getTime() : Date.now();
+	const others = overview.accounts.filter((one) => one.name !== account);
 	return (
 		<>
-			<Problem error={loaded.error} />
-			<Rows
-				cls="short"
-				head={['Object', 'State', 'Time left', 'Lease id', '']}
-				rows={loaded.value?.leases ?? []}
-				empty={loaded.value ? `No leases among ${count(loaded.value.walked)} blobs looked at.` : 'Loading …'}
-				id={(one) => `${one.container}/${one.name}`}
-				onOpen={(one) => one.kind === 'blob' && go('blobs', [account, one.container], { blob: one.name })}
-				render={(one) => (
-					<>
-						<td class="text"><span class="tag">{one.kind}</span> {one.container}{one.name && `/${one.name}`}</td>
-						<td><span class="tag warn">{one.state}</span></td>
-						<td class="number">{one.ends ? ago(one.ends, now).replace('in ', '') : 'for ever'}</td>
-						<td><code>{one.id}</code></td>
-						<td class="actions">
-							<Act kind="small" onClick={() => act(one, { 'x-ms-lease-action': 'break', 'x-ms-lease-break-period': '0' }, 'Broken')}>Break</Act>{' '}
-							<Act kind="small" onClick={() => act(one, { 'x-ms-lease-action': 'release', 'x-ms-lease-id': one.id }, 'Released')}>Release</Act>
-						</td>
-					</>
-				)}
-			/>
-			{(loaded.value?.next || from.container) && (
-				<div class="pager">
-					<button type="button" disabled={!from.container} onClick={() => setFrom({})}>From the beginning</button>
-					<button type="button" disabled={!loaded.value?.next} onClick={() => setFrom(loaded.value.next)}>Look further →</button>
-				</div>
-			)}
-			<p class="quiet">Account {account}{overview.accounts.length > 1 && <>; others: {overview.accounts.filter((one) => one.name !== account).map((one) => <a key={one.name} href={link('live', [one.name], { tab: 'leases' })}>{one.name} </a>)}</>}</p>
+			<LeaseList account={account} />
+			<p class="quiet">Account {account}{others.length > 0 && <>; others: {others.map((one) => <a key={one.name} href={link('live', [one.name], { tab: 'leases' })}>{one.name} </a>)}</>}</p>
 		</>
 	);
 }
@@ -177,7 +142,7 @@ function Conflicts() {
 			<Problem error={loaded.error} />
 			<Rows
 				cls="short"
-				head={['Object', 'Kind', 'Lost', 'Operation', 'Last', 'By']}
+				head={['Object', 'Kind', '#Lost', 'Operation', 'Last', 'By']}
 				rows={groups}
 				empty={loaded.loading ? 'Loading …' : 'Nobody lost a race yet.'}
 				id={(one) => one.key}
@@ -208,6 +173,7 @@ function Figures() {
 			<span><b>{figure(now?.p50, 2)}</b> ms p50</span>
 			<span><b>{figure(now?.p99, 2)}</b> ms p99</span>
 			<span><b>{figure(now?.commits)}</b> commits/s</span>
+			<span><b>{figure(now?.sync, 2)}</b> ms a sync</span>
 			<span><b>{figure(now?.group, 1)}</b> in a group</span>
 			<span><b>{figure(now?.conflicts, 1)}</b> conflicts/s</span>
 			<span><b>{figure(now?.connections)}</b> connections</span>
@@ -225,6 +191,8 @@ export function Live({ route, account, overview }) {
 				<Chart title="Latency" unit="ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
 				<Chart title="Commits a second" unit="/s" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
 				<Chart title="Transactions a sync" unit="" lines={[['group', 'group size', '--good']]} />
+				<Chart title="Time of a sync" unit="ms" lines={[['sync', 'sync', '--warn']]} />
+				<Chart title="Written a second" unit="MiB" lines={[['written', 'MiB', '--accent', '--accent-soft']]} />
 			</div>
 			<Tabs tabs={[['requests', 'Requests'], ['leases', 'Leases'], ['conflicts', 'Conflicts']]} value={tab} onChange={(id) => go('live', [account], { tab: id })} />
 			{tab === 'requests' && <Requests overview={overview} />}

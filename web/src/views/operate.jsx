@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator does with a running server: its accounts and their keys, by the commands that the unix socket takes, too.
+// What an operator does with a running server: its accounts with keys and limits, checkpoints, scrub, by the commands that the unix
+// socket takes, too.
 import { useState } from 'preact/hooks';
-import { ask, query } from '../api.js';
+import { ask } from '../api.js';
+import { command } from '../commands.js';
 import { ago, bytes, count, duration, when } from '../format.js';
 import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, useLoad } from '../ui.jsx';
+import { Checkpoints, Scrub } from './jobs.jsx';
+import { LimitsDialog } from './limits.jsx';
 
-export const command = (run, parameters = {}) => ask(`/api/command?${query({ run, ...parameters })}`, { method: 'POST', body: '' });
-
-const commands = (overview) => `zaffre checkpoint /backup/monday --location ${overview.directory}\nzaffre checkpoint /backup/tuesday /backup/monday --location ${overview.directory}\nzaffre restore /backup/tuesday --location /another/directory\nzaffre scrub --location /another/directory`;
-
-// What --accountLimits says of an account, in words.
+// What an account forbids, in words.
 function limits(l) {
 	if (!l) return <span class="quiet">none</span>;
 	const rate = (value, what) => value > 0 && `${what} a second`;
@@ -30,8 +30,9 @@ function Answer({ answer, onClose }) {
 	);
 }
 
-export function Operate({ overview }) {
+export function Operate({ overview, reloadOverview }) {
 	const [answer, setAnswer] = useState(null);
+	const [limited, setLimited] = useState(null);
 	const list = useLoad(() => command('/account/list'), []);
 	const stats = useLoad(() => ask('/stats'), []);
 	const run = async (path, parameters) => {
@@ -39,6 +40,7 @@ export function Operate({ overview }) {
 		if (got) {
 			setAnswer(got);
 			list.reload();
+			reloadOverview();
 		}
 	};
 	const lines = (list.value?.status === 200 ? list.value.text : '').split('\n').filter(Boolean);
@@ -60,11 +62,12 @@ export function Operate({ overview }) {
 					render={(one) => (
 						<>
 							<td><b>{one.name}</b></td>
-							<td class="text quiet">{lines.find((line) => line.split(/\s/)[0] === one.name)?.slice(one.name.length)}</td>
-							<td class="text">{limits(one.limits)}</td>
+							<td class="wrap quiet">{lines.find((line) => line.split(/\s/)[0] === one.name)?.slice(one.name.length)}</td>
+							<td class="wrap">{limits(one.limits)}</td>
 							<td class="actions">
-								<Act kind="small" onClick={() => confirmed(`Make a new key 1 for ${one.name}? Whoever uses the old one is refused at once.`) && run('/account/rotate', { name: one.name, key: 1 })}>Rotate key 1</Act>{' '}
-								<Act kind="small" onClick={() => confirmed(`Make a new key 2 for ${one.name}?`) && run('/account/rotate', { name: one.name, key: 2 })}>Rotate key 2</Act>{' '}
+								<button type="button" class="small" onClick={() => setLimited(one.name)}>Limits</button>{' '}
+								<Act kind="small" onClick={() => confirmed(`Make a new key 1 for ${one.name}? Whoever uses the old one is refused at once.`) && run('/account/rotate', { name: one.name, key: 'key1' })} title="a new key 1">Rotate key 1</Act>{' '}
+								<Act kind="small" onClick={() => confirmed(`Make a new key 2 for ${one.name}?`) && run('/account/rotate', { name: one.name, key: 'key2' })}>Rotate key 2</Act>{' '}
 								<Act kind="small" onClick={() => confirmed(`Remove the account ${one.name}? Its data stays on disk and is not reachable.`) && run('/account/remove', { name: one.name })}>Remove</Act>
 							</td>
 						</>
@@ -82,11 +85,11 @@ export function Operate({ overview }) {
 					<Pairs pairs={[['Version', overview.version], ['Mode', overview.mode], ['Running for', duration(overview.upSeconds * 1000)], ['Requests', stats.value?.requests], ['Connections', stats.value?.connections], ['Commit groups', stats.value?.commit_groups], ['Transactions', stats.value?.transactions]]} />
 				</section>
 			</div>
-			<section class="card">
-				<h2>Checkpoint and scrub</h2>
-				<p class="quiet">On the machine of the server, while it runs: a checkpoint is one moment of the store, and shares what did not change with an earlier one that is named. Scrub reads every row and byte of a directory that no server uses, a restored checkpoint for instance.</p>
-				<div class="snippet"><pre>{commands(overview)}</pre><Copy value={commands(overview)} /></div>
-			</section>
+			<div class="grid two">
+				<Checkpoints overview={overview} />
+				<Scrub />
+			</div>
+			{limited && <LimitsDialog account={limited} onClose={() => { setLimited(null); reloadOverview(); }} />}
 			{answer && <Answer answer={answer} onClose={() => setAnswer(null)} />}
 		</>
 	);

@@ -42,7 +42,7 @@ function QueueList({ account }) {
 			</header>
 			<Problem error={pages.error} />
 			<Rows
-				head={['Name', 'Messages', '']}
+				head={['Name', '#Messages', '']}
 				rows={pages.value?.rows ?? []}
 				empty={pages.loading ? 'Loading …' : 'No queues.'}
 				id={(one) => one.name}
@@ -207,7 +207,7 @@ function Queue({ account, queue }) {
 			<div class="split">
 				<div>
 					<Rows
-						head={['Text', 'State', 'Received', 'On its way']}
+						head={['Text', 'State', '#Received', 'On its way']}
 						rows={rows}
 						empty={pages.loading ? 'Loading …' : 'No messages.'}
 						id={(one) => one.id}
@@ -226,6 +226,7 @@ function Queue({ account, queue }) {
 						}}
 					/>
 					<Pager pages={pages} shown={rows.length} />
+					{rows.length > 0 && <p class="legend quiet"><span><i />inserted, or visible</span><span><i class="now" />now</span><span><i class="waits" />visible again</span><span><i class="end" />expires</span></p>}
 				</div>
 				{message && <Message key={message.id + message.popReceipt} account={account} queue={queue} message={message} now={now} onClose={() => setOpen(null)} onChange={reload} />}
 			</div>

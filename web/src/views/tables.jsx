@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables: a grid with types, a filter that says how it was answered, and edits that hold to the ETag they were made on.
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ServiceError, isReadOnly, query, request, seg } from '../api.js';
 import { csvParse, csvRow, pretty, save } from '../format.js';
 import { go, link } from '../router.js';
@@ -89,14 +89,11 @@ function TableList({ account }) {
 function EntityPanel({ account, table, row, onClose, onChange }) {
 	const isNew = !row;
 	const start = row?.entity ?? { PartitionKey: { type: 'Edm.String', value: '' }, RowKey: { type: 'Edm.String', value: '' } };
-	const [fields, draw] = useState(() => Object.entries(start).filter(([name]) => name !== 'Timestamp').map(([name, field]) => ({ name, ...field })));
-	// What was typed last, drawn or not: saving must not send what an earlier drawing had.
-	const typed = useRef(fields);
-	const setFields = (next) => draw((typed.current = next));
+	const [fields, setFields] = useState(Object.entries(start).filter(([name]) => name !== 'Timestamp').map(([name, field]) => ({ name, ...field })));
 	const [etag, setEtag] = useState(row?.etag);
 	const [conflict, setConflict] = useState(null);
-	const mine = () => Object.fromEntries(typed.current.filter((f) => f.name).map(({ name, type, value }) => [name, { type, value }]));
-	const change = (i, part) => setFields(typed.current.map((field, k) => (k === i ? { ...field, ...part } : field)));
+	const mine = () => Object.fromEntries(fields.filter((f) => f.name).map(({ name, type, value }) => [name, { type, value }]));
+	const change = (i, part) => setFields(fields.map((field, k) => (k === i ? { ...field, ...part } : field)));
 	const headers = { 'Content-Type': 'application/json', Accept: FULL };
 
 	const read = async () => readEntity(await (await request('table', account, entityPath(table, start), { headers: { Accept: FULL } })).json());
@@ -142,11 +139,11 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 								{TYPES.map((type) => <option key={type} value={type}>{type.slice(4)}</option>)}
 							</select>
 							<input aria-label={`value of ${field.name}`} value={field.value} disabled={key && !isNew} onInput={(e) => change(i, { value: e.currentTarget.value })} placeholder="value" />
-							<button type="button" class="plain" aria-label="remove" disabled={key} onClick={() => setFields(typed.current.filter((_, k) => k !== i))}>✕</button>
+							<button type="button" class="plain" aria-label="remove" disabled={key} onClick={() => setFields(fields.filter((_, k) => k !== i))}>✕</button>
 						</div>
 					);
 				})}
-				<button type="button" class="small" onClick={() => setFields([...typed.current, { name: '', type: 'Edm.String', value: '' }])}>Add property</button>
+				<button type="button" class="small" onClick={() => setFields([...fields, { name: '', type: 'Edm.String', value: '' }])}>Add property</button>
 			</div>
 			{!isNew && <p class="quiet">ETag <code>{etag}</code><br />Saving sends it as If-Match: who was first wins.</p>}
 			<footer>
@@ -227,13 +224,8 @@ function readImport(value) {
 }
 
 // One partition at a time in batches of a hundred: what one batch says is all or nothing.
-async function importAll(account, table, value, onProgress) {
-	const partitions = new Map();
-	for (const entity of readImport(value)) {
-		const list = partitions.get(entity.PartitionKey) ?? [];
-		partitions.set(entity.PartitionKey, list);
-		list.push(entity);
-	}
+async function inBatches(account, table, operations, onProgress = () => {}) {
+	const partitions = Map.groupBy(operations, ({ entity }) => entity.PartitionKey);
 	let done = 0;
 	for (const list of partitions.values())
 		for (let at = 0; at < list.length; at += BATCH) {
@@ -243,13 +235,16 @@ async function importAll(account, table, value, onProgress) {
 		}
 	return done;
 }
-async function sendBatch(account, table, entities) {
+const importAll = (account, table, value, onProgress) => inBatches(account, table, readImport(value).map((entity) => ({ method: 'PUT', entity })), onProgress);
+
+// All or nothing: [{ method, entity as JSON, etag }] of one partition. A DELETE needs the ETag of what was shown.
+async function sendBatch(account, table, operations) {
 	const batch = `batch_${crypto.randomUUID()}`, set = `changeset_${crypto.randomUUID()}`;
 	let body = `--${batch}\r\nContent-Type: multipart/mixed; boundary=${set}\r\n\r\n`;
-	for (const entity of entities) {
+	for (const { method, entity, etag } of operations) {
 		const path = entityPath(table, { PartitionKey: { value: entity.PartitionKey }, RowKey: { value: entity.RowKey } });
 		body += `--${set}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n`;
-		body += `PUT ${location.origin}/${account}${path} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0;\r\n\r\n${JSON.stringify(entity)}\r\n`;
+		body += `${method} ${location.origin}/${account}${path} HTTP/1.1\r\n${etag ? `If-Match: ${etag}\r\n` : ''}Content-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0;\r\n\r\n${method === 'PUT' ? JSON.stringify(entity) : ''}\r\n`;
 	}
 	body += `--${set}--\r\n--${batch}--\r\n`;
 	const answer = await request('table', account, '/$batch', { method: 'POST', headers: { 'Content-Type': `multipart/mixed; boundary=${batch}`, Accept: 'application/json' }, body });
@@ -281,6 +276,7 @@ function Table({ account, table, params }) {
 	const [draft, setDraft] = useState(params.filter ?? '');
 	const [open, setOpen] = useState(null);
 	const [importing, setImporting] = useState(false);
+	const [picked, setPicked] = useState(new Set());
 	const filter = params.filter ?? '';
 	const pages = usePages(async (marker) => {
 		const next = marker ? JSON.parse(marker) : {};
@@ -300,7 +296,15 @@ function Table({ account, table, params }) {
 	}, [rows]);
 	const id = ({ entity }) => `${entity.PartitionKey.value}\n${entity.RowKey.value}`;
 	const row = rows.find((one) => id(one) === open);
-	const reload = () => { setOpen(null); pages.reload(); };
+	const reload = () => { setOpen(null); setPicked(new Set()); pages.reload(); };
+	const pick = (key) => setPicked((old) => new Set(old.has(key) ? [...old].filter((other) => other !== key) : [...old, key]));
+	const removePicked = async () => {
+		const operations = rows.filter((one) => picked.has(id(one))).map(({ entity, etag }) => ({ method: 'DELETE', etag, entity: { PartitionKey: entity.PartitionKey.value, RowKey: entity.RowKey.value } }));
+		if (!confirmed(`Delete ${operations.length} entities, those of one partition together or not at all?`)) return;
+		const n = await attempt(() => inBatches(account, table, operations));
+		if (n !== undefined) toast(`${n} deleted`);
+		reload();
+	};
 	return (
 		<>
 			<header class="bar">
@@ -311,6 +315,7 @@ function Table({ account, table, params }) {
 				</form>
 				<button type="button" data-reload onClick={reload}>Reload</button>
 				<Act kind="primary" onClick={() => setOpen('new')}>New entity</Act>
+				{picked.size > 0 && <Act kind="danger" onClick={removePicked}>Delete {picked.size}</Act>}
 				<Act onClick={() => setImporting(true)}>Import</Act>
 				<button type="button" onClick={() => attempt(async () => toast(`${await exportAll(account, table, filter, 'csv')} exported`))}>CSV</button>
 				<button type="button" onClick={() => attempt(async () => toast(`${await exportAll(account, table, filter, 'json')} exported`))}>JSON</button>
@@ -321,20 +326,20 @@ function Table({ account, table, params }) {
 				<div>
 					<Rows
 						cls="wide"
-						head={columns}
+						head={['', ...columns]}
 						rows={rows}
 						empty={pages.loading ? 'Loading …' : 'No entities.'}
 						id={id}
 						selected={open}
 						onOpen={(one) => setOpen(id(one))}
-						render={({ entity }) => columns.map((name) => {
-							const field = entity[name];
+						render={(one) => [<td key="" class="pick"><input type="checkbox" aria-label="pick" checked={picked.has(id(one))} onChange={() => pick(id(one))} /></td>, ...columns.map((name) => {
+							const field = one.entity[name];
 							return (
 								<td key={name} class={field && /Int|Double/.test(field.type) ? 'number' : 'text'} title={field && pretty(field.value) ? field.value : undefined}>
 									{field && <>{field.value.slice(0, 80)}{field.type !== 'Edm.String' && name !== 'Timestamp' && <small>{field.type.slice(4)}</small>}</>}
 								</td>
 							);
-						})}
+						})]}
 					/>
 					<Pager pages={pages} shown={rows.length} />
 				</div>

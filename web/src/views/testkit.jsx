@@ -34,7 +34,7 @@ function Faults({ state, run }) {
 			<h2>Faults</h2>
 			<Rows
 				cls="short"
-				head={['What', 'Operation', 'Rate', 'Left', 'Hits']}
+				head={['What', 'Operation', '#Rate', '#Left', '#Hits']}
 				rows={state.faults}
 				empty="No rules: everything works."
 				id={(_, i) => i}

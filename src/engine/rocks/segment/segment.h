@@ -48,6 +48,7 @@ enum err segment_writer_new(struct segments *, uint32_t length_hint, struct exte
 uint64_t segment_writer_id(const struct extent_writer *);
 enum err segment_writer_append(struct extent_writer *, struct slice bytes);
 enum err segment_writer_seal(struct extent_writer *, struct extent_ref *ret);
+enum err segment_writer_append_seal(struct extent_writer *, struct slice last, struct extent_ref *ret);
 void segment_writer_free(struct extent_writer *);
 enum err segment_read(struct segments *, const struct extent_ref *, uint32_t offset, uint32_t length, void *dst);
 /* The space may be reused: never published, or no longer. */

@@ -96,14 +96,14 @@ void segment_writer_free(struct extent_writer *w)
 	free(w);
 }
 
-static enum err write_all(struct segments *s, uint64_t place, uint64_t skip, const char *bytes, size_t count)
+/* Consumes the pieces. Those that go past the page cache have whole blocks. */
+static enum err write_pieces(struct segments *s, uint64_t place, uint64_t skip, struct iovec *piece, int count)
 {
 	struct segment_file *f = segment_file_of(s, (uint32_t)(place >> 32));
 	int fd = f->direct_fd >= 0 ? f->direct_fd : f->fd;
 	uint64_t at = segment_offset(place) + skip;
-	atomic_fetch_add(&s->bytes_written, count);
 	while (count) {
-		ssize_t n = pwrite(fd, bytes, count, (off_t)at);
+		ssize_t n = pwritev(fd, piece, count, (off_t)at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EINVAL && fd != f->fd) {
@@ -112,12 +112,28 @@ static enum err write_all(struct segments *s, uint64_t place, uint64_t skip, con
 		}
 		if (n <= 0)
 			return n < 0 && (errno == ENOSPC || errno == EDQUOT) ? ERR_NO_SPACE : ERR_IO;
-		bytes += n;
+		atomic_fetch_add(&s->bytes_written, (uint64_t)n);
 		at += (uint64_t)n;
-		count -= (size_t)n;
+		for (size_t left = (size_t)n; left;) {
+			assert(count > 0);
+			size_t part = left < piece->iov_len ? left : piece->iov_len;
+			piece->iov_base = (char *)piece->iov_base + part;
+			piece->iov_len -= part;
+			left -= part;
+			if (piece->iov_len == 0) {
+				piece++;
+				count--;
+			}
+		}
 	}
 	atomic_fetch_add(&f->writes, 1);
 	return ERR_OK;
+}
+
+static enum err write_all(struct segments *s, uint64_t place, uint64_t skip, char *bytes, size_t count)
+{
+	struct iovec piece = { bytes, count };
+	return write_pieces(s, place, skip, &piece, 1);
 }
 
 /* More came than the hint said: a run for the largest extent, and what is on disk already is copied there. */
@@ -187,13 +203,9 @@ enum err segment_writer_append(struct extent_writer *w, struct slice bytes)
 	return ERR_OK;
 }
 
-enum err segment_writer_seal(struct extent_writer *w, struct extent_ref *ret)
+/* Checksums and zeros behind what is buffered: whole blocks. */
+static size_t buffer_close(struct extent_writer *w)
 {
-	struct segments *s = w->segments;
-	if (w->length_bytes == 0) {
-		segment_writer_free(w);
-		return ERR_LIMIT;
-	}
 	if (w->length_bytes % SEGMENT_CHUNK_BYTES)
 		w->crc[w->chunk_count++] = w->chunk_crc;
 	for (uint32_t i = 0; i < w->chunk_count; i++)
@@ -202,15 +214,46 @@ enum err segment_writer_seal(struct extent_writer *w, struct extent_ref *ret)
 	size_t padded = (w->buffered + SEGMENT_BLOCK_BYTES - 1) / SEGMENT_BLOCK_BYTES * SEGMENT_BLOCK_BYTES;
 	assert(padded <= BUFFER_BYTES);
 	memset(w->buffer + w->buffered, 0, padded - w->buffered);
-	enum err err = write_all(s, w->place, w->flushed_bytes, w->buffer, padded);
+	return padded;
+}
+
+static enum err seal_end(struct extent_writer *w, enum err err, struct extent_ref *ret)
+{
 	if (err == ERR_OK) {
 		size_t blocks = segment_blocks(w->length_bytes);
 		*ret = (struct extent_ref){ w->id, w->place, w->length_bytes };
-		segment_unreserve(s, w->place + blocks, w->blocks - blocks);
+		segment_unreserve(w->segments, w->place + blocks, w->blocks - blocks);
 		w->blocks = 0; /* the ref has them now */
 	}
 	segment_writer_free(w);
 	return err;
+}
+
+enum err segment_writer_seal(struct extent_writer *w, struct extent_ref *ret)
+{
+	if (w->length_bytes == 0)
+		return seal_end(w, ERR_LIMIT, ret);
+	size_t padded = buffer_close(w);
+	return seal_end(w, write_all(w->segments, w->place, w->flushed_bytes, w->buffer, padded), ret);
+}
+
+/* All of an extent is at hand, from a block's beginning on: its whole blocks go to the disk from where they are, what
+ * is left of it with the checksums, in one call. */
+enum err segment_writer_append_seal(struct extent_writer *w, struct slice last, struct extent_ref *ret)
+{
+	size_t whole = last.len / SEGMENT_BLOCK_BYTES * SEGMENT_BLOCK_BYTES;
+	bool in_place = w->length_bytes == 0 && whole && (uintptr_t)last.ptr % SEGMENT_BLOCK_BYTES == 0 &&
+			last.len <= LIMIT_EXTENT_BYTES && segment_blocks((uint32_t)last.len) <= w->blocks;
+	if (!in_place) {
+		enum err err = segment_writer_append(w, last);
+		return err == ERR_OK ? segment_writer_seal(w, ret) : seal_end(w, err, ret);
+	}
+	add_crc(w, last);
+	w->length_bytes = (uint32_t)last.len;
+	w->buffered = last.len - whole;
+	memcpy(w->buffer, last.ptr + whole, w->buffered);
+	struct iovec pieces[] = { { (char *)(uintptr_t)last.ptr, whole }, { w->buffer, buffer_close(w) } };
+	return seal_end(w, write_pieces(w->segments, w->place, 0, pieces, 2), ret);
 }
 
 /* ---- reading ---- */

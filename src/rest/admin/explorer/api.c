@@ -272,6 +272,7 @@ static const struct api_row rows[] = {
 	{ "overview", false, false, overview_parse, NULL, overview_format },
 	{ "messages", false, false, explorer_messages_parse, NULL, explorer_messages_format },
 	{ "requests", false, false, explorer_requests_parse, NULL, explorer_requests_format },
+	{ "history", false, false, explorer_history_parse, NULL, explorer_history_format },
 	{ "leases", false, false, explorer_leases_parse, NULL, explorer_leases_format },
 	{ "sign", true, false, explorer_sign_parse, NULL, explorer_sign_format },
 	{ "command", true, false, explorer_command_parse, explorer_command_body, explorer_command_format },

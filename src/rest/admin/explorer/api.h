@@ -34,6 +34,9 @@ enum err explorer_messages_format(struct request *) MUST_CHECK;
 /* live.c: the newest requests; only for who sees every account. */
 enum err explorer_requests_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_requests_format(struct request *) MUST_CHECK;
+/* And samples of the last quarter of an hour. */
+enum err explorer_history_parse(struct request *, struct slice scope) MUST_CHECK;
+enum err explorer_history_format(struct request *) MUST_CHECK;
 /* leases.c: who holds which lease until when. */
 enum err explorer_leases_parse(struct request *, struct slice scope) MUST_CHECK;
 enum err explorer_leases_format(struct request *) MUST_CHECK;

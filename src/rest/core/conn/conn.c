@@ -20,6 +20,10 @@
 
 enum { IN_FIRST_BYTES = 16 * 1024, EVICT_MOST = 64, EVICT_PART = 16, EVICT_ANSWERED_MS = 1000 };
 /* Answers that are given up when memory is short: so large, and not read for so long. */
+enum {
+	AUDIT_WAIT_MS = 30 * 1000, /* for its line in the audit log to be written; then the connection ends */
+	DELAYED_MOST = 256,	   /* of a loop: answers to failed logins that wait at once */
+};
 enum { SHED_LEAST_BYTES = 256 * 1024, SHED_STALLED_MS = 500 };
 
 static void conn_pump(struct conn *c);
@@ -81,6 +85,12 @@ void conn_defer(struct conn *c)
 	io_loop_defer(c->rl->loop, &c->task);
 }
 
+static void conn_end_delay(struct conn *c)
+{
+	c->rl->delayed_count -= c->delayed;
+	c->delayed = false;
+}
+
 void conn_close(struct conn *c)
 {
 	struct rest_loop *rl = c->rl;
@@ -89,6 +99,7 @@ void conn_close(struct conn *c)
 		return;
 	bool in_request = c->state == CONN_BODY || c->state == CONN_BUSY || c->state == CONN_WRITE;
 	conn_enter(c, CONN_CLOSED);
+	conn_end_delay(c);
 	c->ex = NULL;
 	io_timer_clear(rl->loop, &c->timer);
 	io_stream_close(&c->stream); /* leaves the epoll set by itself */
@@ -210,15 +221,38 @@ static bool conn_read_head(struct conn *c)
 
 /* ---- a request ---- */
 
+static void conn_wait_busy(struct conn *c, uint64_t most_ms)
+{
+	if (c->state != CONN_BUSY)
+		conn_enter(c, CONN_BUSY);
+	conn_deadline(c, most_ms);
+}
+
+/* Answers that wait hold memory: of failed logins only so many do, and the others end their connection. */
+static bool conn_may_delay(struct conn *c)
+{
+	if (!c->ex->req.login_failed)
+		return true;
+	if (c->rl->delayed_count >= DELAYED_MOST) {
+		c->ex->head.keep_alive = false;
+		return false;
+	}
+	c->delayed = true;
+	c->rl->delayed_count++;
+	return true;
+}
+
 void conn_run_request(struct conn *c, enum driver_state state)
 {
 	struct exchange *ex = c->ex;
 	switch (state) {
 	case DRIVER_DONE:
-		if (ex->inject_delay_ms && !c->rl->draining) {
-			if (c->state != CONN_BUSY)
-				conn_enter(c, CONN_BUSY);
-			conn_deadline(c, ex->inject_delay_ms);
+		if (audit_hold(ex)) {
+			conn_wait_busy(c, AUDIT_WAIT_MS);
+			return;
+		}
+		if (ex->answer_delay_ms && !c->rl->draining && conn_may_delay(c)) {
+			conn_wait_busy(c, ex->answer_delay_ms);
 			return;
 		}
 		conn_answer(c);
@@ -276,6 +310,8 @@ static void request_begin(struct conn *c)
 	memcpy(ex->address, c->address, c->address_len);
 	ex->req.client_ip = slice_make(ex->address, c->address_len);
 	ex->req.local = c->local;
+	if (c->rl->server->config.audit)
+		ex->tls_version = c->stream.ssl ? io_stream_tls_version(&c->stream) : c->secure_before ? "proxy" : NULL;
 	if (c->trusted)
 		forwarded_apply(ex);
 	ex->framing = (struct framing){ .in_pos = ex->head.head_bytes };
@@ -467,13 +503,18 @@ static void conn_timer(struct io_timer *t)
 		conn_body_window(c);
 		break;
 	case CONN_BUSY:
-		if (c->ex->state == REQUEST_DONE) { /* only the test kit's delay held the answer back */
-			conn_answer(c);
-			conn_pump(c);
+		if (c->ex->state != REQUEST_DONE)
+			break;	      /* whoever has it is bounded elsewhere; the next state sets its own */
+		if (c->ex->pending) { /* the audit log took too long: the line is kept, who waited is not told */
+			conn_close(c);
+			break;
 		}
+		conn_end_delay(c);
+		conn_answer(c);
+		conn_pump(c);
 		break;
 	case CONN_CLOSED:
-		break; /* whoever has it is bounded elsewhere; the next state sets its own */
+		break;
 	case CONN_WRITE:
 		if (!c->writable)
 			conn_close(c);

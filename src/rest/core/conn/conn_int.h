@@ -4,7 +4,7 @@
 #ifndef REST_CONN_INT_H
 #define REST_CONN_INT_H
 
-#include "io/listen.h"
+#include "io/acceptor.h"
 #include "io/stream.h"
 #include "rest/core/conn/exchange_int.h"
 
@@ -31,6 +31,7 @@ struct conn {
 	bool readable, writable; /* as far as we know */
 	bool peer_ended;
 	bool task_queued;
+	bool delayed;		 /* its answer waits because logins failed */
 	bool idle_since_request; /* the deadline of idleness is set */
 	bool answered;		 /* at least once: not the first to go when slots run out */
 	unsigned turn_requests;
@@ -46,20 +47,15 @@ struct conn {
 };
 
 struct rest_listener_state {
-	struct io_source source;
-	struct io_timer pause;
+	struct io_acceptor acceptor; /* on loop 0 */
 	struct rest_server *server;
-	int fd;
-	int reserve_fd;
-	bool paused;
 	uint16_t port;
 	enum service service;
 	bool local;
 	struct io_tls *tls;
 };
-/* listener.c, on loop 0 but for the init. */
+/* listener.c */
 void listener_init(struct rest_listener_state *, struct rest_server *, const struct rest_listener *);
-void listener_take(struct rest_listener_state *); /* what waits in the backlog */
 size_t rest_server_connections(const struct rest_server *);
 
 /* The task of a loop that closes the connections that were idle for longest. */

@@ -174,6 +174,7 @@ static void step_write(struct exchange *ex, const struct step *s)
 		.done = job_done,
 		.owner = ex,
 	};
+	access_meter(&ex->req, s->partition);
 	ex->wake.run = driver_woken;
 	ex->pending++;
 	/* The committer may be done before this returns: the exchange is not ours any more. */
@@ -442,6 +443,7 @@ static enum err driver_prepare(struct exchange *ex)
 	/* Whoever looks after a server that is short of memory must be able to see it. */
 	if (!r->parent && memory_is_short(r->server) && r->service != SERVICE_ADMIN)
 		return ERR_BUSY;
+	TRY(audit_check(ex));
 	r->op = op_find(r);
 	if (!r->op)
 		return route_error(r);
@@ -449,7 +451,12 @@ static enum err driver_prepare(struct exchange *ex)
 		return ex->child_refused ? ex->child_refused : ERR_INVALID_INPUT;
 	if (!r->handler)
 		r->handler = r->op->handler;
-	TRY(access_check(r));
+	enum err e = access_check(r);
+	if (e != ERR_OK) {
+		r->denied = true;
+		ex->answer_delay_ms = access_slow_down(r);
+		return e;
+	}
 	TRY(access_check_quota(r));
 	TRY(inject_apply(ex));
 	if (!op_is_built(r->op))

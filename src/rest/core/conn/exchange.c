@@ -162,7 +162,9 @@ void exchange_reset(struct exchange *ex)
 	ex->formatted = ex->long_work = ex->peer_ended = false;
 	atomic_store_explicit(&ex->abandoned, false, memory_order_relaxed);
 	ex->close_after = ex->skip_body = ex->continued = ex->broken_framing = false;
-	ex->inject_delay_ms = 0;
+	ex->answer_delay_ms = 0;
+	ex->audited = false;
+	ex->tls_version = NULL;
 	ex->inject_reset = ex->inject_truncate = false;
 	ex->scanned_bytes = 0;
 	ex->bytes_in = ex->bytes_out = 0;

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/panic.h"
+#include "io/audit.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -119,8 +120,11 @@ struct exchange {
 	bool continued;		/* 100 Continue was sent */
 	bool broken_framing;	/* where the next request begins is not known */
 	/* The test kit (kit/inject.h): what happens to the answer. */
-	uint32_t inject_delay_ms;
 	bool inject_reset, inject_truncate;
+	uint32_t answer_delay_ms; /* the answer waits: the test kit's, or of a failed login */
+	const char *tls_version;  /* NULL: none, or nobody asks */
+	bool audited;		  /* its line was handed over, or is not wanted */
+	struct audit_waiter audit;
 
 	struct buf in; /* from the first byte of the head on; frozen while the request runs */
 	size_t scanned_bytes;
@@ -173,6 +177,7 @@ struct rest_loop {
 	struct io_task hash_task;
 	struct conn *conns;
 	atomic_size_t conn_count;
+	unsigned delayed_count; /* answers that wait because logins failed */
 	bool draining;
 	struct io_task drain_task;
 	int64_t held_untold; /* bytes the budget does not know of yet */
@@ -253,9 +258,13 @@ void exchange_pool_fini(struct rest_loop *);
 enum err address_find(struct request *);
 enum err route_error(struct request *);
 enum err access_check(struct request *);
+/* It failed: how long the answer waits if that was a login, which is counted. */
+uint32_t access_slow_down(struct request *);
 /* How fast the account and the container may be used; the bytes of a request are charged when it ended. */
 enum err access_check_quota(struct request *);
 void access_charge_quota(struct exchange *);
+/* A container that has a quota of stored bytes, or whose account has, is counted from its first write on. */
+void access_meter(struct request *, struct slice partition);
 
 /* memory.c */
 void memory_init(struct rest_server *);
@@ -277,7 +286,16 @@ struct slice response_body(const struct response *);
 /* error_body.c: turns ex->error into the response. */
 void error_format(struct exchange *);
 
+/* audit.c */
+/* True: the answer is ready and waits for its line in the audit log; ex->advanced follows. */
+bool audit_hold(struct exchange *);
+/* The same for what nobody waits for: a part of a batch, a client that is gone. Once a request. */
+void audit_note(struct exchange *, bool aborted);
+/* ERR_BUSY: lines cannot be written, so nothing is done that would need one. */
+enum err audit_check(struct exchange *) MUST_CHECK;
+
 /* accesslog.c */
+const char *rest_auth_name(const struct request *); /* of the way it proved who it is */
 void accesslog_write(struct exchange *, bool aborted);
 void accesslog_flush(struct rest_loop *);
 

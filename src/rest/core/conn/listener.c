@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Listeners: accepting on loop 0, handing each connection to the loop that has the fewest. Slots are bounded, as a
  * whole and for an address; when they run out, the connections that were idle for longest make room. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "rest/core/conn/conn_int.h"
-
-enum { ACCEPTS_PER_TURN = 64, ACCEPT_PAUSE_MS = 50 };
 
 /* ---- who gets a slot ---- */
 
@@ -96,63 +93,29 @@ size_t rest_server_connections(const struct rest_server *s)
 	return n;
 }
 
-static void listener_pause(struct rest_listener_state *l)
+static bool has_room(struct io_acceptor *a, size_t *ret_connections)
 {
-	struct io_loop *loop = l->server->loops[0]->loop;
-	io_loop_remove(loop, l->fd);
-	l->paused = true;
-	io_timer_set(loop, &l->pause, io_loop_now_ms(loop) + ACCEPT_PAUSE_MS);
+	struct rest_server *s = io_container_of(a, struct rest_listener_state, acceptor)->server;
+	*ret_connections = rest_server_connections(s);
+	return *ret_connections < connections_max(s);
 }
 
-static void listener_unpause(struct io_timer *t)
+static void take(struct io_acceptor *a, int fd, const char *address)
 {
-	struct rest_listener_state *l = io_container_of(t, struct rest_listener_state, pause);
-	if (io_loop_add_listener(l->server->loops[0]->loop, l->fd, &l->source) == ERR_OK)
-		l->paused = false;
-	else
-		listener_pause(l);
+	hand_over(io_container_of(a, struct rest_listener_state, acceptor), fd, address);
 }
 
-void listener_take(struct rest_listener_state *l)
+static void ran_out(struct io_acceptor *a)
 {
-	if (l->fd < 0)
-		return;
-	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int fd;
-		char address[IO_ADDRESS_TEXT_BYTES];
-		size_t taken = rest_server_connections(l->server);
-		if (taken >= connections_max(l->server)) {
-			evict_idle(l->server);
-			listener_pause(l);
-			return;
-		}
-		switch (io_accept(l->fd, taken, &l->reserve_fd, &fd, address)) {
-		case IO_ACCEPTED:
-			hand_over(l, fd, address);
-			break;
-		case IO_ACCEPT_EXHAUSTED:
-			/* One was taken and closed; the others wait in the backlog until descriptors are free again. */
-			evict_idle(l->server);
-			listener_pause(l);
-			return;
-		case IO_ACCEPT_NONE:
-			return;
-		}
-	}
-}
-
-static void listener_ready(struct io_source *s, uint32_t events)
-{
-	(void)events;
-	listener_take(io_container_of(s, struct rest_listener_state, source));
+	evict_idle(io_container_of(a, struct rest_listener_state, acceptor)->server);
 }
 
 void listener_init(struct rest_listener_state *l, struct rest_server *s, const struct rest_listener *config)
 {
+	static const struct io_acceptor_ops ops = { has_room, take, ran_out };
 	l->server = s;
 	l->service = config->service;
 	l->local = config->path != NULL;
 	l->tls = config->tls;
-	l->source.ready = listener_ready;
-	io_timer_init(&l->pause, listener_unpause);
+	io_acceptor_init(&l->acceptor, &ops);
 }

@@ -135,7 +135,7 @@ enum err inject_apply(struct exchange *ex)
 	/* A part of a batch is not a request of its own, and the kit's own endpoints always work. */
 	if (!in || r->parent || r->service == SERVICE_ADMIN || !inject_pick(in, r->op->name, r->rng, &rule))
 		return ERR_OK;
-	ex->inject_delay_ms = rule.delay_ms;
+	ex->answer_delay_ms = rule.delay_ms;
 	ex->inject_reset = rule.action == INJECT_RESET;
 	ex->inject_truncate = rule.action == INJECT_TRUNCATE;
 	r->log_note = SLICE("test kit");

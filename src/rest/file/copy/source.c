@@ -2,14 +2,11 @@
  * From the URL of a source to its bytes. */
 #include "rest/file/copy/source.h"
 
-#include <stdlib.h>
-
 #include "rest/common/copy_url.h"
 #include "rest/core/conn/driver.h"
 #include "rest/core/server.h"
-#include "wire/hash.h"
 
-enum { SOURCE_URL_MAX_BYTES = 8 * 1024, SOURCE_BUFFER_BYTES = 1024 * 1024, SOURCE_HEADERS_MAX = 6 };
+enum { SOURCE_URL_MAX_BYTES = 8 * 1024, SOURCE_HEADERS_MAX = 6 };
 
 enum err rest_file_source_parse(struct request *r, struct file_source *ret)
 {
@@ -28,13 +25,6 @@ enum err rest_file_source_parse(struct request *r, struct file_source *ret)
 	return ERR_OK;
 }
 
-/* Only a read of an object: of both services the row is plain Get. */
-static bool only_get(const struct op *op)
-{
-	return op->level == LEVEL_OBJECT && (op->methods & M_GET) && op->comp && !*op->comp &&
-	       (!op->restype || !*op->restype);
-}
-
 enum err rest_file_source_start(struct request *r, struct file_source *s)
 {
 	struct http_header *h = ARENA_NEW_ARRAY(r->arena, struct http_header, SOURCE_HEADERS_MAX);
@@ -43,6 +33,8 @@ enum err rest_file_source_start(struct request *r, struct file_source *s)
 	size_t n = 0;
 	if (!h)
 		return ERR_NO_MEMORY;
+	struct slice target;
+	TRY(rest_source_url_target(r, s->url, &target));
 	h[n++] = (struct http_header){ SLICE("x-ms-version"), r->version_text };
 	if (slice_is_set(authorization))
 		h[n++] = (struct http_header){ SLICE("Authorization"), authorization };
@@ -52,10 +44,10 @@ enum err rest_file_source_start(struct request *r, struct file_source *s)
 		h[n++] = (struct http_header){ SLICE("x-ms-range"), s->range };
 	h[n++] = (struct http_header){ SLICE("x-ms-file-request-intent"), SLICE("backup") };
 	struct child_part part = { .method = SLICE("GET"),
-				   .target = s->url,
+				   .target = target,
 				   .headers = h,
 				   .header_count = n,
-				   .allowed = only_get,
+				   .allowed = rest_source_is_get,
 				   .other_service = true,
 				   .service = s->service };
 	bool owner = r->identity.kind == AUTH_SHARED_KEY || r->identity.kind == AUTH_BEARER;
@@ -104,39 +96,15 @@ bool rest_file_source_is_in_share(const struct request *r, const struct file_sou
 	       slice_eq(s->part->container, r->container);
 }
 
-static enum err fetch_into(struct request *r, struct payload_writer *w, const struct file_source *s, char *buffer)
+static enum err read_part(void *reader, char *dst, size_t cap, size_t *ret)
 {
-	struct child_reader reader = { .child = s->part };
-	struct hash_md5 md5;
-	uint64_t crc = 0;
-	hash_md5_init(&md5);
-	for (;;) {
-		size_t n;
-		TRY(request_child_read(&reader, buffer, SOURCE_BUFFER_BYTES, &n));
-		if (n == 0)
-			break;
-		hash_md5_update(&md5, slice_make(buffer, n));
-		crc = hash_crc64(crc, slice_make(buffer, n));
-		TRY(payload_append(w, slice_make(buffer, n)));
-	}
-	hash_md5_final(&md5, r->body_md5);
-	r->body_crc64 = crc;
-	return ERR_OK;
+	return request_child_read(reader, dst, cap, ret);
 }
 
 enum err rest_file_source_fetch(struct request *r, const struct file_source *s)
 {
-	struct payload_writer *w = NULL;
-	char *buffer = malloc(SOURCE_BUFFER_BYTES);
-	enum err e = buffer ? payload_writer_new(r->server->store, request_child_length(s->part), &w) : ERR_NO_MEMORY;
-	if (e == ERR_OK)
-		e = fetch_into(r, w, s, buffer);
-	free(buffer);
-	if (e != ERR_OK) {
-		payload_writer_free(w);
-		return e;
-	}
-	TRY(payload_finish(w, &r->payload));
-	request_own_payload(r);
-	return ERR_OK;
+	struct payload_writer *w;
+	struct child_reader reader = { .child = s->part };
+	TRY(payload_writer_new(r->server->store, request_child_length(s->part), &w));
+	return rest_source_fetch(r, w, read_part, &reader);
 }

@@ -2,12 +2,13 @@
  * Merging, off the write path. A round goes along the runs of one file until it has a stretch of many small neighbours,
  * reads their bytes from extents it pinned, writes them as one payload, and then, in one commit, puts one run in their
  * place if every one of them is still the row it was (rows are known by key and stamp). If a writer was faster, the
- * stretch is left alone: the file asks again when it has grown.
+ * stretch is left alone. A file that was written while it was gone through is gone through once more after a while,
+ * another one when it has more runs: without writes nothing is looked at again.
  *
  * Only runs whose row and bytes are younger than the newest snapshot are joined: older ones are shared with it, and
  * range differences tell new from old by the bytes' time.
  *
- * The row 'm' u64(inode) has the position: u8 version, then, once begun, u64 offset. */
+ * The row 'm' u64(inode) has the position, and until when it waits. */
 #include "svc/file/content/merge.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@
 enum {
 	MERGE_LOOK_ROWS = 16384, /* gone along in a round, before others have their turn */
 	MERGE_PAGE_ROWS = 256,
+	MERGE_WAITING_MAX = 16384, /* files that wait, among which one is looked for that is due */
 	MERGE_ARENA_BYTES = 32 * 1024 * 1024
 };
 
@@ -30,11 +32,12 @@ struct stretch {
 
 struct merge {
 	/* what the look found */
-	bool found; /* a file waits */
+	bool found; /* a file is due */
 	uint64_t inode_id;
 	uint64_t content;
 	uint64_t covers; /* of the inode */
 	uint64_t from;	 /* where the look began */
+	uint64_t etag;	 /* of the file when the whole pass began */
 	uint64_t next;	 /* where to go on */
 	bool at_end;	 /* of the file; or there is nothing to merge in it */
 	struct stretch stretch;
@@ -90,18 +93,22 @@ static enum err look_along(struct txn *txn, struct merge *m, const struct inode 
 	return ERR_OK;
 }
 
-static enum err first_waiting(struct txn *txn, struct merge *m)
+static enum err first_due(struct txn *txn, struct merge *m)
 {
 	struct rows rows;
-	struct scan_spec spec = { .from = SLICE("m"), .until = SLICE("n"), .limit_rows = 1 };
+	struct scan_spec spec = { .from = SLICE("m"), .until = SLICE("n"), .limit_rows = MERGE_WAITING_MAX };
 	TRY(txn_scan(txn, &spec, &rows));
-	m->found = rows.count != 0;
-	if (!m->found)
-		return ERR_OK;
-	struct slice key = rows.row[0].key;
-	if (!key_take_tag(&key, 'm') || !key_take_u64(&key, &m->inode_id))
-		return ERR_CORRUPT;
-	return merge_decode(rows.row[0].value, &m->from);
+	for (size_t i = 0; i < rows.count && !m->found; i++) {
+		struct slice key = rows.row[i].key;
+		struct merge_row row;
+		if (!key_take_tag(&key, 'm') || !key_take_u64(&key, &m->inode_id))
+			return ERR_CORRUPT;
+		TRY(merge_decode(rows.row[i].value, &row));
+		m->found = row.not_before_ticks <= txn_now(txn);
+		m->from = row.next;
+		m->etag = row.etag;
+	}
+	return ERR_OK;
 }
 
 static enum err apply_look(struct txn *txn, void *call)
@@ -111,7 +118,7 @@ static enum err apply_look(struct txn *txn, void *call)
 	struct share_state state;
 	*m = (struct merge){ .found = false };
 	TRY(share_state_get(txn, &state));
-	TRY(first_waiting(txn, m));
+	TRY(first_due(txn, m));
 	if (!m->found)
 		return ERR_OK;
 	enum err e = inode_get(txn, &live_view, m->inode_id, &n);
@@ -121,6 +128,7 @@ static enum err apply_look(struct txn *txn, void *call)
 	TRY(e);
 	m->content = n.content;
 	m->covers = n.covers;
+	m->etag = m->from ? m->etag : n.etag;
 	TRY(look_along(txn, m, &n, state.newest));
 	if (!stretch_is_full(&m->stretch))
 		m->stretch.count = 0;
@@ -183,16 +191,29 @@ static enum err rows_unchanged(struct txn *txn, const struct merge *m, bool *ret
 	return ERR_OK;
 }
 
-static enum err put_position(struct txn *txn, const struct merge *m)
+/* `again`: the file as it is, which is to be gone through once more; NULL: it is not. */
+static enum err put_position(struct txn *txn, const struct merge *m, const struct inode *again)
 {
 	struct key k;
-	char bytes[16];
+	char bytes[32];
 	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
+	struct merge_row row = { .next = m->next, .etag = m->etag };
 	merge_key(&k, m->inode_id);
-	if (m->at_end)
+	if (m->at_end && !again)
 		return txn_del(txn, key_slice(&k));
-	merge_encode(&b, m->next);
+	if (m->at_end)
+		row = (struct merge_row){ .not_before_ticks = txn_now(txn) + merge_wait_ticks(again->run_count) };
+	merge_encode(&b, &row);
 	return txn_put(txn, key_slice(&k), buf_slice(&b));
+}
+
+/* The pass is over. Written meanwhile (merges keep the ETag), the file may have neighbours where it was gone along
+ * already. */
+static enum err end_pass(struct txn *txn, const struct merge *m, struct inode *n)
+{
+	bool again = n->etag != m->etag && n->run_count > MERGE_FILE_RUNS;
+	n->merge_at = again ? 2 * n->run_count : n->run_count;
+	return put_position(txn, m, again ? n : NULL);
 }
 
 static enum err apply_join(struct txn *txn, void *call)
@@ -203,19 +224,21 @@ static enum err apply_join(struct txn *txn, void *call)
 	bool same;
 	m->joined = false;
 	TRY(share_state_get(txn, &state));
-	TRY(put_position(txn, m));
 	enum err e = inode_get(txn, &live_view, m->inode_id, &n);
-	if (e == ERR_RESOURCE_NOT_FOUND || (e == ERR_OK && n.content != m->content))
-		return ERR_OK;
+	if (e == ERR_RESOURCE_NOT_FOUND) {
+		m->at_end = true;
+		return put_position(txn, m, NULL);
+	}
 	TRY(e);
-	if (m->stretch.count && n.covers == m->covers) {
+	bool same_content = n.content == m->content;
+	m->at_end = m->at_end || !same_content;
+	if (same_content && m->stretch.count && n.covers == m->covers) {
 		TRY(rows_unchanged(txn, m, &same));
 		if (same)
 			TRY(inode_write(txn, &n, m->stretch.first, m->payload));
 		m->joined = same;
 	}
-	if (m->at_end)
-		n.merge_at = 2 * n.run_count;
+	TRY(m->at_end ? end_pass(txn, m, &n) : put_position(txn, m, NULL));
 	return m->joined || m->at_end ? inode_put(txn, &n) : ERR_OK;
 }
 

@@ -6,11 +6,12 @@
 
 #include <assert.h>
 
+#include "svc/file/content/merge.h"
+
 enum {
 	CUT_FEW_BYTES = 16 * 1024, /* a short write meets few runs, as a rule */
 	CUT_FEW_ROWS = 4,
-	CUT_PAGE_ROWS = 64,
-	MERGE_MIN_RUNS = 256
+	CUT_PAGE_ROWS = 64
 };
 
 static const struct file_view live_view = { 0 };
@@ -22,63 +23,84 @@ static bool run_has_source(const struct run *r)
 	return r->kind == RUN_ROW || r->kind == RUN_EXTENT;
 }
 
-static void names_key(struct key *k, const struct run *r)
+static void names_key(struct key *k, bool extent, uint64_t id)
 {
 	key_init(k);
-	key_tag(k, r->kind == RUN_EXTENT ? 'x' : 'y');
-	key_u64(k, r->kind == RUN_EXTENT ? r->extent.id : r->source);
+	key_tag(k, extent ? 'x' : 'y');
+	key_u64(k, id);
 }
 
-/* How many rows name the source: 1 without a row. */
-static enum err names_get(struct txn *txn, const struct key *k, uint32_t *ret)
+static void names_key_of(struct key *k, const struct run *r)
 {
-	struct slice value;
-	enum err e = txn_get(txn, key_slice(k), &value);
-	if (e == ERR_NOT_FOUND) {
-		*ret = 1;
-		return ERR_OK;
-	}
-	TRY(e);
-	return names_decode(value, ret);
-}
-
-static enum err names_put(struct txn *txn, const struct key *k, uint32_t count)
-{
-	char bytes[8];
-	struct buf b = { .ptr = bytes, .cap = sizeof bytes, .limit_bytes = sizeof bytes };
-	if (count < 2)
-		return txn_del(txn, key_slice(k));
-	names_encode(&b, count);
-	return txn_put(txn, key_slice(k), buf_slice(&b));
+	names_key(k, r->kind == RUN_EXTENT, r->kind == RUN_EXTENT ? r->extent.id : r->source);
 }
 
 enum err run_add_names(struct txn *txn, const struct run *r, uint32_t more)
 {
 	struct key k;
-	uint32_t count;
-	if (!run_has_source(r) || !more)
-		return ERR_OK;
-	names_key(&k, r);
-	TRY(names_get(txn, &k, &count));
-	if (count > UINT32_MAX - more)
-		return ERR_LIMIT;
-	return names_put(txn, &k, count + more);
-}
-
-enum err run_drop_name(struct txn *txn, const struct run *r)
-{
-	struct key k;
-	uint32_t count;
 	if (!run_has_source(r))
 		return ERR_OK;
-	names_key(&k, r);
-	TRY(names_get(txn, &k, &count));
-	if (count > 1)
-		return names_put(txn, &k, count - 1);
+	names_key_of(&k, r);
+	return names_add(txn, key_slice(&k), NAMES_IN_SHARE, more);
+}
+
+static enum err give_back(struct txn *txn, const struct run *r)
+{
+	struct key k;
 	if (r->kind == RUN_EXTENT)
 		return txn_retire(txn, &r->extent);
 	source_key(&k, r->source);
 	return txn_del(txn, key_slice(&k));
+}
+
+enum err run_drop_name(struct txn *txn, const struct run *r, const struct run_sharing *sharing)
+{
+	struct key k;
+	bool last = true;
+	if (!run_has_source(r))
+		return ERR_OK;
+	if (!sharing || (r->kind == RUN_EXTENT ? sharing->extents : sharing->sources)) {
+		names_key_of(&k, r);
+		TRY(names_drop(txn, key_slice(&k), NAMES_IN_SHARE, &last));
+	}
+	return last ? give_back(txn, r) : ERR_OK;
+}
+
+struct id_range {
+	uint64_t first, last;
+	bool any;
+};
+
+static void id_range_add(struct id_range *g, uint64_t id)
+{
+	g->first = !g->any || id < g->first ? id : g->first;
+	g->last = !g->any || id > g->last ? id : g->last;
+	g->any = true;
+}
+
+static enum err any_names(struct txn *txn, bool extent, const struct id_range *g, bool *ret)
+{
+	struct key from, until;
+	*ret = false;
+	if (!g->any)
+		return ERR_OK;
+	names_key(&from, extent, g->first);
+	names_key(&until, extent, g->last);
+	key_prefix_end(&until);
+	return names_any(txn, key_slice(&from), key_slice(&until), ret);
+}
+
+enum err run_sharing_look(struct txn *txn, const struct run_row *row, size_t count, struct run_sharing *ret)
+{
+	struct id_range extents = { 0, 0, false }, sources = { 0, 0, false };
+	for (size_t i = 0; i < count; i++) {
+		if (row[i].run.kind == RUN_EXTENT)
+			id_range_add(&extents, row[i].run.extent.id);
+		else if (row[i].run.kind == RUN_ROW)
+			id_range_add(&sources, row[i].run.source);
+	}
+	TRY(any_names(txn, true, &extents, &ret->extents));
+	return any_names(txn, false, &sources, &ret->sources);
 }
 
 /* ---- rows ---- */
@@ -93,12 +115,13 @@ static enum err run_write(struct txn *txn, uint64_t content, const struct run *r
 	return file_row_put(txn, &k, &b);
 }
 
-enum err run_row_drop(struct txn *txn, const struct snapshots *snapshots, uint64_t as_of, const struct run_row *row)
+enum err run_row_drop(struct txn *txn, const struct snapshots *snapshots, uint64_t as_of, const struct run_row *row,
+		      const struct run_sharing *sharing)
 {
 	bool kept;
 	TRY(history_keep_as_of(txn, snapshots, as_of, row->key, row->record, &kept));
 	if (!kept)
-		TRY(run_drop_name(txn, &row->run));
+		TRY(run_drop_name(txn, &row->run, sharing));
 	return txn_del(txn, row->key);
 }
 
@@ -120,7 +143,7 @@ static enum err make_room(struct txn *txn, const struct inode *n, uint64_t last_
 	if (!hides)
 		return ERR_CORRUPT; /* the range was cut free */
 	TRY(snapshots_load(txn, &snapshots));
-	return run_row_drop(txn, &snapshots, hides->stamp, &row);
+	return run_row_drop(txn, &snapshots, hides->stamp, &row, NULL);
 }
 
 enum err runs_put(struct txn *txn, struct inode *n, struct run *r)
@@ -148,7 +171,7 @@ static enum err cut_row(struct txn *txn, struct inode *n, uint64_t newest, const
 	if (names > 1)
 		TRY(run_add_names(txn, r, names - 1));
 	else if (!names)
-		TRY(run_drop_name(txn, r));
+		TRY(run_drop_name(txn, r, NULL));
 	n->run_count -= n->run_count ? 1 : 0;
 	TRY(txn_del(txn, row->key));
 	if (left) {
@@ -294,8 +317,12 @@ enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end
 
 enum err runs_drop_all(struct txn *txn, struct inode *n)
 {
+	struct key k;
 	if (!n->content)
 		return ERR_OK;
+	merge_key(&k, n->id);
+	if (n->merge_at) /* it has asked */
+		TRY(txn_del(txn, key_slice(&k)));
 	if (n->run_count <= RUNS_DROP_AT_ONCE)
 		TRY(runs_cut(txn, n, 0, n->data_end));
 	else
@@ -323,18 +350,27 @@ static enum err put_small(struct txn *txn, struct inode *n, uint64_t offset, str
 	return runs_put(txn, n, &r);
 }
 
-/* Once a file has very many runs, the background looks whether neighbours can be joined. */
+/* Once a file has very many runs, the background looks whether neighbours can be joined: the first time at once, later
+ * after a while, for what is being written in scattered places has few neighbours until the end. A file that waits
+ * already has this write seen, too. */
 static enum err merge_ask(struct txn *txn, struct inode *n)
 {
 	struct key k;
 	struct buf b;
-	uint64_t at = n->merge_at > MERGE_MIN_RUNS ? n->merge_at : MERGE_MIN_RUNS;
+	struct slice there;
+	struct merge_row m = { 0, 0, 0 };
+	uint64_t at = n->merge_at > MERGE_FILE_RUNS ? n->merge_at : MERGE_FILE_RUNS;
 	if (n->run_count <= at)
 		return ERR_OK;
+	if (n->merge_at)
+		m.not_before_ticks = txn_now(txn) + merge_wait_ticks(n->run_count);
 	n->merge_at = 2 * n->run_count;
 	merge_key(&k, n->id);
-	buf_init(&b, 16);
-	merge_encode(&b, 0);
+	enum err e = txn_get(txn, key_slice(&k), &there);
+	if (e != ERR_NOT_FOUND)
+		return e;
+	buf_init(&b, 32);
+	merge_encode(&b, &m);
 	return file_row_put(txn, &k, &b);
 }
 
@@ -388,8 +424,10 @@ enum err inode_clear(struct txn *txn, struct inode *n, uint64_t offset, uint64_t
 		TRY(clear_edge(txn, n, offset, first_page));
 		return clear_edge(txn, n, first_page, end);
 	}
-	TRY(clear_edge(txn, n, offset, first_page));
+	/* The edges last: a cut of many runs hides what is older than this commit, and what an edge leaves of a run
+	 * that reaches into the pages would be as young. */
 	TRY(runs_cut(txn, n, first_page, end_page));
+	TRY(clear_edge(txn, n, offset, first_page));
 	return clear_edge(txn, n, end_page, end);
 }
 

@@ -5,6 +5,7 @@
 #define SVC_FILE_RUN_H
 
 #include "base/limits.h"
+#include "svc/common/names.h"
 #include "svc/file/history.h"
 
 #define RUN_MAX_BYTES ((uint64_t)LIMIT_EXTENT_BYTES)
@@ -52,7 +53,14 @@ struct run run_part(const struct run *, uint64_t first, uint64_t end);
 
 /* One name more or less for what the run's bytes lie in; the last one gives it back. */
 enum err run_add_names(struct txn *, const struct run *, uint32_t more) MUST_CHECK;
-enum err run_drop_name(struct txn *, const struct run *) MUST_CHECK;
+/* May what the runs of a page name have other names? Two scans for the page instead of a get for each run: of very many
+ * pieces hardly any is shared. */
+struct run_sharing {
+	bool extents, sources;
+};
+enum err run_sharing_look(struct txn *, const struct run_row *, size_t count, struct run_sharing *ret) MUST_CHECK;
+/* `sharing`: of a page that the run is in; NULL: its own count is asked for. */
+enum err run_drop_name(struct txn *, const struct run *, const struct run_sharing *) MUST_CHECK;
 
 /* Removes what the file has in [first, end), and adjusts the inode. */
 enum err runs_cut(struct txn *, struct inode *, uint64_t first, uint64_t end) MUST_CHECK;
@@ -63,6 +71,7 @@ enum err inode_charge(struct txn *, uint64_t before, uint64_t after) MUST_CHECK;
 /* All bytes go: at once if they are few, else by the background. */
 enum err runs_drop_all(struct txn *, struct inode *) MUST_CHECK;
 /* A row of runs that is gone as of a time: into history if a snapshot holds it, else given back. */
-enum err run_row_drop(struct txn *, const struct snapshots *, uint64_t as_of, const struct run_row *) MUST_CHECK;
+enum err run_row_drop(struct txn *, const struct snapshots *, uint64_t as_of, const struct run_row *,
+		      const struct run_sharing *) MUST_CHECK;
 
 #endif

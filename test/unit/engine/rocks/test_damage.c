@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "again.h"
 #include "base/limits.h"
 #include "engine/rocks/rocks_int.h"
 
@@ -16,7 +17,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,8 +83,7 @@ static void make_store(bool killed)
 {
 	int status;
 	pid_t pid;
-	char *argv[] = { (char *)"test", (char *)(killed ? "--killed" : "--closed"), origin, NULL };
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+	assert_int_equal(again_start((char *)(killed ? "--killed" : "--closed"), origin, &pid), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(killed ? WIFSIGNALED(status) : status == 0);
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "again.h"
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "engine/rocks/journal/journal_int.h"
@@ -16,7 +17,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,8 +265,7 @@ static void run_killed(void)
 {
 	int status;
 	pid_t pid;
-	char *argv[] = { (char *)"test", (char *)"--killed", dir, NULL };
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+	assert_int_equal(again_start((char *)"--killed", dir, &pid), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 }

@@ -162,11 +162,43 @@ static void test_folding_is_stable(void **state)
 	}
 }
 
+static void test_short_names(void **state)
+{
+	static const char *const are[] = { "a", "a.b", "ABCDEFGH.XYZ", "~1", "a-b_c.t~t" };
+	static const char *const are_not[] = {
+		"", ".a", "a.", "abcdefghi", "a.text", "a b", "a.b.c", "a+b", "\xc3\xa4"
+	};
+	char room[FILE_SHORT_NAME_BYTES];
+	uint64_t id;
+	for (size_t i = 0; i < sizeof are / sizeof *are; i++)
+		assert_true(file_name_is_short(slice_str(are[i])));
+	for (size_t i = 0; i < sizeof are_not / sizeof *are_not; i++)
+		assert_false(file_name_is_short(slice_str(are_not[i])));
+	/* There and back, from the first id that has one to the last. */
+	const uint64_t first = UINT64_C(637134336000000000), count = UINT64_C(131621703842267136);
+	for (uint64_t step = 0; step < count; step = step * 7 + 1) {
+		struct slice name = file_short_name(first + step, room);
+		assert_true(slice_is_set(name) && file_name_is_short(name));
+		assert_true(file_short_name_parse(name, &id) && id == first + step);
+	}
+	assert_true(slice_is_set(file_short_name(first + count - 1, room)));
+	assert_false(slice_is_set(file_short_name(first + count, room)));
+	assert_false(slice_is_set(file_short_name(first - 1, room)));
+	assert_false(slice_is_set(file_short_name(1, room)));
+	assert_true(file_short_name_parse(SLICE("0000000a.00z"), &id));
+	assert_false(file_short_name_parse(SLICE("0000000A00.0"), &id));
+	assert_false(file_short_name_parse(SLICE("000000-A.000"), &id));
+	assert_false(file_short_name_parse(SLICE("0000000A.00"), &id));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_allowed), cmocka_unit_test(test_lengths),
-					    cmocka_unit_test(test_paths), cmocka_unit_test(test_folding),
-					    cmocka_unit_test(test_folding_is_stable) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_allowed),
+					    cmocka_unit_test(test_lengths),
+					    cmocka_unit_test(test_paths),
+					    cmocka_unit_test(test_folding),
+					    cmocka_unit_test(test_folding_is_stable),
+					    cmocka_unit_test(test_short_names) };
 	arena_init(&arena, 1 << 20);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	arena_fini(&arena);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "svc/common/names.h"
 #include "svc/file/open/open_int.h"
 #include "svc/file/rows.h"
 
@@ -36,8 +37,7 @@
 	"0101000000000000000200000000000000030000000000000004000000050000000000000006000000000000000700000000000000"
 #define GOLDEN_NAMES	  "0102000000"
 #define GOLDEN_PERMISSION "014f3a5359"
-#define GOLDEN_MERGE	  "01"
-#define GOLDEN_MERGE_NEXT "010500000000000000"
+#define GOLDEN_MERGE	  "02050000000000000006000000000000000700000000000000"
 #define GOLDEN_OPEN                                                                                                    \
 	"010100000000000000020000000000000002000000030000000400000005000000020600000007000000000000000000000000000000" \
 	"0800000000000000090000000000000000000000000000000a00000000000000010000007501000000690b000000000000000c000000" \
@@ -196,7 +196,7 @@ static void test_counts(void **state)
 	struct buf b;
 	struct share_state share = { 1, 2, 3, 4, 5, 6, 7 }, share_back;
 	uint32_t names;
-	uint64_t next;
+	struct merge_row merge;
 	struct slice text;
 	buf_init(&b, 1 << 16);
 	share_state_encode(&b, &share);
@@ -205,28 +205,30 @@ static void test_counts(void **state)
 	for (size_t cut = 0; cut < b.len; cut++)
 		assert_int_equal(share_state_decode(slice_first(buf_slice(&b), cut), &share_back), ERR_CORRUPT);
 	assert_buf(&b, GOLDEN_STATE);
-	names_encode(&b, 2);
-	assert_int_equal(names_decode(buf_slice(&b), &names), ERR_OK);
+	names_encode(&b, NAMES_IN_SHARE, 2);
+	assert_int_equal(names_decode(buf_slice(&b), NAMES_IN_SHARE, &names), ERR_OK);
 	assert_int_equal(names, 2);
-	assert_int_equal(names_decode(slice_first(buf_slice(&b), 4), &names), ERR_CORRUPT);
+	assert_int_equal(names_decode(slice_first(buf_slice(&b), 4), NAMES_IN_SHARE, &names), ERR_CORRUPT);
 	assert_buf(&b, GOLDEN_NAMES);
-	names_encode(&b, 1); /* has no row */
-	assert_int_equal(names_decode(buf_slice(&b), &names), ERR_CORRUPT);
+	names_encode(&b, NAMES_IN_SHARE, 1); /* has no row */
+	assert_int_equal(names_decode(buf_slice(&b), NAMES_IN_SHARE, &names), ERR_CORRUPT);
 	buf_clear(&b);
 	permission_encode(&b, SLICE("O:SY"));
 	assert_int_equal(permission_decode(buf_slice(&b), &text), ERR_OK);
 	assert_true(slice_eq(text, SLICE("O:SY")));
 	assert_int_equal(permission_decode(SLICE(""), &text), ERR_CORRUPT);
 	assert_buf(&b, GOLDEN_PERMISSION);
-	merge_encode(&b, 0);
-	assert_int_equal(merge_decode(buf_slice(&b), &next), ERR_OK);
-	assert_int_equal(next, 0);
+	merge_encode(&b, &(struct merge_row){ .next = 5, .etag = 6, .not_before_ticks = 7 });
+	assert_int_equal(merge_decode(buf_slice(&b), &merge), ERR_OK);
+	assert_true(merge.next == 5 && merge.etag == 6 && merge.not_before_ticks == 7);
+	assert_int_equal(merge_decode(slice_first(buf_slice(&b), 8), &merge), ERR_CORRUPT);
 	assert_buf(&b, GOLDEN_MERGE);
-	merge_encode(&b, 5);
-	assert_int_equal(merge_decode(buf_slice(&b), &next), ERR_OK);
-	assert_int_equal(next, 5);
-	assert_int_equal(merge_decode(slice_first(buf_slice(&b), 8), &next), ERR_CORRUPT);
-	assert_buf(&b, GOLDEN_MERGE_NEXT);
+	/* The first version: nothing, or an offset. */
+	assert_int_equal(merge_decode(slice_make("\1", 1), &merge), ERR_OK);
+	assert_true(!merge.next && !merge.not_before_ticks);
+	assert_int_equal(merge_decode(slice_make("\1\5\0\0\0\0\0\0\0", 9), &merge), ERR_OK);
+	assert_true(merge.next == 5 && !merge.not_before_ticks);
+	assert_int_equal(merge_decode(slice_make("\1\5\0\0\0\0\0\0", 8), &merge), ERR_CORRUPT);
 	buf_fini(&b);
 }
 

@@ -133,6 +133,30 @@ static void field_ends(void **state)
 		}
 }
 
+/* An entry of a list of interfaces, byte for byte: IPv4 and IPv6. */
+static void interfaces(void **state)
+{
+	struct buf b;
+	struct smb2_interface v4 = { 7, 1000000000, slice_make("\x0a\x00\x00\x05", 4) };
+	struct smb2_interface v6 = { 8, 1, slice_make("\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x09", 16) };
+	static const char v4_head[] =
+		"\x98\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\x00\xca\x9a\x3b\0\0\0\0\x02\0\0\0\x0a\0\0\x05";
+	buf_init(&b, 1024);
+	smb2_interface_put(&b, &v4, false);
+	assert_int_equal(b.len, SMB2_INTERFACE_BYTES);
+	assert_memory_equal(b.ptr, v4_head, sizeof v4_head - 1);
+	smb2_interface_put(&b, &v6, true);
+	assert_int_equal(b.len, 2 * SMB2_INTERFACE_BYTES);
+	struct slice second = slice_from(buf_slice(&b), SMB2_INTERFACE_BYTES);
+	assert_int_equal(smb2_u32(second, 0), 0);
+	assert_int_equal(smb2_u32(second, 4), 8);
+	assert_int_equal(smb2_u16(second, 24), 0x17);
+	assert_memory_equal(second.ptr + 32, v6.address.ptr, 16);
+	for (size_t at = 48; at < SMB2_INTERFACE_BYTES; at++)
+		assert_int_equal(second.ptr[at], 0);
+	buf_fini(&b);
+}
+
 static void structure_sizes(void **state)
 {
 	struct part p;
@@ -308,11 +332,12 @@ static void utf16_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(header_round_trip),  cmocka_unit_test(transform_size),
-		cmocka_unit_test(field_ends),	      cmocka_unit_test(structure_sizes),
-		cmocka_unit_test(negotiate_contexts), cmocka_unit_test(create_contexts),
-		cmocka_unit_test(create_answer),      cmocka_unit_test(lock_elements),
-		cmocka_unit_test(smb1_offer),	      cmocka_unit_test(utf16_text),
+		cmocka_unit_test(header_round_trip), cmocka_unit_test(transform_size),
+		cmocka_unit_test(field_ends),	     cmocka_unit_test(interfaces),
+		cmocka_unit_test(structure_sizes),   cmocka_unit_test(negotiate_contexts),
+		cmocka_unit_test(create_contexts),   cmocka_unit_test(create_answer),
+		cmocka_unit_test(lock_elements),     cmocka_unit_test(smb1_offer),
+		cmocka_unit_test(utf16_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a container holds, row by row, where it has a quota (store/meter.h). A blob, snapshot or version weighs its
+ * record and its bytes, as long as it says it is; of page and append blobs those are in rows of their own. Uncommitted
+ * blocks and what waits to be given back weigh nothing. */
+#include "svc/blob/record.h"
+
+enum err blob_row_weigh(struct slice key, struct slice value, struct arena *arena, uint64_t *ret_bytes)
+{
+	struct blob b;
+	struct extent_ref *refs;
+	uint16_t count = 0;
+	struct cursor c = cursor_make(value);
+	*ret_bytes = 0;
+	switch (key.len ? key.ptr[0] : 0) {
+	case 'b':
+	case 'h':
+		TRY(blob_decode(value, arena, &b));
+		*ret_bytes = key.len + value.len;
+		if (b.content.kind == CONTENT_ROW || b.content.kind == CONTENT_EXTENTS ||
+		    b.content.kind == CONTENT_MANIFEST)
+			*ret_bytes += b.length_bytes;
+		return ERR_OK;
+	case 'p':
+		TRY(blob_row_extents_decode(&c, arena, &refs, &count));
+		*ret_bytes = key.len + value.len;
+		for (uint16_t i = 0; i < count; i++)
+			*ret_bytes += refs[i].length_bytes;
+		return ERR_OK;
+	default:
+		return ERR_OK;
+	}
+}

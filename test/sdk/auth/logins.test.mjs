@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logins that fail: counted by address and by account over both front ends, and answered late from the third on. Who has the key is
+// answered at once, from the same address too, and no loop waits.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, before, test } from 'node:test';
+import { expectStatus } from '../../lib/assert.mjs';
+import { Client } from '../../lib/http.mjs';
+import { accountSas } from '../../lib/sign.mjs';
+import { SmbClient } from '../../lib/smb.mjs';
+import { freePort, startServer } from '../../lib/server.mjs';
+
+const key = Buffer.alloc(64, 9).toString('base64');
+const wrong = Buffer.alloc(64, 1).toString('base64');
+const DELAY_MS = 600;
+let server, smbPort, adminPort;
+const proxied = (ip) => ({ 'x-forwarded-for': ip });
+// Each test guesses at an account of its own.
+const accounts = ['one', 'two', 'tokens', 'both', 'flood', 'other'];
+const client = (k = key, account = 'one') => new Client(server, { account, key: k, agent: new http.Agent({ maxSockets: 600 }) });
+
+async function timed(promise) {
+	const began = performance.now();
+	const answer = await promise;
+	return { status: answer.status, took: performance.now() - began, answer };
+}
+
+before(async () => {
+	[smbPort, adminPort] = [await freePort(), await freePort()];
+	server = await startServer({ flags: ['--loginDelay', String(DELAY_MS), '--trustedProxies', '127.0.0.1', '--threads', '1', '--smbPort', String(smbPort), '--adminPort', String(adminPort)], env: { ZAFFRE_ACCOUNTS: accounts.map((name) => `${name}:${key}`).join(';') } });
+	for (const account of accounts) {
+		expectStatus(await client(key, account).put('/ccc', { query: { restype: 'container' } }), 201);
+		expectStatus(await client(key, account).put('/ccc/b', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+	}
+});
+after(() => server?.remove());
+
+async function metric(name) {
+	const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+	return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)[1]);
+}
+
+test('two are answered at once, the next ones late; a right key from the same address does not wait', async () => {
+	const headers = proxied('192.0.2.1');
+	for (let i = 0; i < 2; i++) {
+		const { status, took } = await timed(client(wrong).get('/ccc/b', { headers }));
+		assert.equal(status, 403);
+		assert.ok(took < DELAY_MS - 50, `${took} ms`);
+	}
+	const slow = Array.from({ length: 50 }, () => timed(client(wrong).get('/ccc/b', { headers })));
+	for (let i = 0; i < 30; i++) {
+		const { status, took } = await timed(client().get('/ccc/b', { headers }));
+		assert.equal(status, 200);
+		assert.ok(took < DELAY_MS - 50, `who has the key waited ${took} ms`);
+	}
+	for (const { status, took } of await Promise.all(slow)) {
+		assert.equal(status, 403);
+		assert.ok(took >= DELAY_MS - 5, `answered after ${took} ms`);
+	}
+	const elsewhere = await timed(client(wrong, 'other').get('/ccc/b', { headers: proxied('192.0.2.2') }));
+	assert.ok(elsewhere.took < DELAY_MS - 50, 'another address and account are not slowed');
+	assert.match(server.stderr, /rest: logins to one from 192\.0\.2\.1 fail \(3 of that address of late/);
+});
+
+test('a signature of a SAS that is wrong counts; tokens that ended, and requests of nobody, do not', async () => {
+	const headers = proxied('192.0.2.10');
+	const took = [];
+	for (let i = 0; i < 4; i++) took.push((await timed(client(key, 'tokens').get('/ccc/b', { sas: accountSas('tokens', wrong, {}), headers }))).took);
+	assert.ok(took[1] < DELAY_MS - 50 && took[2] >= DELAY_MS - 5, String(took));
+	const other = proxied('192.0.2.11');
+	for (let i = 0; i < 6; i++) {
+		const ended = accountSas('tokens', key, { se: '2020-01-01T00:00:00Z' });
+		const late = await timed(client(key, 'tokens').get('/ccc/b', { sas: ended, headers: other }));
+		const nobody = await timed(client(key, 'tokens').get('/ccc/b', { anonymous: true, headers: other }));
+		assert.equal(late.status, 403);
+		assert.ok(late.took < DELAY_MS - 50 && nobody.took < DELAY_MS - 50, `${late.took} ${nobody.took}`);
+	}
+});
+
+test('one account, from many addresses', async () => {
+	const took = [];
+	for (let i = 0; i < 30; i++) {
+		const c = new Client(server, { account: 'two', key: wrong });
+		took.push((await timed(c.get('', { query: { comp: 'list' }, headers: proxied(`198.51.100.${i}`) }))).took);
+	}
+	assert.ok(took.slice(0, 15).every((ms) => ms < DELAY_MS - 50), String(took));
+	assert.ok(took.slice(22).every((ms) => ms >= DELAY_MS - 5), String(took));
+});
+
+test('REST and SMB count together, and the metrics say so', async () => {
+	const before = await metric('zaffre_failed_logins_total');
+	const smb = async () => {
+		const c = await SmbClient.connect(smbPort);
+		await c.negotiate();
+		const began = performance.now();
+		await c.login('both', wrong);
+		const ms = performance.now() - began;
+		await c.end();
+		return ms;
+	};
+	const headers = proxied('127.0.0.1');
+	await timed(client(wrong, 'both').get('/ccc/b', { headers }));
+	await timed(client(wrong, 'both').get('/ccc/b', { headers }));
+	assert.ok((await smb()) >= DELAY_MS - 5, 'the third is the first over SMB');
+	assert.equal(await metric('zaffre_failed_logins_total'), before + 3);
+	assert.ok((await metric('zaffre_failed_logins_slowed_total')) > 0);
+});
+
+test('answers that wait are bounded: a flood of guesses does not take the memory of others', { timeout: 60_000 }, async () => {
+	const headers = proxied('192.0.2.30');
+	const began = performance.now();
+	const all = await Promise.all(Array.from({ length: 500 }, () => timed(client(wrong, 'flood').get('/ccc/b', { headers })).catch((e) => ({ status: e.code, took: 0 }))));
+	const total = performance.now() - began;
+	const late = all.filter(({ took }) => took >= DELAY_MS - 5).length;
+	assert.ok(all.every(({ status }) => status === 403), JSON.stringify(all.find(({ status }) => status !== 403)));
+	assert.ok(all.some(({ answer }) => answer.headers.connection === 'close'), 'past the bound connections end');
+	assert.ok(late >= 256, `${late} waited`);
+	assert.ok(total < 20_000, `${total} ms`);
+	expectStatus(await client().get('/ccc/b', { headers }), 200);
+});
