@@ -69,6 +69,22 @@ async function canListen(port, host) {
 	return can;
 }
 
+// The TCP ports that a process listens on, in order: of the process itself, whatever else runs on this machine.
+export function listeningPorts(pid) {
+	const inodes = new Set();
+	for (const fd of fs.readdirSync(`/proc/${pid}/fd`)) {
+		try {
+			inodes.add(/^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]);
+		} catch (error) {
+			if (error.code !== 'ENOENT') throw error; // closed meanwhile
+		}
+	}
+	const LISTEN = '0A';
+	const rows = ['tcp', 'tcp6'].flatMap((table) => fs.readFileSync(`/proc/${pid}/net/${table}`, 'utf8').trim().split('\n').slice(1));
+	const ports = rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[3] === LISTEN && inodes.has(row[9])).map((row) => parseInt(row[1].split(':')[1], 16));
+	return [...new Set(ports)].sort((a, b) => a - b);
+}
+
 // Runs the program to its end: { code, signal, stdout, stderr }. For tests of what is refused.
 export function runProgram(args, { env = {}, timeoutMs = START_MS, program = bin, input, cwd, uid, gid } = {}) {
 	return new Promise((resolve, reject) => {
