@@ -17,9 +17,10 @@
  *      Last-Modified)
  *   9. one access-log line; the arena is reset
  * A read (STEP_READ, or a STEP_CALL that reads) that takes longer than LIMIT_LOOP_READ_NS begins again on a worker,
- * where the reads behind it and format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a worker. So apply, parse_body and format
- * touch nothing but the request. Long work whose client is gone is dropped, unless a write of the request was done: a
- * peer that ends its side counts as gone there, while everything short is still answered.
+ * where the reads behind it and format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a
+ * worker. So apply, parse_body and format touch nothing but the request. Long work whose client is gone is dropped,
+ * unless a write of the request was done: a peer that ends its side counts as gone there, while everything short is
+ * still answered.
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
  * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
  * can also run without a connection of its own (a part of a batch): see request_run_child in rest/core/driver.h. */
