@@ -14,6 +14,7 @@
 enum { NEEDS_NOTHING = 0, NEEDS_SESSION = 1, NEEDS_TREE = 3, PARTS_MAX = 256, NEXT_LEAST = SMB2_HEADER_BYTES + 8 };
 enum {
 	ALONE_LEAST = 32,		 /* requests one after the other, then a loop is taken for one client's */
+	ALONE_LINGER_NS = 80 * 1000,	 /* its next request is looked for so long before the loop sleeps */
 	ALONE_LONG_NS = 2 * 1000 * 1000, /* a commit that took so long is not waited for again soon */
 };
 enum { DECISIONS_MAX = 8 }; /* of one request in this thread, one within the other: a bound for the stack */
@@ -244,6 +245,7 @@ static void alone_note(struct smb_loop *sl, const struct smb_conn *c)
 	bool alone = sl->alone == c && sl->work_count == 0;
 	sl->alone = c;
 	sl->alone_count = alone ? sl->alone_count + 1 : 0;
+	io_loop_linger(sl->loop, sl->alone_count >= ALONE_LEAST ? ALONE_LINGER_NS : 0);
 }
 
 static bool is_alone(const struct smb_loop *sl)
@@ -251,9 +253,13 @@ static bool is_alone(const struct smb_loop *sl)
 	return sl->alone_count >= ALONE_LEAST && sl->work_count == 1; /* the one at hand */
 }
 
+/* It may have waited for the disk: then the client's core sleeps as well, and its next request takes longer. */
 static void alone_waited(struct smb_loop *sl, uint64_t began_ns)
 {
-	if (base_monotonic_ns() - began_ns > ALONE_LONG_NS)
+	uint64_t ns = base_monotonic_ns() - began_ns;
+	if (ns > ALONE_LINGER_NS)
+		io_loop_linger(sl->loop, 0);
+	if (ns > ALONE_LONG_NS)
 		sl->alone_count = 0;
 }
 
