@@ -144,5 +144,7 @@ struct store_stats {
 	struct engine_stats engine;
 };
 void store_stats(struct store *, struct store_stats *ret);
+/* How many transactions were answered so far: tells the background whether others write. */
+uint64_t store_txns(const struct store *);
 
 #endif

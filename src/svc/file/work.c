@@ -7,7 +7,7 @@
 #include "svc/file/file.h"
 
 enum {
-	WORK_ROWS = 512, /* rows gone through in a commit: at most three writes each */
+	WORK_ROWS = 128, /* rows gone through in a commit: at most three writes each */
 	WORK_ITEMS = 8,	 /* rows of work looked at in a round */
 	EMPTY_ROWS = 512,
 	WORK_ARENA_BYTES = 64 * 1024 * 1024
