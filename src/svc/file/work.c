@@ -67,6 +67,16 @@ static enum err run_page_add(struct run_page *p, struct slice key, struct slice 
 	return ERR_OK;
 }
 
+/* The only run of an inode that history held. */
+static enum err run_page_add_sole(struct txn *txn, struct run_page *p, struct slice record)
+{
+	struct inode n;
+	TRY(inode_decode(record, txn_arena(txn), &n));
+	if (n.sole)
+		p->row[p->count++] = (struct run_row){ SLICE_NONE, SLICE_NONE, inode_sole_run(&n) };
+	return ERR_OK;
+}
+
 static enum err run_page_load(struct txn *txn, const struct rows *rows, struct run_page *ret)
 {
 	TRY(run_page_begin(txn, rows->count, ret));
@@ -163,6 +173,8 @@ static enum err do_history_row(struct txn *txn, const struct snapshots *snapshot
 		return ERR_OK;
 	if (key.ptr[0] == 'r')
 		TRY(run_page_add(runs, key, row->value));
+	else if (key.ptr[0] == 'n')
+		TRY(run_page_add_sole(txn, runs, row->value));
 	return txn_del(txn, row->key);
 }
 
