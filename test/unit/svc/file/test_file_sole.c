@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small files whose only run is named by their inode: which rows there are, what makes the run a row, and that its bytes
- * stay as long as the file or a snapshot needs them and no longer. */
+ * Small files whose only run is named by their inode: which rows there are, what makes the run a row, and that its
+ * bytes stay as long as the file or a snapshot needs them and no longer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
