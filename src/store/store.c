@@ -321,6 +321,12 @@ enum err store_read_points(struct store *s, struct slice partition, apply_fn *ap
 	return read_in(s, TXN_POINTS, partition, apply, call, arena, 0);
 }
 
+enum err store_read_points_until(struct store *s, struct slice partition, apply_fn *apply, void *call,
+				 struct arena *arena, uint64_t deadline_ns)
+{
+	return read_in(s, TXN_POINTS, partition, apply, call, arena, deadline_ns);
+}
+
 enum err store_get(struct store *s, struct slice partition, struct slice key, struct arena *arena, struct slice *ret)
 {
 	struct slice record;
