@@ -194,6 +194,52 @@ describe('disk', () => {
 	});
 });
 
+// As many as LIMIT_ACCOUNT_UPLOADS may be on their way: what is begun holds a buffer and a place on the disk.
+describe('uploads', () => {
+	let server, other;
+	const MOST = 4096;
+	before(async () => {
+		server = await startServer({ flags: ['--threads', '2', '--silent'] });
+		await server.stop();
+		await server.restart({ flags: ['--threads', '2', '--silent'], env: ACCOUNTS(server) });
+		other = new Client(server, { account: OTHER, key: OTHER_KEY });
+		for (const client of [new Client(server), other]) expectStatus(await client.put('/uploads', { query: { restype: 'container' } }), 201);
+	});
+	after(() => server?.remove());
+
+	test('that are begun have a bound an account, and make room when they end', async () => {
+		const port = portOf(server.endpoints.blob);
+		const sas = accountSas(server.account, server.key, {}).toString();
+		const head = (name) => `PUT /devstoreaccount1/uploads/${name}?${sas} HTTP/1.1\r\nHost: h\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-06-08\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n`;
+		const begin = async (name) => {
+			const wire = await Wire.open(port);
+			await wire.send(head(name));
+			return wire;
+		};
+		// "100 Continue" says that it was let in.
+		const begun = [];
+		await inParallel(MOST, 64, async (i) => {
+			const wire = await begin(`b${i}`);
+			begun.push(wire);
+			await wire.until((text) => /^HTTP\/1.1 \d+ /.test(text), 'an answer', 20_000 * patience);
+		});
+		assert.deepEqual([...new Set(begun.map((wire) => wire.statuses[0]))], [100]);
+		const late = await begin('late');
+		await late.until((text) => text.includes('</Error>'), 'a refusal');
+		assert.equal(late.statuses[0], 503);
+		assert.match(late.text, /x-ms-error-code: ServerBusy\r\n/i);
+		assert.match(late.text, /Retry-After: 1\r\n/i);
+		await late.destroy();
+		const body = Buffer.alloc(1_000_000, 7);
+		const put = (client) => client.put('/uploads/whole', { body, headers: { 'x-ms-blob-type': 'BlockBlob' } });
+		expectStatus(await put(other), 201);
+		expectStatus(await new Client(server).put('/uploads/short', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+		for (const wire of begun.splice(0, 10)) await wire.destroy();
+		await eventually('there is room again', async () => (await put(new Client(server))).status === 201);
+		await Promise.all(begun.map((wire) => wire.destroy()));
+	});
+});
+
 describe('workers and loops', () => {
 	let server, mine, other;
 	const askQuiet = () => other.get('/quiet/b');
