@@ -85,8 +85,11 @@ static const char *const limits[] = {
 	"(the next request says how it is then). A List Ranges of more than 200,000 ranges answers ServerBusy unless "
 	"the "
 	"version knows markers.",
-	"The SMB settings of the File service's properties are taken and not kept; the retention of deleted "
-	"shares is a setting of the server (--shareDeleteRetentionDays).",
+	"Set File Service Properties keeps whether SMB clients must encrypt (from 2026-02-06 on; new sessions are held "
+	"to "
+	"it) and whether NFS clients must; several channels of one session stay off. The retention of deleted shares "
+	"is a "
+	"setting of the server (--shareDeleteRetentionDays).",
 	"Permissions of files are kept and given back; they bind nobody, since whoever may ask at all acts "
 	"for the account.",
 	"Bearer tokens are taken with --oauth and over HTTPS only, on loopback, too; none are issued here. "

@@ -9,8 +9,9 @@
 //   await server.kill9()                     SIGKILL
 //   await server.restart({ flags })          after stop or kill9 (or instead of): same directory, same ports
 //   await server.remove()                    stop if running, delete the temporary directory
-// ZAFFRE_BIN chooses the program. Ports are picked by the system and kept over restarts.
+// ZAFFRE_BIN chooses the program. Ports are this process's own and kept over restarts.
 import { spawn } from 'node:child_process';
+import dgram from 'node:dgram';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -43,12 +44,45 @@ export function removeDir(dir) {
 	fs.rmSync(dir, { recursive: true, force: true });
 }
 
+// A port that nobody else takes until this process ends, also while no server listens on it. It lies below the ports that the system
+// gives to outgoing connections, which could take it between two starts; the UDP port of the same number marks it as taken among tests.
+const FIRST_PORT = 11_000, PORT_COUNT = 21_000, PORT_TRIES = 200;
 export async function freePort(host = '127.0.0.1') {
+	for (let i = 0; i < PORT_TRIES; i++) {
+		const port = FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
+		const mark = dgram.createSocket('udp4');
+		const marked = await new Promise((resolve) => {
+			mark.once('error', () => resolve(false));
+			mark.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(true));
+		});
+		mark.unref();
+		if (marked && (await canListen(port, host))) return port;
+		mark.close();
+	}
+	throw new Error(`no free port in ${PORT_TRIES} tries`);
+}
+
+async function canListen(port, host) {
 	const listener = net.createServer();
-	await new Promise((resolve, reject) => listener.once('error', reject).listen(0, host, resolve));
-	const { port } = listener.address();
-	await new Promise((resolve) => listener.close(resolve));
-	return port;
+	const can = await new Promise((resolve) => listener.once('error', () => resolve(false)).listen(port, host, () => resolve(true)));
+	if (can) await new Promise((resolve) => listener.close(resolve));
+	return can;
+}
+
+// The TCP ports that a process listens on, in order: of the process itself, whatever else runs on this machine.
+export function listeningPorts(pid) {
+	const inodes = new Set();
+	for (const fd of fs.readdirSync(`/proc/${pid}/fd`)) {
+		try {
+			inodes.add(/^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]);
+		} catch (error) {
+			if (error.code !== 'ENOENT') throw error; // closed meanwhile
+		}
+	}
+	const LISTEN = '0A';
+	const rows = ['tcp', 'tcp6'].flatMap((table) => fs.readFileSync(`/proc/${pid}/net/${table}`, 'utf8').trim().split('\n').slice(1));
+	const ports = rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[3] === LISTEN && inodes.has(row[9])).map((row) => parseInt(row[1].split(':')[1], 16));
+	return [...new Set(ports)].sort((a, b) => a - b);
 }
 
 // Runs the program to its end: { code, signal, stdout, stderr }. For tests of what is refused.
@@ -124,7 +158,10 @@ class Server {
 	async start(extra = {}) {
 		const o = { ...this.#options, ...extra };
 		const flags = ['serve', '--location', this.dataDir];
-		for (const service of ['blob', 'queue', 'table', 'file']) flags.push(`--${service}Port`, String(this.ports[service]));
+		for (const service of ['blob', 'queue', 'table', 'file']) {
+			this.ports[service] ||= await freePort();
+			flags.push(`--${service}Port`, String(this.ports[service]));
+		}
 		if (o.accessLog) flags.push('--accessLog', o.accessLog);
 		else flags.push('--silent');
 		if (!(o.flags ?? []).includes('production')) flags.push('--clockShiftFile', this.clockFile);

@@ -18,6 +18,8 @@ enum {
 	WEBSITE_PATH_MAX = 1024, /* as a blob's name */
 };
 
+#define VERSION_ENCRYPTION_IN_TRANSIT VERSION(2026, 2, 6)
+
 /* ---- reading ---- */
 
 /* A required leaf without the blanks around its text. */
@@ -205,6 +207,27 @@ static enum err read_default_version(struct request *r, const struct xml_node *n
 	return ERR_OK;
 }
 
+/* <EncryptionInTransit><Required>, if it is there. */
+static enum err read_encryption(struct request *r, const struct xml_node *protocol, bool *ret_set, bool *ret)
+{
+	const struct xml_node *n = protocol ? xml_child(protocol, "EncryptionInTransit") : NULL;
+	if (!n)
+		return ERR_OK;
+	TRY(read_bool(r, n, "Required", ret));
+	*ret_set = true;
+	return ERR_OK;
+}
+
+/* Several channels of one session are not served, so the setting of them stays off whatever is asked. */
+static enum err read_protocols(struct request *r, const struct xml_node *n, struct service_properties_set *c)
+{
+	if (r->version < VERSION_ENCRYPTION_IN_TRANSIT)
+		return ERR_OK;
+	struct protocol_settings *p = &c->wanted.protocol;
+	TRY(read_encryption(r, xml_child(n, "SMB"), &c->smb_encryption, &p->smb_encryption));
+	return read_encryption(r, xml_child(n, "NFS"), &c->nfs_encryption, &p->nfs_encryption);
+}
+
 static bool has(const struct request *r, enum service_property what)
 {
 	return (rest_service_of(r)->properties & what) != 0;
@@ -242,9 +265,10 @@ static enum err read_part(struct request *r, const struct xml_node *n, struct se
 		c->website = true;
 		return read_website(r, n, &p->website);
 	}
-	/* File: what the service shows is fixed here, and the retention of shares is a setting of the server. */
-	if (has(r, PROPERTY_PROTOCOL_SETTINGS) &&
-	    (xml_is(n, "ProtocolSettings") || xml_is(n, "ShareDeleteRetentionPolicy")))
+	if (has(r, PROPERTY_PROTOCOL_SETTINGS) && xml_is(n, "ProtocolSettings"))
+		return read_protocols(r, n, c);
+	/* File: the retention of shares is a setting of the server. */
+	if (has(r, PROPERTY_PROTOCOL_SETTINGS) && xml_is(n, "ShareDeleteRetentionPolicy"))
 		return ERR_OK;
 	return rest_fault_xml_reason(r, "Unexpected element in StorageServiceProperties");
 }
@@ -395,6 +419,31 @@ static void write_website(struct buf *b, const struct static_website *w)
 	xml_close(b, "StaticWebsite");
 }
 
+static void write_encryption(struct buf *b, bool required)
+{
+	if (!required)
+		return;
+	xml_open(b, "EncryptionInTransit");
+	xml_put_bool(b, "Required", true);
+	xml_close(b, "EncryptionInTransit");
+}
+
+static void write_protocols(struct buf *b, uint32_t version, const struct protocol_settings *p)
+{
+	bool shows = version >= VERSION_ENCRYPTION_IN_TRANSIT;
+	xml_open(b, "ProtocolSettings");
+	xml_open(b, "SMB");
+	BUF_PUT(b, "<Multichannel><Enabled>false</Enabled></Multichannel>");
+	write_encryption(b, shows && p->smb_encryption);
+	xml_close(b, "SMB");
+	if (shows && p->nfs_encryption) {
+		xml_open(b, "NFS");
+		write_encryption(b, true);
+		xml_close(b, "NFS");
+	}
+	xml_close(b, "ProtocolSettings");
+}
+
 static void write_logging(struct buf *b, const struct service_logging *l)
 {
 	xml_open(b, "Logging");
@@ -430,8 +479,7 @@ enum err rest_service_format_get(struct request *r)
 	if (has(r, PROPERTY_WEBSITE) && r->version >= VERSION(2018, 3, 28))
 		write_website(b, &p->website);
 	if (has(r, PROPERTY_PROTOCOL_SETTINGS) && r->version >= VERSION(2020, 2, 10))
-		BUF_PUT(b, "<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB>"
-			   "</ProtocolSettings>");
+		write_protocols(b, r->version, &p->protocol);
 	xml_close(b, "StorageServiceProperties");
 	return ERR_OK;
 }

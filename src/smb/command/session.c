@@ -8,8 +8,10 @@
 
 #include <assert.h>
 
+#include "base/service.h"
 #include "base/sys/log.h"
 #include "smb/opens.h"
+#include "svc/account/service_properties.h"
 #include "wire/date.h"
 #include "wire/json.h"
 
@@ -371,14 +373,14 @@ static enum err keys_make(struct smb_session *s)
 }
 
 /* The first login of this session is proven: its keys, and what it must do from now on. */
-static bool session_open(struct smb_session *s, uint8_t client_mode)
+static bool session_open(struct smb_session *s, uint8_t client_mode, bool encrypts)
 {
 	const struct smb_config *config = &s->conn->sl->server->config;
 	if (keys_make(s) != ERR_OK)
 		return false;
 	s->signs = !config->signing_optional || (client_mode & SMB2_MODE_SIGNING_REQUIRED) ||
 		   (s->conn->client_mode & SMB2_MODE_SIGNING_REQUIRED);
-	s->encrypts = config->encryption_required;
+	s->encrypts = encrypts;
 	s->opens = smb_opens_new();
 	if (!s->opens || !row_add(s))
 		return false;
@@ -393,6 +395,26 @@ static void setup_accepted(struct smb_request *r)
 		setup_finish(r);
 }
 
+/* Whether this server, or the account by the properties of its File service, demands encryption. */
+static bool encryption_wanted(struct smb_request *r, const struct auth_account *account, bool *ret)
+{
+	const struct smb_config *config = &r->conn->sl->server->config;
+	struct service_properties p;
+	if (account_service_properties_find(config->store, account->name, service_facts(SERVICE_FILE)->letter,
+					    &r->arena, &p) != ERR_OK)
+		return false;
+	*ret = config->encryption_required || p.protocol.smb_encryption;
+	return true;
+}
+
+static void setup_end(struct smb_request *r, uint32_t status)
+{
+	struct setup_call *call = r->call;
+	buf_fini(&call->token);
+	smb_session_end(r->session, false);
+	smb_fail(r, status);
+}
+
 static void setup_done(struct smb_request *r)
 {
 	struct smb_session *s = r->session;
@@ -402,17 +424,18 @@ static void setup_done(struct smb_request *r)
 		setup_refuse(r);
 		return;
 	}
-	if (s->conn->sl->server->config.encryption_required && s->conn->cipher == SMB2_CIPHER_NONE) {
-		buf_fini(&call->token);
-		smb_session_end(s, false);
-		smb_fail(r, STATUS_ACCESS_DENIED);
+	bool encrypts = false;
+	if (!encryption_wanted(r, account, &encrypts)) {
+		setup_end(r, STATUS_INSUFFICIENT_RESOURCES);
+		return;
+	}
+	if (encrypts && s->conn->cipher == SMB2_CIPHER_NONE) {
+		setup_end(r, STATUS_ACCESS_DENIED);
 		return;
 	}
 	s->account = account;
-	if (!s->valid && !session_open(s, call->in.security_mode)) {
-		buf_fini(&call->token);
-		smb_session_end(s, false);
-		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+	if (!s->valid && !session_open(s, call->in.security_mode, encrypts)) {
+		setup_end(r, STATUS_INSUFFICIENT_RESOURCES);
 		return;
 	}
 	s->conn->login_failures = 0;

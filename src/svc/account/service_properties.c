@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The record of a service's properties.
- *   version u8, logging, hour, minute, rule count u8, rules, default version str, delete retention, website
+ *   version u8, logging, hour, minute, rule count u8, rules, default version str, delete retention, website;
+ *   version 2 goes on with: protocol settings as one u8 of bits. Version 1 is written where there are none.
  *   logging  version str, del read write as one u8 of bits, retention      metrics  version str, bits u8, retention
  *   retention  bits u8, days u32      rule  four str, max age u32      website  bits u8, three str */
 #include "svc/account/service_properties.h"
@@ -8,7 +9,7 @@
 #include "base/bytes.h"
 #include "store/key.h"
 
-enum { PROPERTIES_VERSION = 1, RECORD_BYTES_MAX = 16 * 1024 };
+enum { VERSION_PLAIN = 1, VERSION_PROTOCOL = 2, RECORD_BYTES_MAX = 16 * 1024 };
 
 static void put_retention(struct buf *b, const struct retention_policy *p)
 {
@@ -43,7 +44,8 @@ static void take_metrics(struct cursor *c, struct service_metrics *ret)
 void account_service_properties_encode(struct buf *b, const struct service_properties *p)
 {
 	const struct service_logging *l = &p->logging;
-	bytes_put_u8(b, PROPERTIES_VERSION);
+	uint8_t protocol = (uint8_t)(p->protocol.smb_encryption | p->protocol.nfs_encryption << 1);
+	bytes_put_u8(b, protocol ? VERSION_PROTOCOL : VERSION_PLAIN);
 	bytes_put_str(b, l->version);
 	bytes_put_u8(b, (uint8_t)(l->del | l->read << 1 | l->write << 2));
 	put_retention(b, &l->retention);
@@ -63,12 +65,15 @@ void account_service_properties_encode(struct buf *b, const struct service_prope
 	bytes_put_str(b, p->website.index_document);
 	bytes_put_str(b, p->website.default_index_path);
 	bytes_put_str(b, p->website.error_document);
+	if (protocol)
+		bytes_put_u8(b, protocol);
 }
 
 enum err account_service_properties_decode(struct slice record, struct service_properties *ret)
 {
 	struct cursor c = cursor_make(record);
-	if (cursor_u8(&c) != PROPERTIES_VERSION)
+	uint8_t version = cursor_u8(&c);
+	if (version != VERSION_PLAIN && version != VERSION_PROTOCOL)
 		return ERR_CORRUPT;
 	ret->logging.version = cursor_str(&c);
 	uint8_t bits = cursor_u8(&c);
@@ -94,6 +99,8 @@ enum err account_service_properties_decode(struct slice record, struct service_p
 	ret->website.index_document = cursor_str(&c);
 	ret->website.default_index_path = cursor_str(&c);
 	ret->website.error_document = cursor_str(&c);
+	bits = version == VERSION_PROTOCOL ? cursor_u8(&c) : 0;
+	ret->protocol = (struct protocol_settings){ .smb_encryption = bits & 1, .nfs_encryption = bits >> 1 & 1 };
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
 
@@ -152,6 +159,10 @@ static void merge(struct service_properties *p, const struct service_properties_
 		p->delete_retention = c->wanted.delete_retention;
 	if (c->website)
 		p->website = c->wanted.website;
+	if (c->smb_encryption)
+		p->protocol.smb_encryption = c->wanted.protocol.smb_encryption;
+	if (c->nfs_encryption)
+		p->protocol.nfs_encryption = c->wanted.protocol.nfs_encryption;
 }
 
 enum err account_service_properties_apply_set(struct txn *txn, void *service_properties_set)

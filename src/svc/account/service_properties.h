@@ -38,6 +38,11 @@ struct static_website {
 	struct slice index_document, default_index_path, error_document; /* absent if not set */
 };
 
+/* File: whether a client must encrypt. */
+struct protocol_settings {
+	bool smb_encryption, nfs_encryption;
+};
+
 struct service_properties {
 	struct service_logging logging;
 	struct service_metrics hour, minute;
@@ -46,6 +51,7 @@ struct service_properties {
 	struct slice default_version;		  /* absent if not set */
 	struct retention_policy delete_retention; /* blob */
 	struct static_website website;		  /* blob */
+	struct protocol_settings protocol;	  /* file */
 };
 
 /* What holds before anything was set. */
@@ -59,7 +65,8 @@ struct service_properties_set {
 	struct resource_create web; /* first: the container of a website that is switched on (resource_create_*) */
 	char service;
 	struct service_properties wanted;
-	bool logging, hour, minute, cors, default_version, delete_retention, website; /* which of them are set */
+	/* which of them are set */
+	bool logging, hour, minute, cors, default_version, delete_retention, website, smb_encryption, nfs_encryption;
 };
 /* In the account partition. */
 enum err account_service_properties_apply_set(struct txn *, void *service_properties_set) MUST_CHECK;

@@ -8,7 +8,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { execFileSync, spawn } from 'node:child_process';
 import { BlobServiceClient } from '@azure/storage-blob';
-import { bin, freePort, removeDir, runProgram, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../../lib/server.mjs';
+import { bin, freePort, listeningPorts, removeDir, runProgram, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 
 const folders = [];
@@ -29,7 +29,7 @@ async function run(program, args, wait, use = () => {}, options = {}) {
 			child.stderr.on('data', look);
 			gone.then((code) => reject(new Error(`ended with ${code}: ${text}`)));
 		});
-		await use();
+		await use(child.pid);
 	} finally {
 		child.kill('SIGTERM');
 		await gone;
@@ -46,7 +46,6 @@ const blobWorks = async (port) => {
 	await service.getContainerClient('azurite').createIfNotExists();
 	await service.getContainerClient('azurite').getBlockBlobClient('b').upload('x', 1);
 };
-const refuses = (port) => fetch(`http://127.0.0.1:${port}/`).then(() => assert.fail(`port ${port} answers`), () => {});
 // As an installed link has it.
 function link(name) {
 	const folder = dir();
@@ -58,9 +57,9 @@ describe('in Azurite\'s place', () => {
 	for (const [how, program, first] of [['first word', () => bin, ['azurite']], ['program name', () => link('azurite'), []]])
 		test(`azurite as ${how}: banner and end word for word, three ports and no other`, async () => {
 			const p = await ports();
-			const text = await run(program(), [...first, ...portFlags(p), '-s', '-L'], /Table service is successfully listening/, async () => {
+			const text = await run(program(), [...first, ...portFlags(p), '-s', '-L'], /Table service is successfully listening/, async (pid) => {
 				await blobWorks(p.blob);
-				await refuses(10004);
+				assert.deepEqual(listeningPorts(pid), Object.values(p).sort((a, b) => a - b));
 			});
 			const lines = [];
 			for (const [name, port] of [['Blob', p.blob], ['Queue', p.queue], ['Table', p.table]])
@@ -77,7 +76,8 @@ describe('in Azurite\'s place', () => {
 		for (const [how, program, first] of [['program name', () => link(name), []], ['first word', () => bin, [name]]])
 			test(`${name} as ${how}: only its port, its own words`, async () => {
 				const p = await ports();
-				const text = await run(program(), [...first, `--${service}Port`, String(p[service]), '--silent'], /success/, async () => {
+				const text = await run(program(), [...first, `--${service}Port`, String(p[service]), '--silent'], /success/, async (pid) => {
+					assert.deepEqual(listeningPorts(pid), [p[service]]);
 					assert.equal((await fetch(`http://127.0.0.1:${p[service]}/health`)).status, 200);
 				});
 				assert.equal(text, [`is starting on 127.0.0.1:${p[service]}`, started(p[service]), 'is closing...', 'successfully closed'].map((line) => `Azurite ${title} service ${line}\n`).join(''));

@@ -83,6 +83,20 @@ static void test_golden(void **state)
 	buf_init(&b, 65536);
 	account_service_properties_encode(&b, &p);
 	assert_slice(buf_slice(&b), slice_make(golden, sizeof golden));
+	/* The second one has the protocol settings behind it. */
+	struct buf with;
+	buf_init(&with, 65536);
+	p.protocol.nfs_encryption = true;
+	account_service_properties_encode(&with, &p);
+	assert_int_equal(with.ptr[0], 2);
+	assert_int_equal(with.len, b.len + 1);
+	assert_memory_equal(with.ptr + 1, b.ptr + 1, b.len - 1);
+	assert_int_equal(with.ptr[b.len], 2);
+	memset(&p, 0, sizeof p);
+	assert_int_equal(account_service_properties_decode(buf_slice(&with), &p), ERR_OK);
+	assert_true(p.protocol.nfs_encryption && !p.protocol.smb_encryption);
+	assert_int_equal(account_service_properties_decode(slice_first(buf_slice(&with), b.len), &p), ERR_CORRUPT);
+	buf_fini(&with);
 	buf_fini(&b);
 }
 
