@@ -366,6 +366,11 @@ enum err store_list_partitions(struct store *s, struct slice from, size_t limit,
 				    : ERR_NOT_FOUND;
 }
 
+uint64_t store_txns(const struct store *s)
+{
+	return atomic_load_explicit(&s->txns, memory_order_relaxed);
+}
+
 void store_stats(struct store *s, struct store_stats *ret)
 {
 	*ret = (struct store_stats){ .groups = s->groups,

@@ -12,7 +12,7 @@
  * store_read runs apply here and now on one snapshot; puts are accepted and thrown away (that is the dry run).
  * store_write queues; the committer runs apply over the overlay of its group, makes the group durable with one sync and
  * then calls done from a thread of its own: never inside store_write. done must be quick and must not block.
- * store_write_here may decide in the calling thread, if no disk is needed.
+ * store_write_here may decide in the calling thread, if no disk is needed; store_write_alone commits in it.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -114,7 +114,8 @@ struct store_job {
 	void *call;
 	struct arena *arena; /* lent to the committer until done */
 	void (*done)(struct store_job *, enum err result);
-	void *owner; /* for done */
+	void *owner;   /* for done */
+	bool may_wait; /* with store_write_here: that thread has nothing else to do, and may commit the job itself */
 	/* private to the store */
 	struct store_job *next;
 	unsigned attempts, line;
@@ -125,6 +126,9 @@ void store_write(struct store *, struct store_job *);
  * now if nobody else is at it and nothing waits. True: it was done with that, *ret_result is its result, and `done` is
  * not called. False: it is queued, and answered as ever. */
 bool store_write_here(struct store *, struct store_job *, enum err *ret_result) MUST_CHECK;
+/* As store_write, from a thread that has nothing else to do until the job is done: committed here and now if nobody
+ * else is at it and nothing waits. `done` may be called before this returns. */
+void store_write_alone(struct store *, struct store_job *);
 /* For threads that may block: queues, and waits for the answer. */
 enum err store_write_wait(struct store *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */
@@ -149,5 +153,7 @@ struct store_stats {
 	struct engine_stats engine;
 };
 void store_stats(struct store *, struct store_stats *ret);
+/* How many transactions were answered so far: tells the background whether others write. */
+uint64_t store_txns(const struct store *);
 
 #endif
