@@ -45,6 +45,11 @@ class Server:
         with open('/proc/%d/status' % self.pid, encoding='ascii') as f:
             return next(int(line.split()[1]) for line in f if line.startswith('VmRSS:')) / 1024
 
+    def cpu_ticks(self):
+        """User and system time of the process so far, in hundredths of a second."""
+        with open('/proc/%d/stat' % self.pid, encoding='ascii') as f:
+            return sum(int(x) for x in f.read().rsplit(')', 1)[1].split()[11:13])
+
     def stop(self, keep=False):
         if self.process.poll() is None:
             self.process.terminate()

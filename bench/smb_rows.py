@@ -39,14 +39,17 @@ MEASURED = (*BESIDE, 'smb-idle')
 IDLE_SESSIONS = 1000
 
 
-def samba(owner, sync):
-    """smbd with a configuration of its own; it makes a session of its own and is ended by its first process."""
+def samba(owner, sync, names=False):
+    """smbd with a configuration of its own; it makes a session of its own and is ended by its first process. `sync always` syncs
+    what is written to files and not the names that are made and removed; `names`: the file system makes those durable, too."""
     program = shutil.which('smbd', path=os.environ['PATH'] + ':/usr/sbin')
     if not program or os.getuid() != 0:
         raise RuntimeError('smbd is not here, or this is not run as root: the rows beside Samba are left out')
     folder, port = owner.folder('samba'), peers.free_port()
     for name in ('private', 'lock', 'state', 'cache', 'pid', 'ncalrpc', 'share'):
         os.mkdir(os.path.join(folder, name))
+    if names:
+        subprocess.run(['chattr', '+D', os.path.join(folder, 'share')], check=True)
     config = os.path.join(folder, 'smb.conf')
     with open(config, 'w', encoding='ascii') as f:
         f.write(CONFIG % {'port': port, 'dir': folder, 'sync': 'yes' if sync else 'no'})
@@ -70,6 +73,7 @@ class SmbRows:
     def __init__(self, bench):
         self.bench = bench
         self.runs = 0
+        self.durable = None
 
     def load(self, work, server, clients, encrypted=False, depth=4):
         self.runs += 1
@@ -102,6 +106,10 @@ class SmbRows:
                     self.bench.row('smb-write', 'SMB durable write, ' + kind, mine, other, 1.0, 'Samba, sync always', ' MB/s', mine['mb_per_s'], other['mb_per_s'])
                     self.cpu('smb-write', 'SMB durable write, ' + kind, mine, lazy, 1.3)
 
+    def names(self):
+        self.durable = self.durable or samba(self.bench.peers, True, names=True)
+        return self.durable
+
     def small(self, want, ours, plain, synced):
         if want('smb-write4k'):
             for clients, depth in ((1, 4), (4, 4), (4, 16)):
@@ -118,6 +126,9 @@ class SmbRows:
                 self.bench.row('smb-' + work, kind, mine, other, bars[work], 'Samba')
                 if work == 'open':
                     self.bench.most('smb-open', kind + ': CPU', mine['server_cpu_us'], 100, ' us', mine)
+                if work == 'create':
+                    mine, other = self.bench.turns(*[lambda s=s: self.load(work, s, clients) for s in (ours, self.names())])
+                    self.bench.row('smb-create', kind, mine, other, 0, 'Samba, sync always, dirsync')
                 if work == 'list':
                     self.bench.most('smb-list', kind + ': CPU', mine['server_cpu_us'] / 1000, 5, ' ms', mine)
 
@@ -143,5 +154,5 @@ class SmbRows:
         ours, plain, synced = zaffre(owner), samba(owner, False), samba(owner, True)
         self.transfers(want, ours, plain, synced)
         self.small(want, ours, plain, synced)
-        for server in (ours, plain, synced):
+        for server in (ours, plain, synced, *([self.durable] if self.durable else [])):
             server.stop()

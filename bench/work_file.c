@@ -130,6 +130,26 @@ static void overwrite_request(struct conn *c)
 	http_request(c, "PUT", slice_str(large_path()), "comp=range", headers, payload(c));
 }
 
+/* Pieces of --bytes in that file that do not touch each other, from --base on: nothing of it can be joined. */
+static void pieces_request(struct conn *c)
+{
+	char headers[128];
+	uint64_t at = next_key() * 2 * opt.bytes;
+	snprintf(headers, sizeof headers, "x-ms-write: update\r\nx-ms-range: bytes=%llu-%llu\r\n",
+		 (unsigned long long)at, (unsigned long long)(at + opt.bytes - 1));
+	http_request(c, "PUT", slice_str(large_path()), "comp=range", headers, payload(c));
+}
+
+static void delete_request(struct conn *c)
+{
+	http_request(c, "DELETE", slice_str(large_path()), "", "", SLICE_NONE);
+}
+
+static enum answer delete_answer(struct conn *c, const struct reply *r)
+{
+	return r->status == 202 ? ANSWER_DONE : ANSWER_BAD;
+}
+
 /* All pages of a listing. One operation is the whole list; --keys says how many files it must show. */
 static void list_request(struct conn *c)
 {
@@ -191,6 +211,10 @@ const struct work works_file[] = {
 	  1 << 18, false, large_request, create_answer },
 	{ "foverwrite", "Put Range of --bytes somewhere in that file", &protocol_http, 4096, 0, 1 << 18, false,
 	  overwrite_request, create_answer },
+	{ "fpieces", "Put Range of --bytes into every other place of that file, from --base on", &protocol_http, 64, 0,
+	  1, false, pieces_request, create_answer },
+	{ "fdelete", "delete that file (--count 1 --connections 1)", &protocol_http, 0, 0, 1, false, delete_request,
+	  delete_answer },
 	{ "flist", "whole lists of --keys files in pages of 5,000", &protocol_http, 0, 0, 50000, false, list_request,
 	  list_answer },
 	{ "fsnapshot", "take share snapshots (--count up to 200)", &protocol_http, 0, 0, 1, false, snapshot_request,

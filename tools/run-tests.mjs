@@ -91,7 +91,10 @@ async function runNode(file) {
 	let skipped = number('skipped') + (number('todo') || 0);
 	if (Number.isNaN(passed + failed + skipped)) [passed, failed, skipped] = [0, 1, 0];
 	if (code !== 0 && failed === 0) failed = 1;
-	for (const [, name, reason] of text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)) skips.push(`${file}: ${name}: ${reason || 'no reason given'}`);
+	const skipLines = [...text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)];
+	for (const [, name, reason] of skipLines) skips.push(`${file}: ${name}: ${reason || 'no reason given'}`);
+	// A suite that is skipped whole is not counted by node, and its tests are never seen. A file without any test is a mistake.
+	if (passed + failed + skipped === 0) [skipped, failed] = [skipLines.length, skipLines.length ? 0 : 1];
 	if (failed) {
 		// Passing cases say nothing of interest in a report of failures.
 		const lines = text.split('\n').filter((line) => !/^\s*(ok \d+|# Subtest|---|\.\.\.|duration_ms|type: )/.test(line));

@@ -38,5 +38,4 @@ export interface Zaffre {
 	stop(): Promise<void>;
 }
 export function start(options?: { location?: string; args?: string[]; timeoutMs?: number }): Promise<Zaffre>;
-export function importAzurite(dir: string, connectionString?: string): Promise<Record<string, number>>;
 export function program(): string;

@@ -12,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 import { TestKit } from './kit.js';
 
 export { TestKit };
-export { importAzurite } from './import.js';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 

@@ -34,7 +34,7 @@
 #define LIMIT_LOOPS		64	/* event loops; one per core up to here */
 #define LIMIT_REQUESTS_PER_TURN 16	/* pipelined requests answered before other connections get their turn */
 #define LIMIT_READS_PER_TURN	128	/* however little each brings: 1 MiB of TLS records is 64 */
-#define LIMIT_TURN_NS		2000000 /* of pipelined requests of a connection before others get their turn */
+#define LIMIT_TURN_NS		2000000 /* of a connection's requests or answer before others get their turn */
 #define LIMIT_STREAM_TURN_BYTES (1024 * 1024) /* of a body or a streamed answer before others get their turn */
 #define LIMIT_STREAM_BODY_BYTES (5000 * MIB)  /* largest body of any operation (Put Blob); parse lowers it */
 #define LIMIT_ACCOUNT_UPLOADS	4096	      /* bodies of one account on their way at once; more answer ServerBusy */

@@ -17,7 +17,7 @@
 #include "io/wheel.h"
 
 enum { LOOP_MAGIC = 0x696c6f70 };
-enum { LOOP_EVENTS = 256, HELD_WAKES = 64 };
+enum { LOOP_EVENTS = 256, HELD_WAKES = 64, LINGER_MISSES = 4, LINGER_PAUSE = 64 };
 
 /* What other threads write has cache lines of its own. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
@@ -30,6 +30,9 @@ struct io_loop {
 	atomic_bool running;
 	atomic_bool stopping;
 	struct io_task *deferred_first, **deferred_last;
+	uint32_t linger_ns;				/* before it sleeps next; 0: at once */
+	unsigned linger_misses;				/* in a row: nothing came meanwhile */
+	unsigned linger_pause;				/* so many waits without, because of that */
 	_Alignas(64) _Atomic(struct io_task *) mailbox; /* newest first */
 	atomic_bool asleep;
 	atomic_uint
@@ -188,9 +191,45 @@ static void loop_run_deferred(struct io_loop *l)
 	}
 }
 
+void io_loop_linger(struct io_loop *l, uint32_t ns)
+{
+	l->linger_ns = ns;
+}
+
+/* Looks again and again, for a short time; others who wait for this core go first. How many events came, 0 if none, and
+ * *ret_sleep: it may sleep. */
+static int loop_look_on(struct io_loop *l, bool *ret_sleep)
+{
+	uint64_t until_ns = base_monotonic_ns() + l->linger_ns;
+	*ret_sleep = false;
+	do {
+		int n = epoll_wait(l->epoll_fd, l->events, LOOP_EVENTS, 0);
+		if (n != 0 || atomic_load_explicit(&l->mailbox, memory_order_relaxed)) {
+			l->linger_misses = 0;
+			return n;
+		}
+		sched_yield();
+	} while (base_monotonic_ns() < until_ns);
+	*ret_sleep = true;
+	if (++l->linger_misses >= LINGER_MISSES) {
+		l->linger_misses = 0;
+		l->linger_pause = LINGER_PAUSE;
+	}
+	return 0;
+}
+
 static int loop_wait(struct io_loop *l)
 {
 	int timeout_ms = l->deferred_first ? 0 : wheel_wait_ms(&l->wheel, l->now_ms);
+	if (timeout_ms != 0 && l->linger_ns) {
+		bool sleep = true;
+		int n = l->linger_pause ? 0 : loop_look_on(l, &sleep);
+		l->linger_pause -= l->linger_pause > 0;
+		l->linger_ns = 0;
+		l->now_ms = base_monotonic_ns() / 1000000;
+		if (!sleep)
+			return n < 0 ? 0 : n;
+	}
 	if (timeout_ms != 0) {
 		atomic_store(&l->asleep, true);
 		if (atomic_load(&l->mailbox) || atomic_load(&l->stopping))

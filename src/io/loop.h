@@ -48,6 +48,10 @@ void io_loop_free(struct io_loop *); /* accepts NULL */
 /* Runs until stopped. `before_wait` (may be NULL) is called each time before the loop may sleep. */
 void io_loop_run(struct io_loop *, void (*before_wait)(void *), void *arg);
 void io_loop_stop(struct io_loop *);
+/* On the loop's thread: before it sleeps next it looks for events this long (0: not at all), for a peer that asks again
+ * as soon as it was answered: to wake a thread takes longer than its next request. Where nothing comes in that time it
+ * is left out for a while. */
+void io_loop_linger(struct io_loop *, uint32_t ns);
 bool io_loop_is_current(const struct io_loop *);
 
 /* Edge-triggered, for reading and writing and the peer's half-close. */

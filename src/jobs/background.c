@@ -28,6 +28,8 @@ enum {
 	REST_PER_LOOK = 20, /* a round that found nothing rests so many times as long as it took */
 	PLACES_A_ROUND = 128,
 	CONTAINER_MS = 50, /* for one that has much to give back, before others have their turn */
+	ROUND_TXNS = 2,	   /* of a share's round; more during it: others write */
+	REST_BESIDE = 3,   /* times as long as a round took, while others write */
 	EXPIRE_EVERY_SECONDS = 3600
 };
 
@@ -140,6 +142,28 @@ static enum err container_retire(struct background *b, struct slice partition, b
 	return ERR_OK;
 }
 
+/* A rest that ends early if the server stops. */
+static void rest(struct background *b, uint64_t ns)
+{
+	uint64_t until_ns = base_monotonic_ns() + ns;
+	struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+	pthread_mutex_lock(&b->mutex);
+	while (!b->stop && pthread_cond_timedwait(&b->wake, &b->mutex, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&b->mutex);
+}
+
+/* One bounded piece. Its commit holds up whoever writes at the same time, so then the next one does not follow at
+ * once. */
+static enum err share_round(struct background *b, struct slice partition, bool *ret_more)
+{
+	uint64_t began_ns = base_monotonic_ns(), txns = store_txns(b->store);
+	TRY(file_round(b->store, partition, ret_more));
+	if (*ret_more && store_txns(b->store) - txns > ROUND_TXNS)
+		rest(b, REST_BESIDE * (base_monotonic_ns() - began_ns));
+	return ERR_OK;
+}
+
 static enum err share_tend(struct background *b, struct slice partition, bool *ret_more)
 {
 	uint64_t until_ns = base_monotonic_ns() + CONTAINER_MS * UINT64_C(1000000);
@@ -147,7 +171,7 @@ static enum err share_tend(struct background *b, struct slice partition, bool *r
 	while (opens_more && !stopping(b))
 		TRY(file_opens_round(b->store, partition, &opens_more));
 	do
-		TRY(file_round(b->store, partition, ret_more));
+		TRY(share_round(b, partition, ret_more));
 	while (*ret_more && base_monotonic_ns() < until_ns && !stopping(b));
 	return ERR_OK;
 }

@@ -185,7 +185,7 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 	if (!ours && directory_is_azurites(path)) {
 		buf_printf(error,
 			   "%s is a workspace of Azurite, whose files are not read in place: give another --location, "
-			   "and see docs/azurite.md for taking the data over (npx zaffre import-azurite %s)",
+			   "and see docs/azurite.md for taking the data over (zaffre import-azurite %s)",
 			   path, path);
 		return false;
 	}

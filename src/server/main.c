@@ -5,6 +5,7 @@
 #include "server/cli/help.h"
 #include "server/compat.h"
 #include "server/health.h"
+#include "server/import/import.h"
 #include "server/serve.h"
 
 #include "base/limits.h"
@@ -168,11 +169,8 @@ int main(int argc, char **argv)
 		return manual_main();
 	if (strcmp(command, "completion") == 0)
 		return completion_main(argc > 2 ? argv[2] : NULL);
-	if (strcmp(command, "import-azurite") == 0) {
-		say_error(
-			SLICE("import-azurite is in the npm package: npx zaffre import-azurite DIR (docs/azurite.md)"));
-		return EXIT_USAGE;
-	}
+	if (strcmp(command, "import-azurite") == 0)
+		return import_main(argc - skip, argv + skip);
 	struct buf unknown;
 	buf_init(&unknown, 4096);
 	help_put_unknown(&unknown, command);

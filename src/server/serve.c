@@ -355,12 +355,13 @@ static bool house_build(struct house *h, struct buf *error)
 		.audit_reads = c->auditReads,
 		.failures = &h->failures,
 	};
-	if (rest_server_start(&rest, &h->server, error) != ERR_OK)
-		return false;
-	if (!smb_open(h, error))
-		return false;
+	/* Requests come as soon as a loop runs: one that makes an account tells the background, and one that changes
+	 * accounts waits until both servers are there. */
 	h->background = background_start(h->store, names, accounts->count);
-	return true;
+	pthread_mutex_lock(&h->reload_lock);
+	bool ok = rest_server_start(&rest, &h->server, error) == ERR_OK && smb_open(h, error);
+	pthread_mutex_unlock(&h->reload_lock);
+	return ok;
 }
 
 static void beat(void *arg)

@@ -7,9 +7,16 @@
  * waits goes out at once. */
 #include "smb/opens.h"
 
+#include "base/sys/clock.h"
+
 #include <assert.h>
 
 enum { NEEDS_NOTHING = 0, NEEDS_SESSION = 1, NEEDS_TREE = 3, PARTS_MAX = 256, NEXT_LEAST = SMB2_HEADER_BYTES + 8 };
+enum {
+	ALONE_LEAST = 32,		 /* requests one after the other, then a loop is taken for one client's */
+	ALONE_LINGER_NS = 80 * 1000,	 /* its next request is looked for so long before the loop sleeps */
+	ALONE_LONG_NS = 2 * 1000 * 1000, /* a commit that took so long is not waited for again soon */
+};
 enum { DECISIONS_MAX = 8 }; /* of one request in this thread, one within the other: a bound for the stack */
 
 static const struct command {
@@ -231,10 +238,43 @@ static void job_fill(struct smb_request *r, struct slice partition, apply_fn *ap
 	r->committing = true;
 }
 
+/* A loop whose only busy client asks one thing after the other has nothing else to do while a commit is written: it
+ * waits for the disk itself, and the commit changes no thread. As soon as somebody else asks it is as ever. */
+static void alone_note(struct smb_loop *sl, const struct smb_conn *c)
+{
+	bool alone = sl->alone == c && sl->work_count == 0;
+	sl->alone = c;
+	sl->alone_count = alone ? sl->alone_count + 1 : 0;
+	io_loop_linger(sl->loop, sl->alone_count >= ALONE_LEAST ? ALONE_LINGER_NS : 0);
+}
+
+static bool is_alone(const struct smb_loop *sl)
+{
+	return sl->alone_count >= ALONE_LEAST && sl->work_count == 1; /* the one at hand */
+}
+
+/* It may have waited for the disk: then the client's core sleeps as well, and its next request takes longer. */
+static void alone_waited(struct smb_loop *sl, uint64_t began_ns)
+{
+	uint64_t ns = base_monotonic_ns() - began_ns;
+	if (ns > ALONE_LINGER_NS)
+		io_loop_linger(sl->loop, 0);
+	if (ns > ALONE_LONG_NS)
+		sl->alone_count = 0;
+}
+
 void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, void *call, smb_then_fn *then)
 {
+	struct smb_loop *sl = r->conn->sl;
+	struct store *store = sl->server->config.store;
 	job_fill(r, partition, apply, call, then);
-	store_write(r->conn->sl->server->config.store, &r->job);
+	if (!is_alone(sl)) {
+		store_write(store, &r->job);
+		return;
+	}
+	uint64_t began_ns = base_monotonic_ns();
+	store_write_alone(store, &r->job);
+	alone_waited(sl, began_ns);
 }
 
 void smb_decide(struct smb_request *r, apply_fn *apply, void *call, smb_then_fn *then)
@@ -246,7 +286,11 @@ void smb_decide(struct smb_request *r, apply_fn *apply, void *call, smb_then_fn 
 	}
 	struct smb_loop *sl = r->conn->sl;
 	job_fill(r, r->tree->partition, apply, call, then);
-	if (!store_write_here(sl->server->config.store, &r->job, &result))
+	r->job.may_wait = is_alone(sl);
+	uint64_t began_ns = base_monotonic_ns();
+	bool done = store_write_here(sl->server->config.store, &r->job, &result);
+	alone_waited(sl, began_ns);
+	if (!done)
 		return;
 	sl->work_count--;
 	r->committing = false;
@@ -586,6 +630,7 @@ static void chain_start(struct smb_conn *c, char *memory, size_t memory_bytes, s
 	c->chain_count++;
 	ch->weight_bytes = message.len;
 	c->under_way_bytes += message.len;
+	alone_note(c->sl, c);
 	chain_run(ch);
 }
 

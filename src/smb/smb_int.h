@@ -230,7 +230,9 @@ struct smb_loop {
 	bool started, draining, drained;
 	struct smb_conn *conns;
 	atomic_size_t conn_count;
-	size_t work_count; /* chains and closes under way, also of connections that are gone */
+	size_t work_count;	      /* chains and closes under way, also of connections that are gone */
+	const struct smb_conn *alone; /* whose requests were the last ones here, one after the other, and how many */
+	unsigned alone_count;
 	struct rng rng;
 	struct io_task drain_task;
 	struct slabs slabs; /* messages */

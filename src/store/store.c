@@ -321,6 +321,12 @@ enum err store_read_points(struct store *s, struct slice partition, apply_fn *ap
 	return read_in(s, TXN_POINTS, partition, apply, call, arena, 0);
 }
 
+enum err store_read_points_until(struct store *s, struct slice partition, apply_fn *apply, void *call,
+				 struct arena *arena, uint64_t deadline_ns)
+{
+	return read_in(s, TXN_POINTS, partition, apply, call, arena, deadline_ns);
+}
+
 enum err store_get(struct store *s, struct slice partition, struct slice key, struct arena *arena, struct slice *ret)
 {
 	struct slice record;
@@ -358,6 +364,11 @@ enum err store_list_partitions(struct store *s, struct slice from, size_t limit,
 	const struct engine_ops *ops = s->engine->ops;
 	return ops->list_partitions ? ops->list_partitions(s->engine, from, limit, arena, ret, ret_count)
 				    : ERR_NOT_FOUND;
+}
+
+uint64_t store_txns(const struct store *s)
+{
+	return atomic_load_explicit(&s->txns, memory_order_relaxed);
 }
 
 void store_stats(struct store *s, struct store_stats *ret)

@@ -12,7 +12,7 @@
  * store_read runs apply here and now on one snapshot; puts are accepted and thrown away (that is the dry run).
  * store_write queues; the committer runs apply over the overlay of its group, makes the group durable with one sync and
  * then calls done from a thread of its own: never inside store_write. done must be quick and must not block.
- * store_write_here may decide in the calling thread, if no disk is needed.
+ * store_write_here may decide in the calling thread, if no disk is needed; store_write_alone commits in it.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -35,6 +35,8 @@ struct txn_row {
 };
 enum err txn_row_make(struct txn *, struct slice key, struct slice value, struct txn_row *ret) MUST_CHECK;
 enum err txn_put_row(struct txn *, const struct txn_row *) MUST_CHECK;
+/* For work between reads that takes time itself, in gets (about a microsecond each): ERR_BUDGET as they have it. */
+enum err txn_spend(struct txn *, size_t cost) MUST_CHECK;
 /* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like
  * others, and part of the transaction like others; but they are kept in memory and gone after a restart. A
  * transaction of volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read
@@ -87,8 +89,8 @@ struct clock *store_clock(struct store *);
 
 /* On a snapshot, in this thread. Values live in `arena`. */
 enum err store_read(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena) MUST_CHECK;
-/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns): for threads that
- * others wait for. Apply may have run in part. */
+/* As store_read, but ends with ERR_BUDGET when it reads on past the deadline (base_monotonic_ns; 0: there is none):
+ * for threads that others wait for. Apply may have run in part. */
 enum err store_read_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
 			  uint64_t deadline_ns) MUST_CHECK;
 /* As store_read for one who looks for work, now and then, and does it in a transaction that checks again: each get and
@@ -99,6 +101,9 @@ enum err store_look(struct store *, struct slice partition, apply_fn *, void *ca
  * linearizable by itself, but two of them need not show the same instant. */
 enum err store_read_points(struct store *, struct slice partition, apply_fn *, void *call,
 			   struct arena *arena) MUST_CHECK;
+/* The same with a deadline, as store_read_until. */
+enum err store_read_points_until(struct store *, struct slice partition, apply_fn *, void *call, struct arena *arena,
+				 uint64_t deadline_ns) MUST_CHECK;
 /* A single record of any partition through the cache. */
 enum err store_get(struct store *, struct slice partition, struct slice key, struct arena *,
 		   struct slice *ret) MUST_CHECK;
@@ -109,7 +114,8 @@ struct store_job {
 	void *call;
 	struct arena *arena; /* lent to the committer until done */
 	void (*done)(struct store_job *, enum err result);
-	void *owner; /* for done */
+	void *owner;   /* for done */
+	bool may_wait; /* with store_write_here: that thread has nothing else to do, and may commit the job itself */
 	/* private to the store */
 	struct store_job *next;
 	unsigned attempts, line;
@@ -120,6 +126,9 @@ void store_write(struct store *, struct store_job *);
  * now if nobody else is at it and nothing waits. True: it was done with that, *ret_result is its result, and `done` is
  * not called. False: it is queued, and answered as ever. */
 bool store_write_here(struct store *, struct store_job *, enum err *ret_result) MUST_CHECK;
+/* As store_write, from a thread that has nothing else to do until the job is done: committed here and now if nobody
+ * else is at it and nothing waits. `done` may be called before this returns. */
+void store_write_alone(struct store *, struct store_job *);
 /* For threads that may block: queues, and waits for the answer. */
 enum err store_write_wait(struct store *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */
@@ -144,5 +153,7 @@ struct store_stats {
 	struct engine_stats engine;
 };
 void store_stats(struct store *, struct store_stats *ret);
+/* How many transactions were answered so far: tells the background whether others write. */
+uint64_t store_txns(const struct store *);
 
 #endif

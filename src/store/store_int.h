@@ -35,7 +35,7 @@ struct txn {
 	struct engine_snapshot *snapshot;
 	struct engine_group *group;
 	uint64_t deadline_ns; /* monotonic; reads fail with ERR_BUDGET past it; 0 = none */
-	unsigned reads;	      /* since the deadline was looked at */
+	size_t reads;	      /* since the deadline was looked at */
 	enum err failed;      /* a put that did not fit: the transaction cannot commit, whatever apply returns */
 	struct write *writes;
 	size_t count, cap;

@@ -10,7 +10,8 @@
 enum {
 	TXN_FIRST_WRITES = 8,
 	TXN_LINEAR_WRITES = 8,
-	READS_PER_LOOK = 64, /* gets between two looks at the time of a read with a deadline; a scan is as many */
+	READS_PER_LOOK = 64,   /* gets between two looks at the time of a read with a deadline; a scan is as many */
+	BYTES_PER_READ = 1024, /* of a long value: checked and decoded in the time of a get */
 	TXN_CACHE_VALUE_BYTES = 4096, /* of what only writers read, no more than this is worth a copy */
 };
 
@@ -319,7 +320,7 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 }
 
 /* Time is looked at now and then: a get costs little more than that. */
-static bool past_deadline(struct txn *t, unsigned cost)
+static bool past_deadline(struct txn *t, size_t cost)
 {
 	if (!t->deadline_ns || (t->reads += cost) < READS_PER_LOOK)
 		return false;
@@ -327,10 +328,13 @@ static bool past_deadline(struct txn *t, unsigned cost)
 	return base_monotonic_ns() > t->deadline_ns;
 }
 
-enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
+enum err txn_spend(struct txn *t, size_t cost)
 {
-	if (past_deadline(t, 1))
-		return ERR_BUDGET;
+	return past_deadline(t, cost) ? ERR_BUDGET : ERR_OK;
+}
+
+static enum err get_any(struct txn *t, struct slice key, struct slice *ret_value)
+{
 	if (txn_is_volatile_key(key))
 		return txn_get_volatile(t, key, ret_value);
 	if (t->count) {
@@ -357,6 +361,16 @@ enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
 		TRY(ensure_snapshot(t));
 	TRY(e->ops->get(e, t->snapshot, t->partition, key, t->arena, &record));
 	return record_unwrap(t->partition, key, record, ret_value);
+}
+
+enum err txn_get(struct txn *t, struct slice key, struct slice *ret_value)
+{
+	if (past_deadline(t, 1))
+		return ERR_BUDGET;
+	enum err e = get_any(t, key, ret_value);
+	if (e == ERR_OK)
+		t->reads += ret_value->len / BYTES_PER_READ;
+	return e;
 }
 
 static enum err base_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret)

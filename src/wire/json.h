@@ -47,4 +47,21 @@ bool json_number_to_double(struct slice text, double *ret);
 /* No fraction and no exponent in it (Edm.Int32, not Edm.Double). */
 bool json_number_is_integer(struct slice text);
 
+/* Walks over the members of an object or the elements of an array of any size, without memory: what is inside of them
+ * stays text, for another walk or json_parse. Only quotes, brackets, commas and colons are looked at, so a document
+ * that was cut short is found out and one with other faults may not be. */
+enum json_walk_state { JSON_WALK_FIRST, JSON_WALK_MORE, JSON_WALK_DONE, JSON_WALK_BROKEN };
+struct json_walk {
+	const char *at, *end;
+	bool object;
+	enum json_walk_state state; /* DONE after the last one, BROKEN if it is no JSON from `at` on */
+	struct slice name;	    /* of a member: as it stands there, without the quotes */
+	struct slice value;	    /* as it stands there */
+};
+/* False: it is neither an object nor an array. */
+bool json_walk_begin(struct json_walk *, struct slice value);
+bool json_walk_next(struct json_walk *);
+/* The first member of that name; absent if there is none or it is no object. */
+struct slice json_walk_find(struct slice object, const char *name);
+
 #endif

@@ -3,17 +3,14 @@
 // One account (or nobody at all) does the holding, another asks for little and must be answered.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { expectStatus } from '../lib/assert.mjs';
 import { Client, send } from '../lib/http.mjs';
+import { beside, inParallel, openSink, patience, sleep, threadSeconds, timesOf } from '../lib/beside.mjs';
 import { figuresText, percentiles } from '../lib/neighbours.mjs';
 import { freePort, startServer, scale, scaled } from '../lib/server.mjs';
 import { accountSas } from '../lib/sign.mjs';
 import { Wire, portOf } from './wire.mjs';
-
-// Programs under sanitizers are several times slower.
-const patience = scale < 1 ? 10 : 1;
 
 const REGION_MIB = 64;
 const TABLES = scaled(10_000, 5000);
@@ -22,12 +19,6 @@ const OTHER_KEY = Buffer.from('another account of this server, 32+').toString('b
 const ACCOUNTS = (server) => ({ ZAFFRE_ACCOUNTS: `${server.account}:${server.key};${OTHER}:${OTHER_KEY}` });
 
 const rssMib = (server) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`, 'latin1'))[1]) / 1024;
-// CPU of the threads whose names begin so.
-const threadSeconds = (server, name) => fs.readdirSync(`/proc/${server.pid}/task`).reduce((sum, task) => {
-	const of = (file) => fs.readFileSync(`/proc/${server.pid}/task/${task}/${file}`, 'latin1');
-	return of('comm').startsWith(name) ? sum + Number(of('schedstat').split(' ')[0]) / 1e9 : sum;
-}, 0);
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 // Looks again until it holds; what never holds is a failure that says what was waited for.
 async function eventually(what, holds, seconds = 20) {
 	for (const end = Date.now() + seconds * 1000 * patience; !(await holds()); await sleep(20)) assert.ok(Date.now() < end, `never came: ${what}`);
@@ -41,21 +32,6 @@ async function highest(measure) {
 		if (now > most) [most, calm] = [now, 0];
 	}
 	return most;
-}
-
-// Reads and forgets: the client must not be what is slow.
-async function openSink(port) {
-	const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
-	socket.on('error', () => {}).resume();
-	await new Promise((resolve) => socket.once('connect', resolve));
-	return socket;
-}
-
-async function inParallel(count, width, work) {
-	let next = 0;
-	await Promise.all(Array.from({ length: width }, async () => {
-		while (next < count) await work(next++);
-	}));
 }
 
 describe('slots', () => {
@@ -179,8 +155,8 @@ describe('disk', () => {
 		return blocks / 2048;
 	};
 
-	// Begins so many uploads, then leaves them: how many MiB were taken meanwhile.
-	async function abandon(uploads, sent) {
+	// Begins so many uploads, waits until `wanted` MiB are taken, then leaves them: how many MiB were taken meanwhile.
+	async function abandon(uploads, sent, wanted = 0) {
 		const port = portOf(server.endpoints.blob);
 		const sas = accountSas(server.account, server.key, {}).toString();
 		const before = allocatedMib();
@@ -191,6 +167,7 @@ describe('disk', () => {
 			sink.write(Buffer.alloc(sent));
 			sinks.push(sink);
 		}
+		if (wanted) await eventually(`${wanted} MiB are reserved`, async () => allocatedMib() - before > wanted);
 		const during = (await highest(allocatedMib)) - before;
 		for (const sink of sinks) sink.destroy();
 		if (process.env.ZAFFRE_TEST_FIGURES) console.error(`${((uploads * sent) / 1048576).toFixed(0)} MiB sent, ${during.toFixed(0)} MiB reserved`);
@@ -207,8 +184,7 @@ describe('disk', () => {
 	// It goes back in regions when something is reclaimed; one free region is kept, and one has what was just deleted.
 	test('what abandoned uploads reserved is given back', async () => {
 		const before = allocatedMib();
-		const during = await abandon(100, 1200 * 1024);
-		assert.ok(during > 2 * REGION_MIB, `only ${during.toFixed(0)} MiB were reserved: nothing to give back`);
+		await abandon(100, 1200 * 1024, 2 * REGION_MIB);
 		const client = new Client(server);
 		await eventually('what was reserved is given back', async () => {
 			assert.equal((await client.put('/uploads/last', { body: Buffer.alloc(1 << 20), headers: { 'x-ms-blob-type': 'BlockBlob' } })).status, 201);
@@ -218,8 +194,55 @@ describe('disk', () => {
 	});
 });
 
+// As many as LIMIT_ACCOUNT_UPLOADS may be on their way: what is begun holds a buffer and a place on the disk.
+describe('uploads', () => {
+	let server, other;
+	const MOST = 4096;
+	before(async () => {
+		server = await startServer({ flags: ['--threads', '2', '--silent'] });
+		await server.stop();
+		await server.restart({ flags: ['--threads', '2', '--silent'], env: ACCOUNTS(server) });
+		other = new Client(server, { account: OTHER, key: OTHER_KEY });
+		for (const client of [new Client(server), other]) expectStatus(await client.put('/uploads', { query: { restype: 'container' } }), 201);
+	});
+	after(() => server?.remove());
+
+	test('that are begun have a bound an account, and make room when they end', async () => {
+		const port = portOf(server.endpoints.blob);
+		const sas = accountSas(server.account, server.key, {}).toString();
+		const head = (name) => `PUT /devstoreaccount1/uploads/${name}?${sas} HTTP/1.1\r\nHost: h\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-06-08\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n`;
+		const begin = async (name) => {
+			const wire = await Wire.open(port);
+			await wire.send(head(name));
+			return wire;
+		};
+		// "100 Continue" says that it was let in.
+		const begun = [];
+		await inParallel(MOST, 64, async (i) => {
+			const wire = await begin(`b${i}`);
+			begun.push(wire);
+			await wire.until((text) => /^HTTP\/1.1 \d+ /.test(text), 'an answer', 20_000 * patience);
+		});
+		assert.deepEqual([...new Set(begun.map((wire) => wire.statuses[0]))], [100]);
+		const late = await begin('late');
+		await late.until((text) => text.includes('</Error>'), 'a refusal');
+		assert.equal(late.statuses[0], 503);
+		assert.match(late.text, /x-ms-error-code: ServerBusy\r\n/i);
+		assert.match(late.text, /Retry-After: 1\r\n/i);
+		await late.destroy();
+		const body = Buffer.alloc(1_000_000, 7);
+		const put = (client) => client.put('/uploads/whole', { body, headers: { 'x-ms-blob-type': 'BlockBlob' } });
+		expectStatus(await put(other), 201);
+		expectStatus(await new Client(server).put('/uploads/short', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+		for (const wire of begun.splice(0, 10)) await wire.destroy();
+		await eventually('there is room again', async () => (await put(new Client(server))).status === 201);
+		await Promise.all(begun.map((wire) => wire.destroy()));
+	});
+});
+
 describe('workers and loops', () => {
 	let server, mine, other;
+	const askQuiet = () => other.get('/quiet/b');
 	before(async () => {
 		server = await startServer({ flags: ['--threads', '1', '--silent'] });
 		await server.stop();
@@ -249,40 +272,6 @@ describe('workers and loops', () => {
 		const { headers, url } = client.prepare('GET', path, options);
 		return `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n${Object.entries(headers).map(([n, v]) => `${n}: ${v}\r\n`).join('')}\r\n`;
 	};
-	async function timesOf(count, ask) {
-		const took = [];
-		for (let i = 0; i < count; i++) {
-			const began = performance.now();
-			assert.equal((await ask()).status, 200);
-			took.push(performance.now() - began);
-		}
-		return took.sort((a, b) => a - b);
-	}
-
-	// How long another account's GETs took while the requests (each so often on a connection of its own) were answered.
-	// Without a budget the loop does all of them by itself: which thread worked tells that on any machine, how long
-	// others waited only on one that has little else to do.
-	async function beside(asked) {
-		const now = () => ({ loop: threadSeconds(server, 'loop'), workers: threadSeconds(server, 'worker-long') });
-		const before = now();
-		let left = asked.length;
-		for (const { port, text, count, last = text.replace(/\r\n\r\n$/, '\r\nConnection: close\r\n\r\n') } of asked) {
-			const sink = await openSink(port);
-			sink.once('close', () => left--);
-			sink.write(text.repeat(count - 1) + last);
-		}
-		const took = [];
-		for (const end = Date.now() + 60_000 * patience; left > 0 || took.length < 80; await sleep(2)) {
-			took.push(...(await timesOf(1, () => other.get('/quiet/b'))));
-			assert.ok(Date.now() < end, `${left} connections have not had their answers`);
-		}
-		const after = now();
-		const [loop, workers] = [after.loop - before.loop, after.workers - before.workers];
-		if (process.env.ZAFFRE_TEST_FIGURES) console.error(`CPU of the loop ${loop.toFixed(3)} s, of workers ${workers.toFixed(3)} s; ${figuresText(percentiles(took))}`);
-		assert.ok(workers > loop / 2, `the loop worked ${loop.toFixed(3)} s, workers only ${workers.toFixed(3)} s`);
-		return percentiles(took);
-	}
-
 	test('scans whose clients are gone are dropped', async () => {
 		await fillTable(mine, 'scans', 60_000);
 		const port = portOf(server.endpoints.table);
@@ -341,7 +330,7 @@ describe('workers and loops', () => {
 		const find = `GET /devstoreaccount1?comp=blobs&where=${encodeURIComponent("other='w' AND k='none'")}&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
 		const list = `GET /devstoreaccount1/held?restype=container&comp=list&include=metadata&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n\r\n`;
 		for (const asked of [{ port, text: find, count: 64 }, { port, text: list, count: 20 }]) {
-			const took = await beside([asked]);
+			const took = await beside(server, [asked], askQuiet);
 			assert.ok(took.p90 < 150 * patience && took.max < 800 * patience, figuresText(took));
 		}
 	});
@@ -352,7 +341,7 @@ describe('workers and loops', () => {
 		const sas = accountSas(server.account, server.key, {}).toString();
 		const xml = `<BlockList>${'<Latest>bm90IHRoZXJl</Latest>'.repeat(50_000)}</BlockList>`;
 		const put = (close) => `PUT /devstoreaccount1/held/document?comp=blocklist&${sas} HTTP/1.1\r\nHost: h\r\nx-ms-version: 2021-06-08\r\n${close}Content-Length: ${xml.length}\r\n\r\n${xml}`;
-		const took = await beside(Array.from({ length: 4 }, () => ({ port, text: put(''), last: put('Connection: close\r\n'), count: 8 })));
+		const took = await beside(server, Array.from({ length: 4 }, () => ({ port, text: put(''), last: put('Connection: close\r\n'), count: 8 })), askQuiet);
 		assert.ok(took.p90 < 150 * patience && took.max < 800 * patience, figuresText(took));
 	});
 
@@ -366,7 +355,7 @@ describe('workers and loops', () => {
 		const search = { query: { $filter: none }, headers: { accept: 'application/json;odata=nometadata' } };
 		expectStatus(await mine.get('/Tables', search), 200);
 		const port = portOf(server.endpoints.table);
-		const took = await beside(Array.from({ length: 8 }, () => ({ port, text: requestText(mine, '/Tables', search), count: 20 })));
+		const took = await beside(server, Array.from({ length: 8 }, () => ({ port, text: requestText(mine, '/Tables', search), count: 20 })), askQuiet);
 		assert.ok(took.p90 < 150 * patience && took.max < 800 * patience, figuresText(took));
 	});
 });

@@ -312,9 +312,11 @@ test('a key cannot be tried out quickly, not on fresh connections either', { tim
 		assert.ok(took >= 950, `answered after ${took} ms`);
 	}
 	assert.match(server.stderr, /login from 127\.0\.0\.1 refused/);
-	const right = await attempt(WELL_KNOWN_KEY);
-	assert.equal(right.status, 0);
-	assert.ok(right.took < 900, `who has the key does not wait: ${right.took} ms`);
+	// The quickest of three: a busy machine may delay one of them, the server would delay all.
+	const right = [];
+	for (let i = 0; i < 3; i++) right.push(await attempt(WELL_KNOWN_KEY));
+	assert.deepEqual(right.map(({ status }) => status), [0, 0, 0]);
+	assert.ok(Math.min(...right.map(({ took }) => took)) < 900, `who has the key does not wait: ${JSON.stringify(right)}`);
 });
 
 test('a session that is not authenticated can do nothing', async () => {

@@ -197,6 +197,16 @@ static enum err format_list(struct request *r)
 
 /* ---- Get Block List ---- */
 
+enum { LIST_LOOP_BLOCKS = 10000 }; /* of an answer that the loop makes */
+
+static enum err choose_formatter(struct request *r)
+{
+	const struct blob_get_block_list_call *c = r->call;
+	if (c->committed_blocks.count + c->uncommitted_blocks.count > LIST_LOOP_BLOCKS)
+		request_step_format(r);
+	return ERR_OK;
+}
+
 static enum err parse_get_list(struct request *r)
 {
 	struct slice partition, type = request_param(r, "blocklisttype");
@@ -215,6 +225,7 @@ static enum err parse_get_list(struct request *r)
 		return ERR_NO_AUTHENTICATION_INFORMATION;
 	TRY(rest_blob_find(r, &partition));
 	request_step_read(r, partition, blob_apply_get_block_list);
+	request_step_call(r, choose_formatter);
 	return ERR_OK;
 }
 

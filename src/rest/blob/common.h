@@ -70,7 +70,8 @@ void rest_blob_put_properties(struct request *, const struct blob *, uint64_t no
 void rest_blob_put_version(struct request *, const struct blob *);
 /* How the version of a deleted container is written: 16 hex digits. */
 bool rest_blob_container_version_parse(struct slice text, uint64_t *ret_ticks);
-/* Runs blob_apply_get through the cache of hot records, and on one snapshot where that does not do. */
+/* Runs blob_apply_get through the cache of hot records, and on one snapshot where that does not do. From a STEP_CALL,
+ * which returns its ERR_BUDGET. */
 enum err rest_blob_read(struct request *, struct slice partition, struct blob_get_call *) MUST_CHECK;
 /* Content-Range of the part that was found. */
 /* The pieces found become the body of the answer. */

@@ -2,7 +2,8 @@
  * Get Blob, Get Blob Properties, Get Blob Metadata.
  *
  * The record comes from the cache of hot records where it can: then record and small content are two reads, and a
- * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. */
+ * content that was replaced between them shows as ERR_CONFLICT; the request then reads again on one snapshot. A blob
+ * in very many pieces is read by a worker. */
 #include "rest/blob/encryption.h"
 #include "rest/common/metadata.h"
 #include "rest/common/ranged.h"
@@ -18,10 +19,11 @@ enum err rest_blob_read(struct request *r, struct slice partition, struct blob_g
 {
 	struct store *store = r->server->store;
 	g->on_snapshot = false;
-	enum err e = store_read_points(store, partition, blob_apply_get, g, r->arena);
+	uint64_t deadline_ns = request_read_deadline_ns(r);
+	enum err e = store_read_points_until(store, partition, blob_apply_get, g, r->arena, deadline_ns);
 	if (e == ERR_CONFLICT) {
 		g->on_snapshot = true;
-		e = store_read(store, partition, blob_apply_get, g, r->arena);
+		e = store_read_until(store, partition, blob_apply_get, g, r->arena, deadline_ns);
 	}
 	if (e == ERR_BLOB_NOT_FOUND && g->soft_deleted)
 		fault_add_header(r, "x-ms-is-soft-deleted", SLICE("true"));

@@ -175,6 +175,14 @@ struct ranges_call {
 	bool paged;			     /* a page was asked for: the last one says that it is */
 };
 
+static enum err choose_formatter(struct request *r)
+{
+	const struct ranges_call *c = r->call;
+	if (c->ranges.count > PAGE_RANGES_MAX)
+		request_step_format(r);
+	return ERR_OK;
+}
+
 static enum err parse_ranges(struct request *r)
 {
 	struct slice partition;
@@ -201,6 +209,7 @@ static enum err parse_ranges(struct request *r)
 	c->range_last = range.last | (PAGE_BYTES - 1);
 	TRY(rest_blob_find(r, &partition));
 	request_step_read(r, partition, blob_apply_page_ranges);
+	request_step_call(r, choose_formatter);
 	return ERR_OK;
 }
 

@@ -54,17 +54,11 @@ enum err ranged_parse(struct request *r, bool crc64_too, struct ranged *ret)
 	return ERR_OK;
 }
 
-/* Behind it the answer is made by a worker: it reads and hashes up to 4 MiB. */
-static enum err go_to_worker(struct request *r)
-{
-	(void)r;
-	return ERR_OK;
-}
-
+/* The answer reads and hashes up to 4 MiB. */
 void ranged_step_hash(struct request *r, const struct ranged *g)
 {
 	if (ranged_hashes(g) && g->last - g->first >= HASH_LOOP_BYTES)
-		request_step_work(r, go_to_worker);
+		request_step_format(r);
 }
 
 void ranged_put_hashed(struct request *r, const struct ranged *g, struct slice bytes)

@@ -16,10 +16,11 @@
  *      what was put into the response, except that an ERR_NOT_MODIFIED keeps the headers set so far (ETag,
  *      Last-Modified)
  *   9. one access-log line; the arena is reset
- * A read (STEP_READ) that takes longer than LIMIT_LOOP_READ_NS begins again on a worker, where the reads behind it and
- * format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a worker. So apply, parse_body and format
- * touch nothing but the request. Long work whose client is gone is dropped, unless a write of the request was done: a
- * peer that ends its side counts as gone there, while everything short is still answered.
+ * A read (STEP_READ, or a STEP_CALL that reads) that takes longer than LIMIT_LOOP_READ_NS begins again on a worker,
+ * where the reads behind it and format then run too; a long document (LIMIT_LOOP_PARSE_BYTES) is parsed on a
+ * worker. So apply, parse_body and format touch nothing but the request. Long work whose client is gone is dropped,
+ * unless a write of the request was done: a peer that ends its side counts as gone there, while everything short is
+ * still answered.
  * A handler never blocks, never touches the socket, and reports errors by returning them; details for the error body go
  * into req->fault. Work that may block is a STEP_WORK (runs on a worker thread while the request is parked). A request
  * can also run without a connection of its own (a part of a batch): see request_run_child in rest/core/driver.h. */
@@ -50,7 +51,8 @@ enum step_kind {
 	STEP_READ,	  /* apply on a snapshot */
 	STEP_READ_POINTS, /* apply with point reads through the cache of hot records */
 	STEP_WRITE,	  /* apply by the committer */
-	STEP_CALL,	  /* call(req) on the loop: may look at results and add steps behind the last */
+	STEP_CALL,	  /* call(req) on the loop: may look at results and add steps behind the last. ERR_BUDGET: it
+			     began nothing that lasts, and is called again on a worker */
 	STEP_WORK,	  /* call(req) on a worker thread: may block */
 };
 
@@ -215,6 +217,10 @@ void request_suspend(struct request *);
 void request_resume(struct request *, enum err);
 struct io_loop *request_loop(struct request *);
 void request_step_work(struct request *, enum err (*call)(struct request *));
+/* The answer is long: a worker makes it. As the last step. */
+void request_step_format(struct request *);
+/* For store_read_until from a STEP_CALL: soon on the loop; 0, so none, on the worker where it is called again. */
+uint64_t request_read_deadline_ns(const struct request *);
 /* For STEP_WORK that made req->payload itself: from now on it is given back unless a write published it. */
 void request_own_payload(struct request *);
 /* From struct rest_service.redirect: `path` (which begins with the account) is a request to that service, made with the

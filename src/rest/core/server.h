@@ -139,7 +139,7 @@ struct rest_access {
 };
 
 enum { REST_TRUSTED_MAX = 64 };
-enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 256 };
+enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 1024 };
 
 /* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */
 struct memory_budget {

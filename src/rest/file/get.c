@@ -30,12 +30,14 @@ static enum err read_file(struct request *r)
 {
 	struct get_call *c = r->call;
 	struct store *store = r->server->store;
+	uint64_t deadline_ns = request_read_deadline_ns(r);
 	c->get.by_points = !c->get.target.has_snapshot;
-	enum err e = c->get.by_points ? store_read_points(store, c->partition, file_apply_get, &c->get, r->arena)
-				      : ERR_CONFLICT;
+	enum err e = ERR_CONFLICT;
+	if (c->get.by_points)
+		e = store_read_points_until(store, c->partition, file_apply_get, &c->get, r->arena, deadline_ns);
 	if (e == ERR_CONFLICT) {
 		c->get.by_points = false;
-		e = store_read(store, c->partition, file_apply_get, &c->get, r->arena);
+		e = store_read_until(store, c->partition, file_apply_get, &c->get, r->arena, deadline_ns);
 	}
 	return e;
 }

@@ -75,14 +75,27 @@ bool rest_file_attributes_parse(struct slice text, uint32_t *ret)
 
 /* ---- permission keys ---- */
 
-/* The second number is the same for a whole account and differs between accounts. */
+/* The second number is the same for a whole account and differs between accounts. Every entry of a list has it, so that
+ * of the account that was asked for last is remembered. */
 static uint64_t account_number(const struct request *r)
 {
+	static _Thread_local struct {
+		char name[64];
+		size_t len;
+		uint64_t number;
+	} last;
 	unsigned char digest[32];
 	uint64_t n = 0;
+	if (last.len && slice_eq(slice_make(last.name, last.len), r->account))
+		return last.number;
 	hash_sha256(r->account, digest);
 	for (size_t i = 0; i < 8; i++)
 		n = n << 8 | digest[i];
+	if (r->account.len <= sizeof last.name) {
+		memcpy(last.name, r->account.ptr, r->account.len);
+		last.len = r->account.len;
+		last.number = n;
+	}
 	return n;
 }
 

@@ -28,6 +28,11 @@ static const struct {
 	  "Of a running server through its admin socket, in the background and with at most --rate MB a second (64; 0: "
 	  "as fast as it can); SIGINT or `zaffre scrub --cancel` ends it. Else it reads the directory itself.\n"
 	  "Exit status 0: clean; 1: damage found, and named; 2: not everything could be looked at." },
+	{ "import-azurite", "DIR [CONNECTION_STRING]", "take over what a workspace of Azurite holds",
+	  "Into a running server: the one that CONNECTION_STRING or AZURE_STORAGE_CONNECTION_STRING names, else the "
+	  "development server on its usual ports. Azurite must be stopped. What is there already is left alone, so an "
+	  "import that stopped can be run again.\n"
+	  "Exit status 0: all was taken over; 1: not all, and said what; 2: the command line is wrong." },
 	{ "compat", "", "the table of operations (docs/compat.md)", "" },
 	{ "help", "[COMMAND]", "this list, or about one command", "" },
 	{ "man", "", "the manual page: zaffre man | man -l -", "" },
@@ -40,7 +45,8 @@ static const struct {
 	const char *meaning;
 } statuses[] = {
 	{ 0, "ended as asked; scrub: clean; health: takes requests" },
-	{ 1, "it could not start, and said why; scrub: damage found; health: does not take requests" },
+	{ 1, "it could not start, and said why; scrub: damage found; health: does not take requests; import-azurite: "
+	     "not all was taken over" },
 	{ 2, "the command line or the configuration is wrong; scrub: not everything could be looked at" },
 	{ 4, "the disk refused a sync: nothing more was acknowledged. Check the disk, then start again" },
 };

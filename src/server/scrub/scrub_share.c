@@ -162,6 +162,17 @@ static enum err run_check(struct scrub *s, struct slice key, struct slice value,
 	return ERR_OK;
 }
 
+/* The bytes of an inode, live or in history, that names its only run itself. */
+static void sole_check(struct scrub *s, const struct inode *n, struct arena *arena)
+{
+	if (!n->sole || s->hunting)
+		return;
+	struct run r = { .end = n->data_end, .kind = RUN_ROW, .source = n->sole };
+	enum err err = source_check(s, &r, arena);
+	if (err != ERR_OK)
+		content_say(s, n->content, "its bytes", err);
+}
+
 /* ---- names and ids ---- */
 
 struct pair_call {
@@ -226,6 +237,7 @@ static enum err inode_check(struct scrub *s, struct slice key, struct slice valu
 	if (s->hunting)
 		return ERR_OK;
 	s->file_bytes += n.size_bytes;
+	sole_check(s, &n, arena);
 	if (n.id == FILE_ROOT_ID)
 		return ERR_OK;
 	if (!key_take_u64(&rest, &c.parent_id) || !key_take_str(&rest, name, sizeof name, &c.folded) ||
@@ -280,7 +292,9 @@ static enum err history_check(struct scrub *s, struct slice key, struct slice va
 		return ERR_CORRUPT;
 	switch (row_key.ptr[0]) {
 	case 'n':
-		return inode_decode(value, arena, &n);
+		TRY(inode_decode(value, arena, &n));
+		sole_check(s, &n, arena);
+		return ERR_OK;
 	case 'i':
 		return where_decode(value, &where);
 	case 'r':

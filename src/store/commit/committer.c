@@ -10,7 +10,11 @@
  * it runs again.
  *
  * A job of store_write_here that writes no durable row, and has seen and touched nothing of a group under way, is done
- * as soon as it was applied: it is the same before those groups and after them (is_settled). */
+ * as soon as it was applied: it is the same before those groups and after them (is_settled).
+ *
+ * A front end's thread that has nothing else to do may commit its job itself, if nobody else is at it
+ * (store_write_alone): the job then changes threads neither on its way to the disk nor back. Meanwhile the committer
+ * builds what comes from others, and is woken for it when that commit is over. */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -428,6 +432,13 @@ static void commit_built(struct store *s, struct run *r)
 	commit_settle(s, r, o);
 }
 
+/* Whether the next group may be built now. One that runs again does so by itself. */
+static bool may_build_ahead(const struct store *s)
+{
+	return atomic_load(&s->under_way) && s->overlap && !s->alone_count && !atomic_load(&s->stopped) &&
+	       !(s->building->group && s->building->alone);
+}
+
 /* Sleeps until there is something to do. */
 static void doze(struct store *s)
 {
@@ -440,6 +451,19 @@ static void doze(struct store *s)
 	pthread_mutex_lock(&s->build_lock);
 }
 
+/* A front end's thread commits: what others bring meanwhile is built, and it wakes this one when it is done. */
+static void build_while_committed(struct store *s)
+{
+	if (may_build_ahead(s)) {
+		take_pushed(s);
+		run_build(s, s->building);
+	}
+	lie_down(&s->idle);
+	pthread_mutex_unlock(&s->build_lock);
+	sleep_until_woken(&s->idle);
+	pthread_mutex_lock(&s->build_lock);
+}
+
 static bool commit_until_closed(struct relay *relay, void *arg)
 {
 	struct store *s = arg;
@@ -449,6 +473,10 @@ static bool commit_until_closed(struct relay *relay, void *arg)
 		choose_pace(s);
 		if (relay_changes(relay))
 			break;
+		if (atomic_load(&s->under_way)) {
+			build_while_committed(s);
+			continue;
+		}
 		take_pushed(s);
 		if (atomic_load(&s->stopped)) {
 			if (s->building->group)
@@ -471,13 +499,6 @@ static bool commit_until_closed(struct relay *relay, void *arg)
 }
 
 /* ---- groups that overlap ---- */
-
-/* Whether the next group may be built now. One that runs again does so by itself. */
-static bool may_build_ahead(const struct store *s)
-{
-	return atomic_load(&s->under_way) && s->overlap && !s->alone_count && !atomic_load(&s->stopped) &&
-	       !(s->building->group && s->building->alone);
-}
 
 /* The second thread: builds the next group while one is written. */
 static bool build_until_closed(struct relay *relay, void *arg)
@@ -509,19 +530,20 @@ static bool may_build_here(struct store *s)
 	return !s->building->group && !s->alone_count && !atomic_load(&s->stopped);
 }
 
-bool store_write_here(struct store *s, struct store_job *job, enum err *ret_result)
+/* Is this thread the one that builds now, with a group begun for the job? */
+static bool begin_here(struct store *s, const struct store_job *job)
 {
-	job->soon = true;
-	bool here = !store_is_shared(s) && !s->manual && !atomic_load(&s->pushed) &&
-		    pthread_mutex_trylock(&s->build_lock) == 0;
-	if (here && !(may_build_here(s) && (s->building->group || run_begin(s, s->building, job) == ERR_OK))) {
-		pthread_mutex_unlock(&s->build_lock);
-		here = false;
-	}
-	if (!here) {
-		store_write(s, job);
+	if (store_is_shared(s) || s->manual || atomic_load(&s->pushed) || pthread_mutex_trylock(&s->build_lock) != 0)
 		return false;
-	}
+	if (may_build_here(s) && (s->building->group || run_begin(s, s->building, job) == ERR_OK))
+		return true;
+	pthread_mutex_unlock(&s->build_lock);
+	return false;
+}
+
+/* Applies the job, in the group that is built. True: it is done. */
+static bool apply_here(struct store *s, struct store_job *job, enum err *ret_result)
+{
 	struct run *r = s->building;
 	uint64_t began_ns = base_monotonic_ns();
 	size_t queued = atomic_fetch_add(&s->queued_count, 1);
@@ -536,11 +558,43 @@ bool store_write_here(struct store *s, struct store_job *job, enum err *ret_resu
 	if (done)
 		*ret_result = s->here_result;
 	run_drop_if_empty(s, r);
-	bool waits = r->group && !atomic_load(&s->under_way);
+	return done;
+}
+
+static bool write_here(struct store *s, struct store_job *job, enum err *ret_result)
+{
+	bool may_wait = job->may_wait;
+	if (!begin_here(s, job)) {
+		store_write(s, job);
+		return false;
+	}
+	bool done = apply_here(s, job, ret_result);
+	bool waits = s->building->group && !atomic_load(&s->under_way);
+	if (waits && may_wait) {
+		commit_built(s, s->building);
+		waits = s->building->group || pending_next(&s->pending) || atomic_load(&s->pushed) ||
+			atomic_load(&s->closing);
+	}
 	pthread_mutex_unlock(&s->build_lock);
 	if (waits)
 		wake(&s->idle);
 	return done;
+}
+
+bool store_write_here(struct store *s, struct store_job *job, enum err *ret_result)
+{
+	job->soon = true;
+	return write_here(s, job, ret_result);
+}
+
+void store_write_alone(struct store *s, struct store_job *job)
+{
+	enum err none;
+	job->soon = false;
+	job->may_wait = true;
+	bool done = write_here(s, job, &none);
+	assert(!done); /* only those of store_write_here are, in that way */
+	(void)done;
 }
 
 /* ---- threads ---- */

@@ -113,7 +113,10 @@ enum err inode_find(struct txn *txn, const struct file_view *view, const struct 
 		*ret = at;
 		return ERR_OK;
 	}
-	TRY(get_root(txn, view, &at));
+	/* The root is always there: of the way through it only the id counts. */
+	at = (struct inode){ .id = FILE_ROOT_ID, .parent_id = FILE_ROOT_ID, .kind = FILE_KIND_DIRECTORY };
+	if (!place->path.count || (ret_parent && place->path.count == 1))
+		TRY(get_root(txn, view, &at));
 	if (!place->path.count) {
 		if (ret_parent)
 			*ret_parent = at;
@@ -184,8 +187,24 @@ enum err inode_dir_is_empty(struct txn *txn, uint64_t id, bool *ret)
 
 /* ---- changing ---- */
 
-/* If a snapshot holds the row that is there now, it is kept. A row as young as `stamp` is known to be in none. */
-static enum err keep_row(struct txn *txn, const struct key *k, uint64_t stamp)
+/* An inode row goes into history, and names its only run there. If the file goes on with it, that is one name more; if
+ * it was cut, the name was left to this row (runs_cut). */
+static enum err keep_sole(struct txn *txn, struct slice record, uint64_t sole)
+{
+	struct inode old;
+	struct run run;
+	if (!sole)
+		return ERR_OK;
+	TRY(inode_decode(record, txn_arena(txn), &old));
+	if (old.sole != sole)
+		return ERR_OK;
+	run = inode_sole_run(&old);
+	return run_add_names(txn, &run, 1);
+}
+
+/* If a snapshot holds the row that is there now, it is kept. A row as young as `stamp` is known to be in none. `sole`:
+ * of the inode as it goes on. */
+static enum err keep_row(struct txn *txn, const struct key *k, uint64_t stamp, uint64_t sole)
 {
 	struct share_state state;
 	struct slice record;
@@ -198,7 +217,8 @@ static enum err keep_row(struct txn *txn, const struct key *k, uint64_t stamp)
 	enum err e = txn_get(txn, key_slice(k), &record);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_OK : e;
-	return history_keep(txn, state.newest, key_slice(k), record, &kept);
+	TRY(history_keep(txn, state.newest, key_slice(k), record, &kept));
+	return kept ? keep_sole(txn, record, sole) : ERR_OK;
 }
 
 static enum err put_at(struct txn *txn, const struct key *k, struct inode *n)
@@ -206,7 +226,7 @@ static enum err put_at(struct txn *txn, const struct key *k, struct inode *n)
 	struct buf b;
 	if (k->overflow)
 		return ERR_NAME_LENGTH_OUT_OF_RANGE;
-	TRY(keep_row(txn, k, n->stamp));
+	TRY(keep_row(txn, k, n->stamp, n->sole));
 	n->stamp = txn_now(txn);
 	buf_init(&b, FILE_RECORD_MAX);
 	buf_expect(&b, INODE_EXPECT_BYTES);
@@ -243,15 +263,15 @@ static enum err put_where(struct txn *txn, uint64_t id, uint64_t stamp, uint64_t
 	struct key k;
 	struct buf b;
 	where_key(&k, id);
-	TRY(keep_row(txn, &k, stamp));
+	TRY(keep_row(txn, &k, stamp, 0));
 	buf_init(&b, 2 * LIMIT_KEY_BYTES);
 	where_encode(&b, &(struct inode_where){ txn_now(txn), parent_id, folded });
 	return file_row_put(txn, &k, &b);
 }
 
-static enum err del_keeping(struct txn *txn, const struct key *k)
+static enum err del_keeping(struct txn *txn, const struct key *k, uint64_t sole)
 {
-	TRY(keep_row(txn, k, 0));
+	TRY(keep_row(txn, k, 0, sole));
 	return txn_del(txn, key_slice(k));
 }
 
@@ -264,7 +284,7 @@ enum err inode_create(struct txn *txn, const struct inode *parent, struct inode 
 		return ERR_OUT_OF_RANGE_INPUT;
 	n->id = txn_now(txn);
 	n->parent_id = parent->id;
-	n->content = n->run_count = n->merge_at = n->covers = n->data_end = 0;
+	n->content = n->run_count = n->merge_at = n->covers = n->data_end = n->sole = 0;
 	n->born_ticks = txn_now(txn);
 	n->stamp = txn_now(txn); /* the name is free: no row to keep */
 	TRY(inode_charge(txn, 0, n->size_bytes));
@@ -298,9 +318,9 @@ enum err inode_remove(struct txn *txn, const struct inode *old)
 		TRY(runs_drop_all(txn, &n));
 	}
 	TRY(key_of(txn, n.id, n.parent_id, n.name, &k, NULL));
-	TRY(del_keeping(txn, &k));
+	TRY(del_keeping(txn, &k, 0));
 	where_key(&k, n.id);
-	return del_keeping(txn, &k);
+	return del_keeping(txn, &k, 0);
 }
 
 /* The new parent is reached from the root without passing the directory that moves, and is not too deep. */
@@ -334,7 +354,7 @@ enum err inode_move(struct txn *txn, struct inode *n, const struct inode *new_pa
 	n->parent_id = new_parent->id;
 	if (slice_eq(key_slice(&old_key), key_slice(&new_key)))
 		return put_at(txn, &new_key, n);
-	TRY(del_keeping(txn, &old_key));
+	TRY(del_keeping(txn, &old_key, n->sole));
 	TRY(put_where(txn, n->id, 0, new_parent->id, folded));
 	/* What lies at the new key in this transaction was removed before and kept then. */
 	n->stamp = txn_now(txn);

@@ -68,6 +68,7 @@ struct inode {
 	uint64_t merge_at;   /* a run_count past this asks for a merge */
 	uint64_t covers;     /* cover rows that the background has not resolved yet may be there: stamp of the newest */
 	uint64_t data_end;   /* no run reaches beyond this */
+	uint64_t sole;	     /* source of its only run, [0, data_end), which has no row of its own; 0 = runs are rows */
 	uint64_t stamp;	     /* store time of the row's last change: below a snapshot's number = part of it */
 };
 

@@ -2,8 +2,9 @@
  * Bytes of the rows. Each begins with its version; those with a stamp have it next.
  *
  *   state (1)     used, quota, newest, u32 snapshots, last ticks, deleting ticks, tree stamp
- *   inode (1)     stamp, id, parent, u8 kind, name, size, u32 attributes, four times, etag, permission, six headers,
- *                 metadata, lease, copy, content, born, run count, merge at, covers, data end
+ *   inode (1, 2)  stamp, id, parent, u8 kind, name, size, u32 attributes, four times, etag, permission, six headers,
+ *                 metadata, lease, copy, content, born, run count, merge at, covers, data end; (2) then the source of
+ *                 its only run
  *   where (1)     stamp, parent, folded name
  *   run (1)       stamp, data stamp, first, u8 kind, by kind: bytes | source, u32 offset | extent, u32 offset
  *   cover (1)     first, end
@@ -18,7 +19,7 @@
 
 #include "svc/common/generation.h"
 
-enum { ROW_VERSION = 1 };
+enum { ROW_VERSION = 1, INODE_SOLE_VERSION = 2 /* of inodes that say where their only run is */ };
 
 enum err file_row_put(struct txn *txn, const struct key *k, struct buf *b)
 {
@@ -170,7 +171,7 @@ static struct file_copy copy_decode(struct cursor *c)
 
 void inode_encode(struct buf *b, const struct inode *n)
 {
-	bytes_put_u8(b, ROW_VERSION);
+	bytes_put_u8(b, n->sole ? INODE_SOLE_VERSION : ROW_VERSION);
 	bytes_put_u64(b, n->stamp);
 	bytes_put_u64(b, n->id);
 	bytes_put_u64(b, n->parent_id);
@@ -194,12 +195,22 @@ void inode_encode(struct buf *b, const struct inode *n)
 	bytes_put_u64(b, n->merge_at);
 	bytes_put_u64(b, n->covers);
 	bytes_put_u64(b, n->data_end);
+	if (n->sole)
+		bytes_put_u64(b, n->sole);
+}
+
+/* What is said of the contents fits together. */
+static bool sole_is_sound(const struct inode *n)
+{
+	return n->kind == FILE_KIND_FILE && n->sole && n->content && n->run_count == 1 && !n->covers && n->data_end &&
+	       n->data_end <= n->size_bytes;
 }
 
 enum err inode_decode(struct slice record, struct arena *arena, struct inode *ret)
 {
 	struct cursor c = cursor_make(record);
-	if (cursor_u8(&c) != ROW_VERSION)
+	uint8_t version = cursor_u8(&c);
+	if (version != ROW_VERSION && version != INODE_SOLE_VERSION)
 		return ERR_CORRUPT;
 	struct inode n = { .stamp = cursor_u64(&c) };
 	n.id = cursor_u64(&c);
@@ -224,7 +235,10 @@ enum err inode_decode(struct slice record, struct arena *arena, struct inode *re
 	n.merge_at = cursor_u64(&c);
 	n.covers = cursor_u64(&c);
 	n.data_end = cursor_u64(&c);
-	if (!cursor_done(&c) || (n.kind != FILE_KIND_FILE && n.kind != FILE_KIND_DIRECTORY))
+	if (version == INODE_SOLE_VERSION)
+		n.sole = cursor_u64(&c);
+	if (!cursor_done(&c) || (version == INODE_SOLE_VERSION && !sole_is_sound(&n)) ||
+	    (n.kind != FILE_KIND_FILE && n.kind != FILE_KIND_DIRECTORY))
 		return ERR_CORRUPT;
 	*ret = n;
 	return ERR_OK;
@@ -410,7 +424,7 @@ enum err file_row_stamp(struct slice record, uint64_t *ret)
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
 	uint64_t stamp = cursor_u64(&c);
-	if (c.failed || version != ROW_VERSION)
+	if (c.failed || (version != ROW_VERSION && version != INODE_SOLE_VERSION))
 		return ERR_CORRUPT;
 	*ret = stamp;
 	return ERR_OK;

@@ -5,7 +5,7 @@
  *   'n' u64(parent) string(folded name)  an inode, under its name: a directory is one range, in list order
  *   'i' u64(id)                          where the inode is: parent and folded name
  *   'r' u64(content) u64(last byte)      a run of bytes of a content
- *   'd' u64(source)                      the bytes of a small write, named by runs
+ *   'd' u64(source)                      the bytes of a small write, named by runs or by an inode
  *   'x' u64(extent)                      how many rows name an extent, if more than one
  *   'y' u64(source)                      how many rows name a 'd' row, if more than one
  *   'c' u64(content) u64(stamp)          cover: runs in a range that are older than it are gone

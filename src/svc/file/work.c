@@ -7,7 +7,7 @@
 #include "svc/file/file.h"
 
 enum {
-	WORK_ROWS = 512, /* rows gone through in a commit: at most three writes each */
+	WORK_ROWS = 128, /* rows gone through in a commit: at most three writes each */
 	WORK_ITEMS = 8,	 /* rows of work looked at in a round */
 	EMPTY_ROWS = 512,
 	WORK_ARENA_BYTES = 64 * 1024 * 1024
@@ -64,6 +64,16 @@ static enum err run_page_add(struct run_page *p, struct slice key, struct slice 
 	row->record = record;
 	TRY(run_decode(key, record, &row->run));
 	p->count++;
+	return ERR_OK;
+}
+
+/* The only run of an inode that history held. */
+static enum err run_page_add_sole(struct txn *txn, struct run_page *p, struct slice record)
+{
+	struct inode n;
+	TRY(inode_decode(record, txn_arena(txn), &n));
+	if (n.sole)
+		p->row[p->count++] = (struct run_row){ SLICE_NONE, SLICE_NONE, inode_sole_run(&n) };
 	return ERR_OK;
 }
 
@@ -163,6 +173,8 @@ static enum err do_history_row(struct txn *txn, const struct snapshots *snapshot
 		return ERR_OK;
 	if (key.ptr[0] == 'r')
 		TRY(run_page_add(runs, key, row->value));
+	else if (key.ptr[0] == 'n')
+		TRY(run_page_add_sole(txn, runs, row->value));
 	return txn_del(txn, row->key);
 }
 

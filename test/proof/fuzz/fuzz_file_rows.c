@@ -27,7 +27,7 @@ static void check_inode(struct slice value)
 		CHECK(inode_decode(buf_slice(&b), &arena, &again) == ERR_OK);
 		CHECK(again.id == n.id && again.size_bytes == n.size_bytes && again.stamp == n.stamp);
 		CHECK(slice_eq(again.name, n.name) && again.metadata.count == n.metadata.count);
-		CHECK(again.data_end == n.data_end && again.content == n.content);
+		CHECK(again.data_end == n.data_end && again.content == n.content && again.sole == n.sole);
 		buf_fini(&b);
 	}
 	arena_fini(&arena);

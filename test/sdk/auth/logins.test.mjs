@@ -25,6 +25,18 @@ async function timed(promise) {
 	return { status: answer.status, took: performance.now() - began, answer };
 }
 
+// The same where nothing else is under way: `held` is whether the server counted the answer as held back, which a busy machine cannot
+// change as it changes times.
+async function watched(attempt) {
+	const before = await metric('zaffre_failed_logins_slowed_total');
+	const result = await timed(attempt());
+	const held = (await metric('zaffre_failed_logins_slowed_total')) > before;
+	assert.ok(!held || result.took >= DELAY_MS - 5, `held back, and answered after ${result.took} ms`);
+	return { ...result, held };
+}
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
 before(async () => {
 	[smbPort, adminPort] = [await freePort(), await freePort()];
 	server = await startServer({ flags: ['--loginDelay', String(DELAY_MS), '--trustedProxies', '127.0.0.1', '--threads', '1', '--smbPort', String(smbPort), '--adminPort', String(adminPort)], env: { ZAFFRE_ACCOUNTS: accounts.map((name) => `${name}:${key}`).join(';') } });
@@ -43,48 +55,48 @@ async function metric(name) {
 test('two are answered at once, the next ones late; a right key from the same address does not wait', async () => {
 	const headers = proxied('192.0.2.1');
 	for (let i = 0; i < 2; i++) {
-		const { status, took } = await timed(client(wrong).get('/ccc/b', { headers }));
-		assert.equal(status, 403);
-		assert.ok(took < DELAY_MS - 50, `${took} ms`);
+		const { status, held } = await watched(() => client(wrong).get('/ccc/b', { headers }));
+		assert.deepEqual([status, held], [403, false]);
 	}
 	const slow = Array.from({ length: 50 }, () => timed(client(wrong).get('/ccc/b', { headers })));
+	const right = [];
 	for (let i = 0; i < 30; i++) {
 		const { status, took } = await timed(client().get('/ccc/b', { headers }));
 		assert.equal(status, 200);
-		assert.ok(took < DELAY_MS - 50, `who has the key waited ${took} ms`);
+		right.push(took);
 	}
+	assert.ok(median(right) < DELAY_MS - 50, `who has the key waited: ${right}`);
 	for (const { status, took } of await Promise.all(slow)) {
 		assert.equal(status, 403);
 		assert.ok(took >= DELAY_MS - 5, `answered after ${took} ms`);
 	}
-	const elsewhere = await timed(client(wrong, 'other').get('/ccc/b', { headers: proxied('192.0.2.2') }));
-	assert.ok(elsewhere.took < DELAY_MS - 50, 'another address and account are not slowed');
+	const elsewhere = await watched(() => client(wrong, 'other').get('/ccc/b', { headers: proxied('192.0.2.2') }));
+	assert.equal(elsewhere.held, false, 'another address and account are not slowed');
 	assert.match(server.stderr, /rest: logins to one from 192\.0\.2\.1 fail \(3 of that address of late/);
 });
 
 test('a signature of a SAS that is wrong counts; tokens that ended, and requests of nobody, do not', async () => {
 	const headers = proxied('192.0.2.10');
-	const took = [];
-	for (let i = 0; i < 4; i++) took.push((await timed(client(key, 'tokens').get('/ccc/b', { sas: accountSas('tokens', wrong, {}), headers }))).took);
-	assert.ok(took[1] < DELAY_MS - 50 && took[2] >= DELAY_MS - 5, String(took));
+	const held = [];
+	for (let i = 0; i < 4; i++) held.push((await watched(() => client(key, 'tokens').get('/ccc/b', { sas: accountSas('tokens', wrong, {}), headers }))).held);
+	assert.deepEqual(held, [false, false, true, true]);
 	const other = proxied('192.0.2.11');
 	for (let i = 0; i < 6; i++) {
 		const ended = accountSas('tokens', key, { se: '2020-01-01T00:00:00Z' });
-		const late = await timed(client(key, 'tokens').get('/ccc/b', { sas: ended, headers: other }));
-		const nobody = await timed(client(key, 'tokens').get('/ccc/b', { anonymous: true, headers: other }));
-		assert.equal(late.status, 403);
-		assert.ok(late.took < DELAY_MS - 50 && nobody.took < DELAY_MS - 50, `${late.took} ${nobody.took}`);
+		const late = await watched(() => client(key, 'tokens').get('/ccc/b', { sas: ended, headers: other }));
+		const nobody = await watched(() => client(key, 'tokens').get('/ccc/b', { anonymous: true, headers: other }));
+		assert.deepEqual([late.status, late.held, nobody.held], [403, false, false]);
 	}
 });
 
 test('one account, from many addresses', async () => {
-	const took = [];
+	const held = [];
 	for (let i = 0; i < 30; i++) {
 		const c = new Client(server, { account: 'two', key: wrong });
-		took.push((await timed(c.get('', { query: { comp: 'list' }, headers: proxied(`198.51.100.${i}`) }))).took);
+		held.push((await watched(() => c.get('', { query: { comp: 'list' }, headers: proxied(`198.51.100.${i}`) }))).held);
 	}
-	assert.ok(took.slice(0, 15).every((ms) => ms < DELAY_MS - 50), String(took));
-	assert.ok(took.slice(22).every((ms) => ms >= DELAY_MS - 5), String(took));
+	assert.ok(!held.slice(0, 15).includes(true), String(held));
+	assert.ok(!held.slice(22).includes(false), String(held));
 });
 
 test('REST and SMB count together, and the metrics say so', async () => {

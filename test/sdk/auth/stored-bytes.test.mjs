@@ -68,14 +68,51 @@ test('over a restart it is the same; deletes work and make room, replacing count
 	expectStatus(await put(client(), 'small/more', 30 * 1024), 201);
 });
 
-test('blocks count when they are committed', async () => {
+const id = (i) => Buffer.from(`block${i}`).toString('base64');
+const putBlock = (name, i, bytes) => client().put(`/${name}`, { query: { comp: 'block', blockid: id(i) }, body: Buffer.alloc(bytes, i) });
+const putList = (name, ids) => client().put(`/${name}`, { query: { comp: 'blocklist' }, body: `<BlockList>${ids.map((i) => `<Latest>${id(i)}</Latest>`).join('')}</BlockList>` });
+
+test('blocks count when they are put, and not again when they are committed', async () => {
 	expectStatus(await client().put('/small2', { query: { restype: 'container' } }), 201);
 	await setLimits('one/small2 stored-bytes 1MiB\n');
-	const id = (i) => Buffer.from(`block${i}`).toString('base64');
-	for (let i = 0; i < 4; i++) expectStatus(await client().put('/small2/b', { query: { comp: 'block', blockid: id(i) }, body: Buffer.alloc(MIB / 4 + 1) }), 201);
-	const list = (n) => `<BlockList>${Array.from({ length: n }, (_, i) => `<Latest>${id(i)}</Latest>`).join('')}</BlockList>`;
-	expectError(await client().put('/small2/b', { query: { comp: 'blocklist' }, body: list(4) }), 507, 'InsufficientStorage');
-	expectStatus(await client().put('/small2/b', { query: { comp: 'blocklist' }, body: list(3) }), 201);
+	for (let i = 0; i < 3; i++) expectStatus(await putBlock('small2/b', i, 300 * 1024), 201);
+	expectError(await putBlock('small2/b', 3, 300 * 1024), 507, 'InsufficientStorage');
+	expectError(await putBlock('small2/other', 0, 300 * 1024), 507, 'InsufficientStorage');
+	expectError(await put(client(), 'small2/c', 300 * 1024), 507, 'InsufficientStorage');
+	expectStatus(await putBlock('small2/b', 1, 100 * 1024), 201); // in the place of a longer one
+	expectStatus(await putBlock('small2/b', 1, 300 * 1024), 201);
+	expectStatus(await putList('small2/b', [0, 1, 2]), 201); // at this moment there is no room for them twice
+	assert.equal(await listed(client(), 'small2'), 900 * 1024);
+	expectError(await putBlock('small2/b', 3, 300 * 1024), 507, 'InsufficientStorage');
+	expectStatus(await putList('small2/b', [0]), 201); // the others go, and make room
+	expectStatus(await putBlock('small2/b', 3, 600 * 1024), 201);
+	expectError(await put(client(), 'small2/c', 300 * 1024), 507, 'InsufficientStorage');
+});
+
+test('uncommitted blocks count over a restart, and no more once they are thrown away', async () => {
+	await server.kill9();
+	await server.start();
+	expectError(await put(client(), 'small2/c', 300 * 1024), 507, 'InsufficientStorage');
+	expectStatus(await put(client(), 'small2/b', 10), 201); // a whole blob in the place of the list: its blocks go
+	expectStatus(await put(client(), 'small2/c', 900 * 1024), 201);
+	expectError(await putBlock('small2/d', 0, 200 * 1024), 507, 'InsufficientStorage');
+	expectStatus(await client().request('DELETE', '/small2/c'), 202);
+	expectStatus(await putBlock('small2/d', 0, 900 * 1024), 201);
+	expectError(await put(client(), 'small2/c', 300 * 1024), 507, 'InsufficientStorage');
+	expectStatus(await client().request('DELETE', '/small2/d'), 202); // nothing but uncommitted blocks
+	expectStatus(await put(client(), 'small2/c', 900 * 1024), 201);
+});
+
+// Blocks of one blob by racing clients, into a quota for half of them.
+test('racing blocks never pass the quota', async () => {
+	expectStatus(await client().put('/small3', { query: { restype: 'container' } }), 201);
+	await setLimits('one/small3 stored-bytes 1MiB\n');
+	const statuses = await Promise.all(Array.from({ length: 64 }, (_, i) => putBlock('small3/b', 10 + i, 32 * 1024).then((r) => r.status)));
+	const done = statuses.filter((status) => status === 201).length;
+	assert.equal(done + statuses.filter((status) => status === 507).length, 64, statuses.join(' '));
+	assert.ok(done === 31 || done === 32, `${done} of 32 KiB in 1 MiB`);
+	const there = await client().get('/small3/b', { query: { comp: 'blocklist', blocklisttype: 'uncommitted' } });
+	assert.equal(there.text.match(/<Block>/g).length, done);
 });
 
 test('what was there before the quota counts, and the quota can be lifted', async () => {

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -365,6 +367,74 @@ static void loop_sleeps_until_its_timer(void **state)
 	io_loop_free(loop);
 }
 
+/* ---- lingering ---- */
+
+enum { PINGS = 300, PATIENCE_S = 60 };
+
+struct pinged {
+	struct io_source source;
+	struct io_task posted;
+	int fd;
+	sem_t heard;
+	unsigned bytes, posts;
+};
+static struct pinged pinged;
+
+static void bytes_came(struct io_source *s, uint32_t events)
+{
+	char b[16];
+	ssize_t n;
+	io_loop_linger(loop, 200 * 1000);
+	while ((n = read(pinged.fd, b, sizeof b)) > 0)
+		for (pinged.bytes += (unsigned)n; n > 0; n--)
+			sem_post(&pinged.heard);
+}
+
+static void post_came(struct io_task *t)
+{
+	io_loop_linger(loop, 200 * 1000);
+	pinged.posts++;
+	sem_post(&pinged.heard);
+}
+
+static void *loop_thread(void *arg)
+{
+	io_loop_run(loop, NULL, NULL);
+	return NULL;
+}
+
+/* Each ping is answered before the next; some come while the loop looks, some when it sleeps. */
+static void nothing_is_missed_while_a_loop_lingers(void **state)
+{
+	pthread_t thread;
+	int pair[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	pinged = (struct pinged){ .source.ready = bytes_came, .posted.run = post_came, .fd = pair[0] };
+	sem_init(&pinged.heard, 0, 0);
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_loop_add(loop, pair[0], &pinged.source), ERR_OK);
+	assert_int_equal(pthread_create(&thread, NULL, loop_thread, NULL), 0);
+	for (unsigned i = 0; i < PINGS; i++) {
+		struct timespec until, pause = { .tv_nsec = i % 3 * 250 * 1000 };
+		nanosleep(&pause, NULL);
+		if (i % 2)
+			io_loop_post(loop, &pinged.posted);
+		else
+			assert_int_equal(write(pair[1], "x", 1), 1);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += PATIENCE_S;
+		if (sem_timedwait(&pinged.heard, &until) != 0)
+			fail_msg("ping %u was not heard", i);
+	}
+	io_loop_stop(loop);
+	pthread_join(thread, NULL);
+	assert_int_equal(pinged.bytes, PINGS / 2);
+	assert_int_equal(pinged.posts, PINGS / 2);
+	io_loop_free(loop);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +449,7 @@ int main(void)
 		cmocka_unit_test(owners_take_turns),
 		cmocka_unit_test(one_owner_does_not_fill_the_queue),
 		cmocka_unit_test(loop_sleeps_until_its_timer),
+		cmocka_unit_test(nothing_is_missed_while_a_loop_lingers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

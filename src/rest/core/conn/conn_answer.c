@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+enum { SPANS_PER_LOOK = 16 }; /* read between two looks at the time */
+
 /* Bytes of the body that have not been received yet. */
 static bool body_unread_is_small(const struct exchange *ex)
 {
@@ -123,10 +125,11 @@ static bool conn_more_spans(struct conn *c)
 
 /* Next piece of the answer's spans into a buffer of the pool. The loop reads it itself: a piece is at most
  * STREAM_PIECE_BYTES, 20 to 40 us from the page cache, where a worker's wake-ups would cost as much; on a cache miss it
- * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES bounds the
- * pieces of a turn. Pieces end at multiples of their size within an extent, so
- * that every checksummed chunk is read once. False: closed. */
-static bool conn_load_piece(struct conn *c)
+ * waits for one read of the disk, the bound of what others of the loop wait for. LIMIT_STREAM_TURN_BYTES and the time
+ * until which the turn lasts bound the pieces of a turn: a blob of very short blocks has thousands of spans in one
+ * piece. Pieces end at multiples of their size within an extent, so that every checksummed chunk is read once. False:
+ * closed. */
+static bool conn_load_piece(struct conn *c, uint64_t until_ns)
 {
 	struct exchange *ex = c->ex;
 	struct response *p = &ex->req.response;
@@ -143,7 +146,7 @@ static bool conn_load_piece(struct conn *c)
 		data_at = ex->piece_len = structured_before(ex->encoder, (unsigned char *)ex->piece, &segment);
 		most = data_at + (segment < STREAM_PIECE_BYTES ? (size_t)segment : STREAM_PIECE_BYTES);
 	}
-	while (ex->span_index < p->span_count && ex->piece_len < most) {
+	for (unsigned reads = 1; ex->span_index < p->span_count && ex->piece_len < most; reads++) {
 		const struct body_span *span = &p->spans[ex->span_index];
 		uint64_t left = span->length - ex->span_pos;
 		size_t n = most - ex->piece_len;
@@ -172,6 +175,8 @@ static bool conn_load_piece(struct conn *c)
 			ex->span_index++;
 			ex->span_pos = 0;
 		}
+		if (reads % SPANS_PER_LOOK == 0 && base_monotonic_ns() > until_ns)
+			break;
 	}
 	if (ex->encoder)
 		ex->piece_len += structured_after(ex->encoder, slice_make(ex->piece + data_at, ex->piece_len - data_at),
@@ -262,14 +267,14 @@ bool conn_write(struct conn *c)
 {
 	struct exchange *ex = c->ex;
 	struct response *p = &ex->req.response;
-	uint64_t sent = 0;
+	uint64_t sent = 0, until_ns = p->spans ? base_monotonic_ns() + LIMIT_TURN_NS : UINT64_MAX;
 	for (;;) {
 		struct iovec iov[3];
 		size_t total;
 		if (!c->writable)
 			return false;
 		bool spans_left = p->spans && (ex->span_index < p->span_count || p->more_bytes);
-		if (!ex->skip_body && ex->piece_pos == ex->piece_len && spans_left && !conn_load_piece(c))
+		if (!ex->skip_body && ex->piece_pos == ex->piece_len && spans_left && !conn_load_piece(c, until_ns))
 			return true;
 		int count = conn_gather(ex, iov, &total);
 		if (count == 0) {
@@ -291,7 +296,7 @@ bool conn_write(struct conn *c)
 			conn_wait_writable(c);
 			return false;
 		}
-		if (sent >= LIMIT_STREAM_TURN_BYTES) {
+		if (sent >= LIMIT_STREAM_TURN_BYTES || (p->spans && base_monotonic_ns() > until_ns)) {
 			conn_defer(c);
 			return false;
 		}

@@ -64,6 +64,23 @@ void request_step_work(struct request *r, enum err (*call)(struct request *))
 	step_add(r, (struct step){ .kind = STEP_WORK, .call = call });
 }
 
+/* Nothing left to do but the answer: that of the worker that comes by. */
+static enum err nothing(struct request *r)
+{
+	(void)r;
+	return ERR_OK;
+}
+
+void request_step_format(struct request *r)
+{
+	request_step_work(r, nothing);
+}
+
+uint64_t request_read_deadline_ns(const struct request *r)
+{
+	return ((const struct exchange *)r)->long_work ? 0 : base_monotonic_ns() + LIMIT_LOOP_READ_NS;
+}
+
 void request_pin(struct request *r)
 {
 	assert(r->response.pin == 0);
@@ -212,7 +229,7 @@ static enum err work_refuse(const struct exchange *ex)
 static enum err work_step(struct request *r, const struct step *s)
 {
 	struct store *store = r->server->store;
-	if (s->kind == STEP_WORK)
+	if (s->call)
 		return s->call(r);
 	return s->kind == STEP_READ ? store_read(store, s->partition, s->apply, r->call, r->arena)
 				    : store_read_points(store, s->partition, s->apply, r->call, r->arena);
@@ -295,12 +312,13 @@ static enum err work_submit(struct exchange *ex, void (*run)(struct io_work *))
 /* ---- steps ---- */
 
 /* On the loop for a while; ERR_BUDGET: it is to begin again on a worker. */
-static enum err step_read(struct exchange *ex, const struct step *s)
+static enum err step_on_loop(struct exchange *ex, const struct step *s)
 {
 	struct request *r = &ex->req;
 	struct arena_position position = arena_position(r->arena);
-	enum err e = store_read_until(r->server->store, s->partition, s->apply, r->call, r->arena,
-				      base_monotonic_ns() + LIMIT_LOOP_READ_NS);
+	enum err e = s->kind == STEP_CALL ? s->call(r)
+					  : store_read_until(r->server->store, s->partition, s->apply, r->call,
+							     r->arena, request_read_deadline_ns(r));
 	if (e == ERR_BUDGET)
 		arena_rewind(r->arena, position);
 	return e;
@@ -316,12 +334,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 		enum err e = ERR_OK;
 		switch (s->kind) {
 		case STEP_READ:
-			e = step_read(ex, s);
-			if (e != ERR_BUDGET)
-				break;
-			e = work_submit(ex, step_work_run);
-			if (e == ERR_OK)
-				return DRIVER_PARKED;
+			e = step_on_loop(ex, s);
 			break;
 		case STEP_READ_POINTS:
 			e = store_read_points(store, s->partition, s->apply, r->call, r->arena);
@@ -331,7 +344,7 @@ static enum driver_state driver_steps(struct exchange *ex)
 			step_write(ex, s);
 			return DRIVER_PARKED;
 		case STEP_CALL:
-			e = s->call(r);
+			e = step_on_loop(ex, s);
 			if (r->children_pending) { /* also those that began before it failed */
 				ex->async_error = e;
 				exchange_enter(ex, REQUEST_PARKED);
@@ -345,10 +358,13 @@ static enum driver_state driver_steps(struct exchange *ex)
 			}
 			break;
 		case STEP_WORK:
+			e = ERR_BUDGET;
+			break;
+		}
+		if (e == ERR_BUDGET) {
 			e = work_submit(ex, step_work_run);
 			if (e == ERR_OK)
 				return DRIVER_PARKED;
-			break;
 		}
 		if (e != ERR_OK)
 			return driver_refused(ex, e);

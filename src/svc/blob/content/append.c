@@ -142,6 +142,7 @@ static enum err collect(struct txn *txn, const struct blob_get_call *c, struct f
 			if (count == c->blob.block_count)
 				return ERR_CORRUPT;
 			TRY(decode_block(txn, &rows.row[i], &found[count]));
+			TRY(txn_spend(txn, 1));
 			extents += found[count].extent_count;
 			done = found[count++].offset <= c->offset;
 		}

@@ -14,8 +14,9 @@
 #include "svc/blob/retire.h"
 #include "svc/common/generation.h"
 
-/* Version 2 is 1 and a lease behind it; without a lease it is 1. Version 3 is 2 and the hash of a customer's key. */
-enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2, STAGE_RECORD_KEYED = 3 };
+/* Version 2 is 1 and a lease behind it; without a lease it is 1. Version 3 is 2 and the hash of a customer's key.
+ * Version 4 is 2, how many bytes the blocks have, whether there is a key, and its hash. */
+enum { STAGE_RECORD_VERSION = 1, STAGE_RECORD_LEASED = 2, STAGE_RECORD_KEYED = 3, STAGE_RECORD_COUNTED = 4 };
 
 static void stage_key(struct key *k, struct slice name)
 {
@@ -36,7 +37,7 @@ enum err blob_stage_decode(struct slice record, struct stage *ret)
 {
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
-	if (version < STAGE_RECORD_VERSION || version > STAGE_RECORD_KEYED)
+	if (version < STAGE_RECORD_VERSION || version > STAGE_RECORD_COUNTED)
 		return ERR_CORRUPT;
 	struct stage s = { .id = cursor_u64(&c) };
 	s.block_id_bytes = cursor_u32(&c);
@@ -45,7 +46,12 @@ enum err blob_stage_decode(struct slice record, struct stage *ret)
 	s.created_ticks = cursor_u64(&c);
 	if (version >= STAGE_RECORD_LEASED)
 		s.lease = lease_decode(&c);
-	s.encryption.has_key = version == STAGE_RECORD_KEYED;
+	if (version == STAGE_RECORD_COUNTED)
+		s.staged_bytes = cursor_u64(&c);
+	uint8_t has_key = version == STAGE_RECORD_COUNTED ? cursor_u8(&c) : version == STAGE_RECORD_KEYED;
+	if (has_key > 1 || (version == STAGE_RECORD_COUNTED && !s.staged_bytes))
+		return ERR_CORRUPT;
+	s.encryption.has_key = has_key;
 	struct slice sha256 = s.encryption.has_key ? cursor_raw(&c, sizeof s.encryption.key_sha256) : SLICE("");
 	if (!cursor_done(&c))
 		return ERR_CORRUPT;
@@ -56,9 +62,10 @@ enum err blob_stage_decode(struct slice record, struct stage *ret)
 
 void blob_stage_encode(struct buf *b, const struct stage *s)
 {
-	uint8_t version = s->encryption.has_key ? STAGE_RECORD_KEYED
-			  : s->lease.held	? STAGE_RECORD_LEASED
-						: STAGE_RECORD_VERSION;
+	uint8_t version = s->staged_bytes	  ? STAGE_RECORD_COUNTED
+			  : s->encryption.has_key ? STAGE_RECORD_KEYED
+			  : s->lease.held	  ? STAGE_RECORD_LEASED
+						  : STAGE_RECORD_VERSION;
 	bytes_put_u8(b, version);
 	bytes_put_u64(b, s->id);
 	bytes_put_u32(b, s->block_id_bytes);
@@ -67,7 +74,11 @@ void blob_stage_encode(struct buf *b, const struct stage *s)
 	bytes_put_u64(b, s->created_ticks);
 	if (version >= STAGE_RECORD_LEASED)
 		lease_encode(b, &s->lease);
-	if (version == STAGE_RECORD_KEYED)
+	if (version == STAGE_RECORD_COUNTED) {
+		bytes_put_u64(b, s->staged_bytes);
+		bytes_put_u8(b, s->encryption.has_key);
+	}
+	if (s->encryption.has_key)
 		buf_put(b, slice_make(s->encryption.key_sha256, sizeof s->encryption.key_sha256));
 }
 
@@ -151,17 +162,20 @@ static enum err check_block_key(const struct blob_target *t, const struct blob_e
 	return blob_check_encryption(&key_only, of_blocks);
 }
 
-static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced)
+/* The block of the same id goes; how many bytes it has. */
+static enum err replace_staged(struct txn *txn, const struct key *k, bool *ret_replaced, uint64_t *ret_bytes)
 {
 	struct slice value;
 	struct block old;
 	enum err e = txn_get(txn, key_slice(k), &value);
 	*ret_replaced = e == ERR_OK;
+	*ret_bytes = 0;
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;
 	TRY(e);
 	struct cursor cursor = cursor_make(value);
 	TRY(blob_block_decode(&cursor, txn_arena(txn), &old));
+	*ret_bytes = old.length_bytes;
 	for (uint32_t i = 0; i < old.extent_count; i++)
 		TRY(txn_retire(txn, &old.extents[i]));
 	return ERR_OK;
@@ -190,6 +204,7 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	struct stage s;
 	struct key k;
 	bool replaced;
+	uint64_t replaced_bytes;
 	static const struct lease none;
 	TRY(generation_require(txn, ERR_CONTAINER_NOT_FOUND));
 	enum err e = blob_stage_get(txn, c->target.name, &s);
@@ -213,12 +228,15 @@ enum err blob_apply_put_block(struct txn *txn, void *call)
 	key_str(&k, c->block_id);
 	if (k.overflow)
 		return ERR_LIMIT;
-	TRY(replace_staged(txn, &k, &replaced));
+	TRY(replace_staged(txn, &k, &replaced, &replaced_bytes));
 	if (!replaced && s.block_count >= BLOCKS_STAGED_MAX)
 		return ERR_BLOCK_COUNT_EXCEEDS_LIMIT;
 	if (!c->payload)
 		return ERR_OK;
 	s.block_count += !replaced;
+	/* Those of before they were counted are not among them. */
+	s.staged_bytes -= replaced_bytes < s.staged_bytes ? replaced_bytes : s.staged_bytes;
+	s.staged_bytes += c->payload->length_bytes;
 	/* Never twice the same, though a clock that was set back stands still: a plan rests on it (plan_holds). */
 	s.last_ticks = etag_next(txn_now(txn), s.last_ticks);
 	TRY(put_staged(txn, &k, c));

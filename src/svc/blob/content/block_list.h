@@ -17,6 +17,7 @@ struct stage {
 	uint32_t block_count;
 	uint64_t last_ticks;
 	uint64_t created_ticks;
+	uint64_t staged_bytes;		   /* of all blocks: what the row weighs (usage.c); 0 = never counted */
 	struct lease lease;		   /* while there is no blob of the name */
 	struct blob_encryption encryption; /* of all its blocks: the key, not the scope */
 };

@@ -7,7 +7,9 @@
 #include "svc/common/generation.h"
 
 enum {
-	WALK_ROWS = 256,
+	WALK_ROWS = 64,
+	SPANS_PER_GET = 64,	      /* decoded and listed in the time of a get */
+	GETS_PER_DIFF = 16,	      /* a chunk of two states compared page by page */
 	LIST_BYTES = 16 * 1024 * 1024 /* chunks that one list of ranges goes through, as they lie in memory */
 };
 
@@ -55,6 +57,7 @@ enum err blob_page_chunk_walk_next(struct chunk_walk *w, struct chunk_at *ret)
 		w->has_last = true;
 		w->last_index = index;
 		TRY(blob_page_chunk_decode(row->value, txn_arena(w->txn), &ret->chunk));
+		TRY(txn_spend(w->txn, 1 + ret->chunk.count / SPANS_PER_GET));
 		ret->chunk.hidden_epoch = blob_page_clears_hide(&w->clears, index, epoch, ret->chunk.stamp);
 		if (ret->chunk.hidden_epoch && !w->with_hidden)
 			continue;
@@ -268,6 +271,7 @@ static enum err list_diff(struct txn *txn, struct lister *l, const struct conten
 			return ERR_OK;
 		bool take_a = ea == ERR_OK && (eb != ERR_OK || a.index <= b.index);
 		bool take_b = eb == ERR_OK && (ea != ERR_OK || b.index <= a.index);
+		TRY(txn_spend(txn, GETS_PER_DIFF));
 		if (!diff_chunk(l, take_a ? a.index : b.index, take_a ? &a.chunk : &empty, take_b ? &b.chunk : &empty,
 				d))
 			return ERR_OK;

@@ -146,9 +146,71 @@ static enum err make_room(struct txn *txn, const struct inode *n, uint64_t last_
 	return run_row_drop(txn, &snapshots, hides->stamp, &row, NULL);
 }
 
+/* ---- the only run, which its inode names ---- */
+
+/* Is the inode's row, as it is stored, in a snapshot? Then it goes into history when the inode is put, and goes on to
+ * name its run from there. */
+static enum err sole_is_kept(struct txn *txn, const struct inode *n, bool *ret)
+{
+	struct share_state state;
+	*ret = false;
+	if (n->stamp == txn_now(txn))
+		return ERR_OK;
+	TRY(share_state_load(txn, &state));
+	*ret = state.newest > n->stamp;
+	return ERR_OK;
+}
+
+/* The inode no longer names its run; `more` other rows will. */
+static enum err sole_leave(struct txn *txn, struct inode *n, uint32_t more)
+{
+	struct run r = inode_sole_run(n);
+	bool kept;
+	TRY(sole_is_kept(txn, n, &kept));
+	uint32_t names = more + kept;
+	n->sole = 0;
+	n->run_count = 0;
+	if (names > 1)
+		return run_add_names(txn, &r, names - 1);
+	return names ? ERR_OK : run_drop_name(txn, &r, NULL);
+}
+
+/* It is not the only one any more: it gets a row. */
+static enum err sole_to_row(struct txn *txn, struct inode *n)
+{
+	struct run r = inode_sole_run(n);
+	TRY(sole_leave(txn, n, 1));
+	return runs_put(txn, n, &r);
+}
+
+static enum err sole_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end)
+{
+	struct run r = inode_sole_run(n);
+	bool left = first > 0, right = end < r.end;
+	if (left && !right) { /* shorter, and still the only one */
+		n->data_end = first;
+		return ERR_OK;
+	}
+	TRY(sole_leave(txn, n, (uint32_t)left + (uint32_t)right));
+	n->data_end = right ? n->data_end : 0;
+	if (left) {
+		struct run part = run_part(&r, 0, first);
+		TRY(runs_put(txn, n, &part));
+	}
+	if (right) {
+		struct run part = run_part(&r, end, r.end);
+		TRY(runs_put(txn, n, &part));
+	}
+	return ERR_OK;
+}
+
+/* ---- putting ---- */
+
 enum err runs_put(struct txn *txn, struct inode *n, struct run *r)
 {
 	assert(r->first < r->end && r->end - r->first <= RUN_MAX_BYTES);
+	if (n->sole)
+		TRY(sole_to_row(txn, n));
 	if (n->covers)
 		TRY(make_room(txn, n, r->end - 1));
 	r->stamp = txn_now(txn);
@@ -296,6 +358,8 @@ enum err runs_cut(struct txn *txn, struct inode *n, uint64_t first, uint64_t end
 	end = end < n->data_end ? end : n->data_end;
 	if (!n->content || first >= end)
 		return ERR_OK;
+	if (n->sole)
+		return sole_cut(txn, n, first, end);
 	TRY(forget_covers(txn, n));
 	enum err e = cut_one(txn, n, first, end);
 	if (e != ERR_NOT_FOUND) {
@@ -328,13 +392,14 @@ enum err runs_drop_all(struct txn *txn, struct inode *n)
 	else
 		TRY(work_add(txn,
 			     &(struct work){ .kind = WORK_CONTENT, .subject = n->content, .stamp = txn_now(txn) }));
-	n->content = n->run_count = n->merge_at = n->covers = n->data_end = 0;
+	n->content = n->run_count = n->merge_at = n->covers = n->data_end = n->sole = 0;
 	return ERR_OK;
 }
 
 /* ---- bytes in ---- */
 
-static enum err put_small(struct txn *txn, struct inode *n, uint64_t offset, struct slice bytes)
+/* `first`: the file has no run. */
+static enum err put_small(struct txn *txn, struct inode *n, uint64_t offset, struct slice bytes, bool first)
 {
 	struct run r = { .data_stamp = txn_now(txn), .first = offset, .end = offset + bytes.len };
 	if (bytes.len <= RUN_INLINE_BYTES) {
@@ -347,7 +412,12 @@ static enum err put_small(struct txn *txn, struct inode *n, uint64_t offset, str
 	r.source = txn_now(txn); /* a transaction puts at most one */
 	source_key(&k, r.source);
 	TRY(txn_put(txn, key_slice(&k), bytes));
-	return runs_put(txn, n, &r);
+	if (!first || offset)
+		return runs_put(txn, n, &r);
+	n->sole = r.source; /* most small files stay like this: a row less to write, and to read */
+	n->run_count = 1;
+	n->data_end = r.end;
+	return ERR_OK;
 }
 
 /* Once a file has very many runs, the background looks whether neighbours can be joined: the first time at once, later
@@ -379,11 +449,13 @@ enum err inode_write(struct txn *txn, struct inode *n, uint64_t offset, const st
 	assert(n->kind == FILE_KIND_FILE && offset <= n->size_bytes && p->length_bytes <= n->size_bytes - offset);
 	if (!p->length_bytes)
 		return ERR_OK;
-	if (!n->content)
-		n->content = txn_now(txn);
+	/* Contents of their own whenever there is no run left: no row of older ones can be in the way. */
+	bool first = !n->content || (n->sole && !offset && p->length_bytes >= n->data_end);
 	TRY(runs_cut(txn, n, offset, offset + p->length_bytes));
+	if (first)
+		n->content = txn_now(txn);
 	if (!p->extent_count)
-		TRY(put_small(txn, n, offset, p->inline_bytes));
+		TRY(put_small(txn, n, offset, p->inline_bytes, first));
 	for (size_t i = 0; i < p->extent_count; i++) {
 		struct run r = { .data_stamp = txn_now(txn),
 				 .first = offset,

@@ -27,6 +27,9 @@ enum err covers_load_content(struct txn *, const struct file_view *, uint64_t co
 /* The first cover that hides the run, or NULL. A run lies inside a younger cover or outside of it, never across. */
 const struct cover *covers_hide(const struct covers *, const struct run *);
 
+/* The run of an inode that says itself where its only one is. */
+struct run inode_sole_run(const struct inode *);
+
 /* The visible runs that reach into [first, end), in order; the first and the last may stick out. */
 struct run_walk {
 	struct row_walk rows;
@@ -34,9 +37,12 @@ struct run_walk {
 	uint64_t first, end;
 	size_t hidden;	     /* rows stepped over */
 	size_t hidden_limit; /* 0 = none; else ERR_BUSY past it */
+	bool is_sole;	     /* there is no row to walk along, only this: */
+	bool sole_left;
+	struct run sole;
 };
 struct run_row {
-	struct slice key, record;
+	struct slice key, record; /* absent if the run is its inode's */
 	struct run run;
 };
 enum err run_walk_begin(struct run_walk *, struct txn *, const struct file_view *, const struct inode *, uint64_t first,

@@ -65,6 +65,14 @@ static enum err is_uncovered(void *arg, const struct row *row, bool *ret_visible
 	return ERR_OK;
 }
 
+struct run inode_sole_run(const struct inode *n)
+{
+	assert(n->sole);
+	return (struct run){
+		.stamp = n->stamp, .data_stamp = n->sole, .end = n->data_end, .kind = RUN_ROW, .source = n->sole
+	};
+}
+
 enum err run_walk_begin(struct run_walk *w, struct txn *txn, const struct file_view *view, const struct inode *n,
 			uint64_t first, uint64_t end, size_t page_rows)
 {
@@ -72,6 +80,12 @@ enum err run_walk_begin(struct run_walk *w, struct txn *txn, const struct file_v
 	w->first = first;
 	w->end = end;
 	w->hidden = w->hidden_limit = 0;
+	w->is_sole = n->sole != 0;
+	if (w->is_sole) {
+		w->sole = inode_sole_run(n);
+		w->sole_left = w->sole.end > first;
+		return ERR_OK;
+	}
 	TRY(covers_load(txn, view, n, &w->covers));
 	run_key(&from, n->content, first);
 	/* A run that reaches into the range ends at most this far behind it. */
@@ -88,6 +102,13 @@ enum err run_walk_next(struct run_walk *w, struct run_row *ret)
 {
 	struct row row;
 	struct run run;
+	if (w->is_sole) {
+		if (!w->sole_left)
+			return ERR_NOT_FOUND;
+		w->sole_left = false;
+		*ret = (struct run_row){ SLICE_NONE, SLICE_NONE, w->sole };
+		return ERR_OK;
+	}
 	TRY(file_row_walk_next(&w->rows, &row));
 	TRY(run_decode(row.key, row.value, &run));
 	if (run.first >= w->end)
@@ -235,26 +256,35 @@ enum err inode_pieces(struct txn *txn, const struct file_view *view, const struc
 	return ERR_OK;
 }
 
-enum err inode_last_run(struct txn *txn, const struct inode *n, uint64_t offset, uint64_t length,
-			struct file_pieces *ret)
+static enum err last_run_get(struct txn *txn, const struct inode *n, struct run *ret)
 {
-	struct gather g = { .txn = txn, .limit = 2 }; /* of it, and zeros behind it */
-	uint64_t end = offset + length;
 	struct key k;
 	struct slice record;
-	struct run run;
 	if (!n->content || !n->data_end)
 		return ERR_CONFLICT;
+	if (n->sole) {
+		*ret = inode_sole_run(n);
+		return ERR_OK;
+	}
 	run_key(&k, n->content, n->data_end - 1);
 	enum err e = txn_get(txn, key_slice(&k), &record);
 	if (e == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	TRY(e);
-	TRY(run_decode(key_slice(&k), record, &run));
+	return run_decode(key_slice(&k), record, ret);
+}
+
+enum err inode_last_run(struct txn *txn, const struct inode *n, uint64_t offset, uint64_t length,
+			struct file_pieces *ret)
+{
+	struct gather g = { .txn = txn, .limit = 2 }; /* of it, and zeros behind it */
+	uint64_t end = offset + length;
+	struct run run;
+	TRY(last_run_get(txn, n, &run));
 	if (run.first > offset || run.end <= offset)
 		return ERR_CONFLICT;
 	struct run part = run_part(&run, offset, end);
-	e = add_run(&g, &part);
+	enum err e = add_run(&g, &part);
 	TRY(e == ERR_CORRUPT ? ERR_CONFLICT : e); /* its bytes may be gone by now: a snapshot tells */
 	TRY(add_zeros(&g, end - part.end));
 	*ret = g.out;

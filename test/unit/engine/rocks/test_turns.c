@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Committer and writer relieve each other at every group, while groups overlap, do not happen, or end everything: no
- * job is lost or done twice, and the end comes whoever is at work then (store/relay.h). */
+ * job is lost or done twice, and the end comes whoever is at work then (store/relay.h). Some of those who write commit
+ * in their own threads where they may (store_write_alone). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "store/store_int.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <time.h>
 
 #define P                                                                                                              \
@@ -27,8 +29,12 @@ enum { THREADS = 6, KEYS = 3, WRITES = 250, ROUNDS = 12, QUEUED = 400, PATIENCE_
 static struct engine_ops ops;
 static struct store *store;
 static struct clock wall;
-static atomic_uint turns, commits;
+static atomic_uint turns, commits, commits_here;
+static _Thread_local bool in_call;	   /* this thread asks for a commit, and is not the store's */
 static unsigned undone_every, failed_from; /* commits; 0: none */
+static atomic_bool held;		   /* commits of those who commit themselves */
+static sem_t held_began, held_ends;
+static atomic_uint applied;
 
 static void change_pace(void)
 {
@@ -40,6 +46,12 @@ static void change_pace(void)
 static enum outcome commit(struct engine_group *g)
 {
 	unsigned n = atomic_fetch_add(&commits, 1) + 1;
+	atomic_fetch_add(&commits_here, in_call);
+	if (in_call && atomic_load(&held)) {
+		sem_post(&held_began);
+		while (sem_wait(&held_ends) != 0)
+			;
+	}
 	change_pace();
 	enum outcome o = failed_from && n >= failed_from	 ? OUTCOME_FAILED
 			 : undone_every && n % undone_every == 0 ? OUTCOME_NO_SPACE
@@ -57,6 +69,7 @@ static void open_it(void)
 	ops.group_commit = commit;
 	e->ops = &ops;
 	atomic_store(&commits, 0);
+	atomic_store(&commits_here, 0);
 	assert_int_equal(store_open(e, &(struct store_options){ .clock = &wall }, &store), ERR_OK);
 }
 
@@ -101,6 +114,7 @@ static enum err count_up(struct txn *t, void *call)
 		return err;
 	bytes_store(bytes, err == ERR_OK ? bytes_load(value.ptr, 8) + 1 : 1, 8);
 	change_pace();
+	atomic_fetch_add(&applied, 1);
 	return txn_put(t, slice_str(c->key), slice_make(bytes, sizeof bytes));
 }
 
@@ -113,7 +127,9 @@ static void counted(struct store_job *job, enum err result)
 	sem_post(c->done);
 }
 
-static void push(struct counting *c, unsigned key, sem_t *done)
+enum way { QUEUED_ONLY, ALONE, HERE, WAYS };
+
+static void push(struct counting *c, unsigned key, enum way way, sem_t *done)
 {
 	*c = (struct counting){ .done = done };
 	snprintf(c->key, sizeof c->key, "k%u", key);
@@ -121,7 +137,16 @@ static void push(struct counting *c, unsigned key, sem_t *done)
 	c->job = (struct store_job){
 		.partition = P, .apply = count_up, .call = c, .arena = &c->arena, .done = counted, .owner = c
 	};
-	store_write(store, &c->job);
+	enum err result;
+	in_call = way != QUEUED_ONLY;
+	c->job.may_wait = way == HERE;
+	if (way == QUEUED_ONLY)
+		store_write(store, &c->job);
+	else if (way == ALONE)
+		store_write_alone(store, &c->job);
+	else if (store_write_here(store, &c->job, &result))
+		counted(&c->job, result);
+	in_call = false;
 }
 
 /* False: it was forgotten. */
@@ -157,6 +182,7 @@ static uint64_t sum_of_all(void)
 
 struct writer {
 	unsigned number;
+	enum way way;
 	uint64_t kept;
 	const char *wrong;
 };
@@ -169,7 +195,7 @@ static void *write_one_by_one(void *arg)
 	sem_init(&done, 0, 0);
 	for (unsigned i = 0; i < WRITES && !w->wrong; i++) {
 		struct counting c;
-		push(&c, (w->number + i) % KEYS, &done);
+		push(&c, (w->number + i) % KEYS, w->way, &done);
 		if (!wait_for(&done)) {
 			w->wrong = "a job was never answered";
 			return NULL; /* it may be yet, into what is here */
@@ -189,7 +215,7 @@ static uint64_t race(void)
 	static struct writer writer[THREADS];
 	uint64_t kept = 0;
 	for (unsigned i = 0; i < THREADS; i++) {
-		writer[i] = (struct writer){ .number = i };
+		writer[i] = (struct writer){ .number = i, .way = i % WAYS };
 		assert_int_equal(pthread_create(&thread[i], NULL, write_one_by_one, &writer[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -207,6 +233,62 @@ static void test_no_job_is_lost_between_two(void **state)
 	assert_int_equal(race(), THREADS * WRITES);
 	assert_int_equal(sum_of_all(), THREADS * WRITES);
 	close_it();
+}
+
+/* Nobody else writes: nothing changes threads, but where the committer is at its queue at that very moment. */
+static void test_who_is_alone_commits_itself(void **state)
+{
+	struct writer writer = { .way = ALONE };
+	open_it();
+	write_one_by_one(&writer);
+	assert_null(writer.wrong);
+	assert_int_equal(writer.kept, WRITES);
+	assert_int_equal(sum_of_all(), WRITES);
+	assert_true(atomic_load(&commits_here) > WRITES / 2);
+	close_it();
+}
+
+static void *write_alone(void *arg)
+{
+	struct counting *c = arg;
+	push(c, 0, ALONE, c->done);
+	return NULL;
+}
+
+/* What came from others while somebody committed for himself is built by then, and nobody else will ask for it. */
+static void test_what_came_meanwhile_is_not_forgotten(void **state)
+{
+	struct counting own, other;
+	pthread_t thread;
+	sem_t own_done, other_done;
+	sem_init(&held_began, 0, 0);
+	sem_init(&held_ends, 0, 0);
+	sem_init(&own_done, 0, 0);
+	sem_init(&other_done, 0, 0);
+	own.done = &own_done;
+	open_it();
+	while (!atomic_load(&store->idle)) /* the committer sleeps, and has let go of the lock */
+		sched_yield();
+	pthread_mutex_lock(&store->build_lock);
+	pthread_mutex_unlock(&store->build_lock);
+	atomic_store(&held, true);
+	atomic_store(&applied, 0);
+	assert_int_equal(pthread_create(&thread, NULL, write_alone, &own), 0);
+	assert_true(wait_for(&held_began));
+	push(&other, 1, QUEUED_ONLY, &other_done);
+	while (atomic_load(&applied) < 2)
+		sched_yield();
+	assert_int_equal(other.answers, 0);
+	atomic_store(&held, false);
+	sem_post(&held_ends);
+	pthread_join(thread, NULL);
+	assert_true(wait_for(&own_done));
+	if (!wait_for(&other_done))
+		fail_msg("a job was never answered");
+	assert_int_equal(sum_of_all(), 2);
+	close_it();
+	arena_fini(&own.arena);
+	arena_fini(&other.arena);
 }
 
 static void test_what_did_not_happen_runs_again(void **state)
@@ -244,7 +326,7 @@ static void close_with_queue(unsigned round, uint64_t *kept)
 	sem_init(&done, 0, 0);
 	open_it();
 	for (unsigned i = 0; i < count; i++)
-		push(&queued[i], i % KEYS, &done);
+		push(&queued[i], i % KEYS, QUEUED_ONLY, &done);
 	close_it();
 	for (unsigned i = 0; i < count; i++) {
 		assert_int_equal(queued[i].answers, 1);
@@ -270,6 +352,8 @@ static void test_the_end_in_the_middle_of_a_change(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_who_is_alone_commits_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_came_meanwhile_is_not_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_job_is_lost_between_two, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_did_not_happen_runs_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_everybody_is_told_of_the_end, setup, teardown),

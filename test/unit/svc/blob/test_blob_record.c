@@ -110,7 +110,18 @@ static const char *const stage_golden[] = {
 	"03887766554433221105000000030000000180794b1d2fde080080794b1d2fde08"
 	"01000102030405060708090a0b0c0d0e0fffffffff4d00000000000000"
 	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf",
+	/* 4: bytes, no lease, no key */
+	"04887766554433221105000000030000000180794b1d2fde080080794b1d2fde08"
+	"00000400000000000000",
+	/* 4: bytes, a lease and a key */
+	"04887766554433221105000000030000000180794b1d2fde080080794b1d2fde08"
+	"01000102030405060708090a0b0c0d0e0fffffffff4d00000000000000"
+	"000400000000000001"
+	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf",
 };
+/* Which of them have what. */
+static const bool stage_leased[] = { false, true, false, true, false, true };
+static const bool stage_keyed[] = { false, false, true, true, false, true };
 
 static void test_stagings(void **state)
 {
@@ -126,10 +137,11 @@ static void test_stagings(void **state)
 		assert_int_equal(s.block_count, 3);
 		assert_int_equal(s.last_ticks, 639000000000000001);
 		assert_int_equal(s.created_ticks, 639000000000000000);
-		assert_int_equal(s.lease.held, i == 1 || i == 3);
+		assert_int_equal(s.lease.held, stage_leased[i]);
 		assert_true(!s.lease.held || (s.lease.duration_s == LEASE_INFINITE && s.lease.end_ticks == 77));
-		assert_int_equal(s.encryption.has_key, i >= 2);
-		assert_int_equal(s.encryption.key_sha256[0], i >= 2 ? KEY_FIRST_BYTE : 0);
+		assert_int_equal(s.encryption.has_key, stage_keyed[i]);
+		assert_int_equal(s.encryption.key_sha256[0], stage_keyed[i] ? KEY_FIRST_BYTE : 0);
+		assert_int_equal(s.staged_bytes, i >= 4 ? 1024 : 0);
 		blob_stage_encode(&b, &s);
 		assert_same(&b, golden);
 		REFUSES_OTHER_LENGTHS(golden, blob_stage_decode(cut, &unused));
@@ -137,7 +149,7 @@ static void test_stagings(void **state)
 	char odd[RECORD_MAX];
 	struct slice newer = unhex(stage_golden[0], odd);
 	struct stage unused;
-	odd[0] = 4;
+	odd[0] = 5;
 	assert_int_equal(blob_stage_decode(newer, &unused), ERR_CORRUPT);
 }
 

@@ -245,7 +245,7 @@ static void test_scattered(void **state)
 
 /* ---- what it costs to give back ---- */
 
-enum { APART = 3000, APART_BYTES = 600, PAGE_ROWS = 512, GETS_A_ROUND = 24 };
+enum { APART = 3000, APART_BYTES = 600, PAGE_ROWS = 128, GETS_A_ROUND = 24 };
 
 static struct {
 	struct engine_ops ops; /* those of the engine, with these two counted */

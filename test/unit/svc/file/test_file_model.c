@@ -66,7 +66,12 @@ static void check_bytes(struct model *m, size_t i, const struct state *s, uint64
 		c.range_last = c.range_first + pick(&m->b, s->size);
 	}
 	uint64_t pin = extent_pin(m->b.store);
+	c.by_points = !snapshot && pick(&m->b, 2);
 	enum err e = look(&m->b, file_apply_get, &c);
+	if (c.by_points && e == ERR_CONFLICT) { /* as those who ask do */
+		c.by_points = false;
+		e = look(&m->b, file_apply_get, &c);
+	}
 	assert_int_equal(e, s->exists ? ERR_OK : ERR_RESOURCE_NOT_FOUND);
 	if (s->exists) {
 		assert_int_equal(c.inode.size_bytes, s->size);
@@ -198,7 +203,7 @@ static void do_write(struct model *m, size_t i)
 	struct state *s = m->file[i];
 	static unsigned char bytes[SIZE_MAX_BYTES];
 	static const size_t longest[] = { 8, 600, 5000, SIZE_MAX_BYTES };
-	uint64_t offset = s->size ? pick(&m->b, s->size) : 0;
+	uint64_t offset = s->size && pick(&m->b, 4) ? pick(&m->b, s->size) : 0;
 	size_t length = 1 + pick(&m->b, longest[pick(&m->b, 4)]);
 	bool fits = s->exists && offset + length <= s->size;
 	fill(m, bytes, length);
@@ -271,6 +276,13 @@ static void do_resize(struct model *m, size_t i)
 		memset(s->when + size, 0, (s->size - size) * sizeof *s->when);
 	}
 	s->size = size;
+}
+
+/* The record changes, its bytes stay: what a snapshot holds of them is shared then. */
+static void do_metadata(struct model *m, size_t i)
+{
+	struct file_modify_call c = { .target = target(m, i) };
+	expect(&m->b, file_apply_set_metadata, &c, wanted(m->file[i]));
 }
 
 /* Very many small runs in a few commits: more than a cut goes through at once, or enough to be merged. */
@@ -400,7 +412,7 @@ static void step(struct model *m)
 	size_t i = pick(&m->b, NAMES), k = pick(&m->b, NAMES);
 	bool more;
 	m->step++;
-	switch (pick(&m->b, 16)) {
+	switch (pick(&m->b, 17)) {
 	case 0:
 		do_create(m, i);
 		break;
@@ -437,6 +449,9 @@ static void step(struct model *m)
 		break;
 	case 14:
 		do_rename(m, i, k);
+		break;
+	case 15:
+		do_metadata(m, i);
 		break;
 	default:
 		if (pick(&m->b, 4) == 0) /* a file that waits to be merged again is due */

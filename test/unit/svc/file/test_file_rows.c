@@ -20,6 +20,13 @@
 	"00020102030405060708090a0b0c0d0e0f100100000073ffffffff0b000000000000000c000000000000000d00000000"             \
 	"0000000e000000000000000f000000000000001000000000000000110000000000000012000000000000001300000000"             \
 	"0000001400000000000000"
+#define GOLDEN_INODE_SOLE                                                                                              \
+	"0215000000000000000200000000000000030000000000000001040000004e616d651400000000000000200000000500"             \
+	"00000000000006000000000000000700000000000000080000000000000009000000000000000a000000000000000100"             \
+	"000074ffffffffffffffffffffffffffffffff01aa0000000000000000000000000000000100010000006b0100000076"             \
+	"00020102030405060708090a0b0c0d0e0f100100000073ffffffff0b000000000000000c000000000000000d00000000"             \
+	"0000000e000000000000000f000000000000001000000000000000010000000000000012000000000000000000000000"             \
+	"00000014000000000000001600000000000000"
 #define GOLDEN_WHERE  "0101000000000000000200000000000000010000004e"
 #define GOLDEN_ZEROS  "0101000000000000000200000000000000030000000000000000"
 #define GOLDEN_INLINE "0101000000000000000200000000000000030000000000000001616263"
@@ -128,6 +135,21 @@ static void test_inode(void **state)
 	for (size_t cut = 0; cut < b.len; cut++)
 		assert_int_equal(inode_decode(slice_first(buf_slice(&b), cut), &arena, &back), ERR_CORRUPT);
 	assert_buf(&b, GOLDEN_INODE);
+	/* Of a small file that says itself where its only run is: the second version has eight bytes more. */
+	n.run_count = 1;
+	n.covers = 0;
+	n.size_bytes = n.data_end;
+	n.sole = 22;
+	inode_encode(&b, &n);
+	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_OK);
+	assert_true(back.sole == 22 && back.data_end == 20 && back.stamp == 21);
+	for (size_t cut = 0; cut < b.len; cut++)
+		assert_int_equal(inode_decode(slice_first(buf_slice(&b), cut), &arena, &back), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_INODE_SOLE);
+	n.run_count = 2; /* then it would not be the only one */
+	inode_encode(&b, &n);
+	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_CORRUPT);
+	buf_clear(&b);
 	where_encode(&b, &(struct inode_where){ 1, 2, SLICE("N") });
 	assert_buf(&b, GOLDEN_WHERE);
 	buf_fini(&b);
