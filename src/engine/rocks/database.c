@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 /* What RocksDB has in memory goes into tables when a file of the journal is full, and when a moment is made; its own
- * limit lies far beyond what all files of the journal can become in memory, so that it never decides by itself: a moment
- * would have newer rows of one family than of another. */
+ * limit lies far beyond what all files of the journal can become in memory, so that it never decides by itself: a
+ * moment would have newer rows of one family than of another. */
 #define BUFFER_BYTES	    (1024 * MIB)
 #define WRITE_BUFFERS	    4
 #define BUFFER_FILTER_PART  0.02 /* of a file of the journal: a read that is not in a buffer need not search its list */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One moment of a store that goes on being written to: everything that is committed goes into tables, and RocksDB makes
- * a second name for each of them. From then on the database under the new names never changes; the bytes of extents stay
- * where they are because of a pin that is older than the moment: what was alive then is not reclaimed while it is held.
- * Such a moment can also be opened to be read.
+ * a second name for each of them. From then on the database under the new names never changes; the bytes of extents
+ * stay where they are because of a pin that is older than the moment: what was alive then is not reclaimed while it is
+ * held. Such a moment can also be opened to be read.
  *
  *   1 flush            most of it, while commits go on
  *   2 between two      what RocksDB has in memory is set aside, one family after the other; only here commits wait, for
