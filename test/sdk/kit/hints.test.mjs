@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { BlobServiceClient, BlobSASPermissions, StorageSharedKeyCredential, generateBlobSASQueryParameters } from '@azure/storage-blob';
 import { TableClient } from '@azure/data-tables';
-import { removeDir, startServer, tempDir } from '../../lib/server.mjs';
+import { removeDir, root, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
 
@@ -85,6 +85,37 @@ describe('hints', () => {
 		for (const l of refused) assert.ok(l.reason?.length > 10, JSON.stringify(l));
 		for (const l of lines.filter((l) => l.status < 400)) assert.equal(l.reason, undefined);
 		assert.ok(!fs.readFileSync(path.join(dir, 'log'), 'utf8').includes('MAC signature'));
+	});
+	test('HEAD as GET, in every service', async () => {
+		expectStatus(await service('file').put('/hints', { query: { restype: 'share' } }), 201);
+		const asks = [['blob', '/hints/nothing', {}, /^No blob of that name/], ['blob', '/hints/b', { snapshot: '2020-01-01T00:00:00.0000000Z' }, /^No blob of that name/], ['blob', '/absent', { restype: 'container' }, /^No container absent/],
+			['queue', '/absent', { comp: 'metadata' }, /^No queue absent/], ['file', '/absent', { restype: 'share' }, /^No share absent/], ['file', '/hints/dir/none', {}, /^Create the directory above/]];
+		for (const [name, where, query, want] of asks)
+			for (const method of ['GET', 'HEAD']) {
+				const r = await service(name).request(method, where, { query });
+				expectStatus(r, 404);
+				assert.match(hint(r), want, `${method} ${name} ${where}`);
+			}
+	});
+	test('what the answer says of this request stands in it too', async () => {
+		const header = await client.put('/hints/x', { body: 'x', headers: { 'x-ms-blob-type': 'Nonsense' } });
+		assert.match(hint(header), /^A header's value is not of the form .*\(HeaderName: x-ms-blob-type, HeaderValue: Nonsense\)$/);
+		assert.match(hint(await client.put('/hints/b', { query: { comp: 'page' }, headers: { 'x-ms-page-write': 'clear', 'x-ms-range': 'bytes=0-511' } })), /^The blob is of another type/);
+		assert.match(hint(await service('table').post('/Tables', { body: '{}', headers: { 'content-type': 'application/json' } })), /^A new entity needs .*a new table TableName/);
+	});
+	test('every error that the services answer has a sentence', () => {
+		const text = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+		const rows = [...text('src/base/errors.def').matchAll(/^X\((\w+), (\d+),/gm)].filter(([, , status]) => (status >= 400 && status < 500) || status > 500);
+		const sentences = [...text('src/rest/core/kit/hints.def').matchAll(/^HINT\((\w+), ".{10,}"\)$/gm)].map(([, name]) => name);
+		assert.ok(rows.length > 150 && sentences.length > 150, `${rows.length} errors, ${sentences.length} sentences`);
+		assert.equal(new Set(sentences).size, sentences.length, 'one stands there twice');
+		const used = new Set();
+		for (const folder of ['auth', 'lock', 'rest', 'svc', 'jobs'])
+			for (const file of fs.readdirSync(path.join(root, 'src', folder), { recursive: true }))
+				if (/\.[ch]$/.test(file)) for (const [, name] of text(path.join('src', folder, file)).matchAll(/\bERR_(\w+)/g)) used.add(name);
+		// hint.c names what is missing; those of SMB are answered there, but for the one that REST is told.
+		const own = /^(CONTAINER|QUEUE|TABLE|SHARE)_NOT_FOUND$|^SMB_(?!DELETE_PENDING)/;
+		assert.deepEqual(rows.map(([, name]) => name).filter((name) => used.has(name) && !own.test(name) && !sentences.includes(name)), []);
 	});
 	test('never in production mode', async () => {
 		const log = path.join(dir, 'production');

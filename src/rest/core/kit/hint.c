@@ -232,37 +232,9 @@ static const struct {
 	enum err error;
 	const char *text;
 } known[] = {
-	{ ERR_CONDITION_NOT_MET, "The ETag or time that was sent is not the current one: read it again, then decide." },
-	{ ERR_TARGET_CONDITION_NOT_MET, "The destination changed or does not: its ETag is another. Read it again." },
-	{ ERR_SOURCE_CONDITION_NOT_MET, "The source is not in the state that was asked for." },
-	{ ERR_UPDATE_CONDITION_NOT_SATISFIED,
-	  "Somebody changed the entity since it was read: get it again and send its new ETag in If-Match, or * to "
-	  "overwrite." },
-	{ ERR_BLOB_LEASE_ID_MISSING,
-	  "It is leased: send its id in x-ms-lease-id, or break the lease; /leases of the admin listener has who." },
-	{ ERR_CONTAINER_LEASE_ID_MISSING,
-	  "The container is leased: send its id in x-ms-lease-id, or break the lease." },
-	{ ERR_SHARE_LEASE_ID_MISSING, "The share is leased: send its id in x-ms-lease-id, or break the lease." },
-	{ ERR_FILE_LEASE_ID_MISSING, "The file is leased: send its id in x-ms-lease-id, or break the lease." },
-	{ ERR_BLOB_LEASE_LOST, "The lease of that id is over: acquire a new one." },
-	{ ERR_BLOB_LEASE_MISMATCH, "Somebody else holds the lease; /leases of the admin listener has who." },
-	{ ERR_LEASE_ALREADY_PRESENT, "Somebody else holds the lease; /leases of the admin listener has who." },
-	{ ERR_POP_RECEIPT_MISMATCH,
-	  "The receipt is an older one: every get and update of the message gives a new one, and the old ends." },
-	{ ERR_MESSAGE_NOT_FOUND, "The message was deleted or has expired, or the id is of another queue." },
-	{ ERR_BLOB_ALREADY_EXISTS,
-	  "There is a blob of that name, and If-None-Match: * or the SAS forbids to replace it." },
-	{ ERR_ENTITY_ALREADY_EXISTS, "There is an entity with these keys: update or upsert it instead of inserting." },
-	{ ERR_MISSING_CONTENT_LENGTH_HEADER, "Send Content-Length, or Transfer-Encoding: chunked." },
-	{ ERR_SHARING_VIOLATION, "An SMB client has the file open; comp=listhandles tells which." },
-	{ ERR_UNSUPPORTED_HTTP_VERB, "There is such a resource, but not with this method." },
-	{ ERR_NOT_IMPLEMENTED, "Not built: docs/compat.md has what is." },
-	{ ERR_CORS_PREFLIGHT_FAILURE, "No CORS rule of the service fits origin, method and headers: set one." },
-	{ ERR_SERVER_BUSY, "The server has no memory or worker for it now: try again after Retry-After." },
-	{ ERR_BUSY, "The server has no memory or worker for it now, or a rule of the test kit says so: try again." },
-	{ ERR_INVALID_RESOURCE_NAME, "Names of containers, queues and shares: 3 to 63 lower-case letters, digits and "
-				     "single dashes; tables: letters "
-				     "and digits." },
+#define HINT(error, sentence) { ERR_##error, sentence },
+#include "rest/core/kit/hints.def"
+#undef HINT
 };
 
 /* What is missing, by name, and how it is made. */
@@ -299,10 +271,23 @@ static bool hint_if_match(struct buf *out, const struct request *r, enum err e)
 	return true;
 }
 
+static const char *known_find(enum err e)
+{
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].error == e)
+			return known[i].text;
+	return NULL;
+}
+
+/* What the answer says of this request alone, then the sentence for the error; without one the service's own text. */
 static void put_details(struct buf *out, const struct request *r, enum err e)
 {
+	const char *sentence = known_find(e);
 	struct slice text = slice_is_set(r->fault.message) ? r->fault.message : slice_str(err_info(e)->text);
-	put_name(out, text.len ? text : slice_str(err_info(e)->code));
+	if (slice_is_set(r->fault.message) || !sentence)
+		put_name(out, text.len ? text : slice_str(err_info(e)->code));
+	if (sentence)
+		buf_printf(out, "%s%s", out->len ? " " : "", sentence);
 	for (size_t i = 0; i < r->fault.count; i++) {
 		buf_printf(out, "%s%s: ", i ? ", " : " (", r->fault.detail[i].name);
 		put_name(out, r->fault.detail[i].value);
@@ -324,11 +309,6 @@ static void hint_write(struct buf *out, const struct request *r, enum err e)
 		return;
 	if (hint_account(out, r) || hint_access(out, r, e) || hint_missing(out, r, e) || hint_if_match(out, r, e))
 		return;
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (known[i].error == e) {
-			buf_put(out, slice_str(known[i].text));
-			return;
-		}
 	put_details(out, r, e);
 }
 
