@@ -93,7 +93,9 @@ async function runNode(file) {
 	if (code !== 0 && failed === 0) failed = 1;
 	const skipLines = [...text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)];
 	for (const [, name, reason] of skipLines) skips.push(`${file}: ${name}: ${reason || 'no reason given'}`);
-	// A suite that is skipped whole is not counted by node, and its tests are never seen. A file without any test is a mistake.
+	// A suite that is skipped whole is not counted by node, and its tests are never seen. A file without any test, which node counts as
+	// one that passed and has the file's name, is a mistake.
+	if (passed === 1 && text.split('\n').some((line) => line.startsWith('ok 1 - ') && line.endsWith(path.basename(file)))) passed = 0;
 	if (passed + failed + skipped === 0) [skipped, failed] = [skipLines.length, skipLines.length ? 0 : 1];
 	if (failed) {
 		// Passing cases say nothing of interest in a report of failures.
