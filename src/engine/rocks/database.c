@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* What RocksDB has in memory goes into tables when a file of the journal is full; its own limit lies beyond what such a
- * file can become in memory, so that it never decides by itself. */
-#define BUFFER_PER_JOURNAL  4
+/* What RocksDB has in memory goes into tables when a file of the journal is full, and when a moment is made; its own
+ * limit lies far beyond what all files of the journal can become in memory, so that it never decides by itself: a
+ * moment would have newer rows of one family than of another. */
+#define BUFFER_BYTES	    (1024 * MIB)
 #define WRITE_BUFFERS	    4
-#define BUFFER_FILTER_PART  0.005 /* a read that is not in a buffer need not search its list */
+#define BUFFER_FILTER_PART  0.02 /* of a file of the journal: a read that is not in a buffer need not search its list */
 #define LEVEL0_FILES	    6
 #define BLOCK_CACHE_BYTES   (16 * MIB)
 #define BLOCK_BYTES	    (1 * KIB) /* a read wants one row of it; scans would have it larger */
@@ -66,9 +67,10 @@ static rocksdb_options_t *family_options(struct opening *o, enum family family)
 	r->table[family] = table_options(r, family);
 	rocksdb_options_set_block_based_table_factory(p, r->table[family]);
 	rocksdb_options_set_compression(p, rocksdb_no_compression);
-	rocksdb_options_set_write_buffer_size(p, o->journal_file_bytes * BUFFER_PER_JOURNAL);
+	rocksdb_options_set_write_buffer_size(p, BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(p, WRITE_BUFFERS);
-	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART);
+	rocksdb_options_set_memtable_prefix_bloom_size_ratio(p, BUFFER_FILTER_PART * (double)o->journal_file_bytes /
+									(double)BUFFER_BYTES);
 	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
 	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
 	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);

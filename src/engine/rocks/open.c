@@ -515,6 +515,7 @@ struct rocks *rocks_new(void)
 	r->dir_fd = r->lock_fd = -1;
 	pthread_mutex_init(&r->write_lock, NULL);
 	pthread_mutex_init(&r->flush_lock, NULL);
+	pthread_mutex_init(&r->compact_lock, NULL);
 	pthread_mutex_init(&r->publish_lock, NULL);
 	pthread_mutex_init(&r->pin_lock, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -605,5 +606,6 @@ void rocks_close(struct engine *e)
 	pthread_mutex_destroy(&r->publish_lock);
 	pthread_mutex_destroy(&r->write_lock);
 	pthread_mutex_destroy(&r->flush_lock);
+	pthread_mutex_destroy(&r->compact_lock);
 	free(r);
 }

@@ -215,8 +215,10 @@ static void compact_piece(struct rocks *r)
 {
 	struct full_key *from = &r->compact_from, until;
 	bool ends = piece_end(r, &until);
+	pthread_mutex_lock(&r->compact_lock);
 	rocksdb_compact_range_cf(r->db, r->family[r->compact_family], from->len ? from->bytes : NULL, from->len,
 				 ends ? until.bytes : NULL, ends ? until.len : 0);
+	pthread_mutex_unlock(&r->compact_lock);
 	if (ends) {
 		memcpy(from->bytes, until.bytes, until.len);
 		from->len = until.len;

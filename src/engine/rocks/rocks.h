@@ -33,6 +33,7 @@ struct rocks_moment {
 	uint64_t pin;
 	uint64_t commit;    /* the last one that is in it */
 	uint64_t waited_ns; /* how long commits waited for it at most */
+	uint64_t took_ns;   /* until it was made, while commits went on */
 };
 enum err engine_rocks_moment_begin(struct engine *, const char *db_path, struct rocks_moment *ret,
 				   struct buf *ret_message) MUST_CHECK;

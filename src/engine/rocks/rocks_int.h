@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The inside of the rocks engine. What rows look like in RocksDB: layout.h.
  *
- * Locks, in the order they are taken: publish_lock, write_lock, the journal's, the locator's write lock. flush_lock is
- * taken before none of them but the locator's: the journal's thread flushes while a writer waits for it under
- * write_lock. pin_lock is taken alone. */
+ * Locks, in the order they are taken: compact_lock, publish_lock, write_lock, the journal's, the locator's write lock.
+ * flush_lock is taken before none of them but the locator's: the journal's thread flushes while a writer waits for it
+ * under write_lock. pin_lock is taken alone. */
 #ifndef ENGINE_ROCKS_ROCKS_INT_H
 #define ENGINE_ROCKS_ROCKS_INT_H
 
@@ -68,8 +68,11 @@ struct rocks {
 	/* Held from a batch's record in the journal to its rows in memory: both are in one order, and a file of the
 	 * journal that is full holds nothing that is not in memory. */
 	pthread_mutex_t write_lock;
-	/* One flush at a time: the row "flushed through" never goes back. */
+	/* One flush at a time: the row "flushed through" never goes back, and no moment has one family newer than
+	 * another. */
 	pthread_mutex_t flush_lock;
+	/* A compaction that is asked for may flush its family: none while a moment is made, and the other way round. */
+	pthread_mutex_t compact_lock;
 	atomic_uint_fast64_t last_number; /* every commit of the journal up to this one is in RocksDB's memory */
 	struct segments *segments;
 	struct rocks *moment_of; /* only read: a moment of that engine, whose segments these are; NULL: no */

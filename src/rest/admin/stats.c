@@ -3,12 +3,15 @@
  * caches, memory, disk, leases, conflicts. All of it is counted anyway: nothing is walked for it. */
 #include <inttypes.h>
 
+#include "auth/limits.h"
 #include "rest/admin/admin.h"
 #include "rest/core/lease_notes.h"
 #include "rest/core/metrics.h"
 #include "rest/core/op.h"
 #include "rest/core/server.h"
 #include "rest/core/service.h"
+#include "store/key.h"
+#include "store/meter.h"
 
 static void add(struct metrics_figures *to, const struct metrics_figures *m)
 {
@@ -88,8 +91,16 @@ static void put_accounts(const struct request *r, struct buf *out)
 		const struct auth_account *a = rest_access_at(r->access, i);
 		uint64_t answered = 0, refused = 0;
 		metrics_add_account(r->server, a->slot, &answered, &refused);
-		buf_printf(out, "%s{\"account\":\"%.*s\",\"requests\":%" PRIu64 ",\"refused\":%" PRIu64 "}",
+		buf_printf(out, "%s{\"account\":\"%.*s\",\"requests\":%" PRIu64 ",\"refused\":%" PRIu64,
 			   any ? ",\n" : "\n", SLICE_FMT(a->name), answered + refused, refused);
+		/* Bytes are counted only where a quota asks for it. */
+		if (a->limits && a->limits->stores_limited) {
+			struct key prefix;
+			key_init(&prefix);
+			key_str(&prefix, a->name);
+			buf_printf(out, ",\"storedBytes\":%" PRIu64, store_usage(r->server->store, key_slice(&prefix)));
+		}
+		BUF_PUT(out, "}");
 		any = true;
 	}
 	BUF_PUT(out, "]");

@@ -57,10 +57,14 @@ static void put_services(struct buf *out, const struct json_node *doc)
 		for (const struct json_node *o = list(s, "operations"); o; o = o->next)
 			put_row(out, "  ", json_member_string(o, "operation"), o);
 	}
-	buf_printf(out, "\n%-30s %12s %9s\n", "ACCOUNT", "REQUESTS", "REFUSED");
-	for (const struct json_node *a = list(doc, "accounts"); a; a = a->next)
-		buf_printf(out, "%-30.*s %12.0f %9.0f\n", SLICE_FMT(json_member_string(a, "account")),
-			   number(a, "requests"), number(a, "refused"));
+	buf_printf(out, "\n%-30s %12s %9s %11s\n", "ACCOUNT", "REQUESTS", "REFUSED", "STORED");
+	for (const struct json_node *a = list(doc, "accounts"); a; a = a->next) {
+		char stored[32] = "-";
+		if (json_member(a, "storedBytes"))
+			bytes(number(a, "storedBytes"), stored);
+		buf_printf(out, "%-30.*s %12.0f %9.0f %11s\n", SLICE_FMT(json_member_string(a, "account")),
+			   number(a, "requests"), number(a, "refused"), stored);
+	}
 }
 
 static void put_table(struct buf *out, const struct json_node *doc)

@@ -148,7 +148,8 @@ static int begin_locked(struct house *house, struct buf *out)
 		return 500;
 	}
 	house->moment = h;
-	log_info("a checkpoint begins at commit %llu; commits waited %.1f ms", (unsigned long long)h->moment.commit,
+	log_info("a checkpoint begins at commit %llu, made in %.1f ms; commits waited %.2f ms",
+		 (unsigned long long)h->moment.commit, (double)h->moment.took_ns / 1e6,
 		 (double)h->moment.waited_ns / 1e6);
 	buf_printf(out, "%s\n%llu\n", house->data.path, (unsigned long long)h->moment.commit);
 	return 200;

@@ -147,11 +147,30 @@ describe('admin listener', () => {
 		assert.deepEqual(now, { condition: before.condition + 1, lease: before.lease + 2, exists: before.exists + 1, open: before.open, state: before.state + 1 });
 	});
 
+	test('`zaffre stats` tells the stored bytes of an account with a quota of them, and of no other', async () => {
+		const limits = path.join(dir, 'quota');
+		const key = Buffer.alloc(64, 5).toString('base64');
+		fs.writeFileSync(limits, 'counted stored-bytes 1GiB\n');
+		const own = await startServer({ flags: ['--accountLimits', limits], env: { ZAFFRE_ACCOUNTS: `counted:${key};other:${key}` } });
+		for (const account of ['counted', 'other']) {
+			const client = new Client(own, { account, key });
+			expectStatus(await client.put('/box', { query: { restype: 'container' } }), 201);
+			expectStatus(await client.put('/box/b', { body: Buffer.alloc(3 << 20, 1), headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+		}
+		const { accounts } = JSON.parse((await runProgram(['stats', '--json', '--location', own.dataDir])).stdout);
+		const [counted, other] = ['counted', 'other'].map((name) => accounts.find((a) => a.account === name));
+		assert.ok(counted.storedBytes >= 3 << 20 && counted.storedBytes < (3 << 20) + 65536, String(counted.storedBytes));
+		assert.equal('storedBytes' in other, false);
+		const table = (await runProgram(['stats', '--location', own.dataDir])).stdout;
+		assert.match(table, /^counted +\d+ +0 +3\.0 MiB$/m);
+		assert.match(table, /^other +\d+ +0 +-$/m);
+		await own.remove();
+	});
 	test('`zaffre stats`: a table, JSON, and again and again', async () => {
 		const table = await runProgram(['stats', '--location', server.dataDir]);
 		assert.equal(table.code, 0, table.stderr);
 		assert.match(table.stdout, /^zaffre \d\S*, up 0 d 00:\d\d:\d\d, \d+ connections, \d+ requests/);
-		for (const line of [/^commits    [1-9]\d* transactions in [1-9]\d* groups \([\d.]+ each\), sync [\d.]+ ms, \d+ wait$/m, /^memory     [\d.]+ MiB resident; requests hold /m, /^disk       [\d.]+ \wiB free; extents /m, /^leases     \d+ blob, /m, /^conflicts  [1-9]\d* condition, [1-9]\d* lease, /m, /^Blob +[1-9]\d* +[1-9]\d* +0 +[\d.]+ +[\d.]+ /m, /^  BLOB_PUT +[1-9]\d* /m, /^devstoreaccount1 +[1-9]\d* +[1-9]\d*$/m])
+		for (const line of [/^commits    [1-9]\d* transactions in [1-9]\d* groups \([\d.]+ each\), sync [\d.]+ ms, \d+ wait$/m, /^memory     [\d.]+ MiB resident; requests hold /m, /^disk       [\d.]+ \wiB free; extents /m, /^leases     \d+ blob, /m, /^conflicts  [1-9]\d* condition, [1-9]\d* lease, /m, /^Blob +[1-9]\d* +[1-9]\d* +0 +[\d.]+ +[\d.]+ /m, /^  BLOB_PUT +[1-9]\d* /m, /^devstoreaccount1 +[1-9]\d* +[1-9]\d* +-$/m])
 			assert.match(table.stdout, line);
 		const json = await runProgram(['stats', '--json', '--location', server.dataDir]);
 		assert.equal(json.code, 0, json.stderr);

@@ -13,12 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-	KEEP_BUFFER_BYTES = 1024 * 1024,
-	FILL_BYTES = 512 * 1024,    /* written at once where nothing was written before */
-	FILL_FOR_BYTES = 64 * 1024, /* only for records smaller than this */
-};
-_Static_assert(FILL_BYTES <= KEEP_BUFFER_BYTES, "it goes through the buffer");
+enum { KEEP_BUFFER_BYTES = 1024 * 1024 };
 
 void journal_file_name(char name[JOURNAL_NAME_BYTES], size_t i)
 {
@@ -55,14 +50,6 @@ static enum err write_at(int fd, uint64_t at, const char *bytes, size_t count)
 	return ERR_OK;
 }
 
-/* How much of the file was written since its space was taken: file systems call the rest a hole. One that cannot tell
- * says all of it, and nothing is filled. */
-static uint64_t filled_bytes(int fd)
-{
-	off_t hole = lseek(fd, 0, SEEK_HOLE);
-	return hole < 0 ? UINT64_MAX : (uint64_t)hole;
-}
-
 static bool write_header(const struct journal_file *f, const struct journal_header *h)
 {
 	_Alignas(JOURNAL_BLOCK_BYTES) char block[JOURNAL_BLOCK_BYTES];
@@ -95,7 +82,7 @@ static enum err make_file(struct journal *j, size_t i)
 		close(fd);
 		return ERR_IO;
 	}
-	j->file[i] = (struct journal_file){ .state = JOURNAL_FREE, .fd = fd, .filled_bytes = filled_bytes(fd) };
+	j->file[i] = (struct journal_file){ .state = JOURNAL_FREE, .fd = fd };
 	return ERR_OK;
 }
 
@@ -204,7 +191,6 @@ static enum err next_file(struct journal *j)
 	if (err == ERR_OK) {
 		*f = (struct journal_file){ .state = JOURNAL_USED,
 					    .fd = f->fd,
-					    .filled_bytes = f->filled_bytes,
 					    .epoch = j->epoch,
 					    .first = j->last + 1,
 					    .last = j->last,
@@ -248,17 +234,6 @@ static enum err fail(struct journal *j)
 	return ERR_IO;
 }
 
-/* How much is written with a record that needs so much. Where space was taken and never written, a sync has to change
- * the file system's own tables as well, which takes as long again: so zeros go ahead of many small records at once. */
-static size_t bytes_to_write(const struct journal *j, const struct journal_file *f, size_t bytes)
-{
-	if (f->end_bytes + bytes <= f->filled_bytes || bytes >= FILL_FOR_BYTES)
-		return bytes;
-	uint64_t left = j->options.file_bytes - f->end_bytes;
-	size_t fill = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
-	return fill > bytes ? fill : bytes;
-}
-
 enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_number)
 {
 	size_t bytes = journal_record_bytes(batch.len);
@@ -281,11 +256,10 @@ enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_num
 	/* Numbers of a file follow one another, and no record is written over another of this run. */
 	assert(f->last == j->last && f->end_bytes >= JOURNAL_BLOCK_BYTES && f->end_bytes % JOURNAL_BLOCK_BYTES == 0);
 	char *body = j->buffer + JOURNAL_RECORD_HEAD_BYTES;
-	size_t with_zeros = bytes_to_write(j, f, bytes);
 	memcpy(body, batch.ptr, batch.len);
-	memset(body + batch.len, 0, with_zeros - JOURNAL_RECORD_HEAD_BYTES - batch.len);
+	memset(body + batch.len, 0, bytes - JOURNAL_RECORD_HEAD_BYTES - batch.len);
 	journal_record_encode(j->buffer, j->last + 1, j->epoch, slice_make(body, batch.len));
-	enum err err = write_at(f->fd, f->end_bytes, j->buffer, with_zeros);
+	enum err err = write_at(f->fd, f->end_bytes, j->buffer, bytes);
 	/* Only a record that reaches beyond the space taken for the file can meet a full disk. What is there of it does
 	 * not verify, and the next one is written over it. */
 	if (err == ERR_OK && fdatasync(f->fd) != 0)
@@ -293,8 +267,6 @@ enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_num
 	buffer_trim(j);
 	if (err != ERR_OK)
 		return err == ERR_NO_SPACE ? err : fail(j);
-	if (f->end_bytes + with_zeros > f->filled_bytes)
-		f->filled_bytes = f->end_bytes + with_zeros;
 	f->end_bytes += bytes;
 	pthread_mutex_lock(&j->lock);
 	f->last = ++j->last;
@@ -317,8 +289,6 @@ enum err journal_start(struct journal *j)
 			TRY(make_file(j, i));
 		else if (f->fd < 0)
 			return ERR_IO;
-		else
-			f->filled_bytes = filled_bytes(f->fd);
 	}
 	j->flushed = j->last;
 	journal_clear(j);

@@ -23,9 +23,8 @@ struct journal_file {
 	enum journal_state state;
 	int fd;
 	uint64_t epoch;
-	uint64_t first, last;  /* numbers; last < first: no record yet */
-	uint64_t end_bytes;    /* where the next record goes */
-	uint64_t filled_bytes; /* so much of it was written at least once, be it with zeros */
+	uint64_t first, last; /* numbers; last < first: no record yet */
+	uint64_t end_bytes;   /* where the next record goes */
 };
 
 #define JOURNAL_ALIVE UINT32_C(0x6a6c4c56)

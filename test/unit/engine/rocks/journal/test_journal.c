@@ -332,36 +332,6 @@ static void a_missing_file_that_held_nothing_is_made_again(void **state)
 	journal_free(j);
 }
 
-/* Where the file's first byte lies that was never written. */
-static off_t hole_of(const char *name)
-{
-	int fd = openat(dir_fd, name, O_RDONLY);
-	assert_true(fd >= 0);
-	off_t hole = lseek(fd, 0, SEEK_HOLE);
-	close(fd);
-	return hole;
-}
-
-static void zeros_go_ahead_of_small_records(void **state)
-{
-	uint64_t last;
-	struct journal *j = begin();
-	if (hole_of("journal/0") != 0) {
-		journal_free(j);
-		print_message("not run: this file system does not tell what was written of a file\n");
-		skip();
-	}
-	append(j, 0, 'a');
-	assert_int_equal(hole_of("journal/0"), FILE_BYTES);
-	assert_int_equal(hole_of("journal/1"), 0);
-	for (uint64_t i = 1; i < 5; i++)
-		append(j, i, 'a');
-	struct seen s = replay(&last);
-	assert_int_equal(s.count, 5);
-	assert_int_equal(last, 5);
-	journal_free(j);
-}
-
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -376,7 +346,6 @@ int main(void)
 		T(a_full_disk_makes_it_wait),
 		T(a_missing_file_hides_none_behind_it),
 		T(a_missing_file_that_held_nothing_is_made_again),
-		T(zeros_go_ahead_of_small_records),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
