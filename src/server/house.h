@@ -54,6 +54,7 @@ struct house {
 	struct watch_list *watches; /* directories that SMB clients watch */
 	struct rest_server *server;
 	struct smb_server *smb;	   /* NULL: not served */
+	atomic_uint smb_port;	   /* for the explorer; 0: not served, or not yet */
 	struct watchdog *watchdog; /* NULL: nobody asks for it */
 	struct scrub_job *scrub;
 	struct checkpoint_job *checkpoint;

@@ -109,8 +109,12 @@ static bool smb_open(struct house *h, struct buf *error)
 	smb.audit = h->audit;
 	if (!admission_give_smb(h->admission, &h->slots))
 		return false;
-	if (!on || smb_server_start(&smb, &h->smb, error) == ERR_OK)
+	if (!on)
 		return true;
+	if (smb_server_start(&smb, &h->smb, error) == ERR_OK) {
+		atomic_store(&h->smb_port, smb_server_port(h->smb));
+		return true;
+	}
 	if (h->config->smbPort[0])
 		return false;
 	/* Nobody asked for that port: another server has it, or this user may not have it. */
@@ -157,6 +161,8 @@ static struct rest_admin_config admin_settings(const struct house *h)
 	return (struct rest_admin_config){
 		.development = !h->config->production,
 		.read_only = h->config->adminReadOnly,
+		.smb_host = h->config->smbHost,
+		.smb_port = &h->smb_port,
 		.token = h->config->adminToken,
 		.data_dir = h->data.path,
 	};

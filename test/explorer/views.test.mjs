@@ -16,6 +16,14 @@ explorerTests('explorer', (stage) => {
 		assert.equal(text, stage.server.connectionString);
 		await page.getByRole('tab', { name: 'rclone' }).click();
 		assert.match(await page.locator('.snippet pre').innerText(), /rclone lsd/);
+		// File over SMB: its endpoint, and lines for smbclient, Linux and Windows.
+		const [, smb] = /over SMB is successfully listening at 127\.0\.0\.1 port (\d+)/.exec(stage.server.stdout);
+		await page.getByText(`smb://127.0.0.1:${smb}`, { exact: true }).waitFor();
+		await page.getByRole('tab', { name: 'SMB' }).click();
+		const lines = await page.locator('.snippet pre').innerText();
+		assert.ok(lines.includes(`smbclient -p ${smb} -U '${ACCOUNT}%${stage.server.key}' //127.0.0.1/SHARE`), lines);
+		assert.ok(lines.includes(`mount -t cifs //127.0.0.1/SHARE /mnt -o vers=3.1.1,port=${smb},username=${ACCOUNT},password='${stage.server.key}'`), lines);
+		assert.ok(lines.includes(`net use Z: \\\\127.0.0.1\\SHARE /user:${ACCOUNT} ${stage.server.key}`), lines);
 		await page.locator('.figures').getByText('3 containers').waitFor();
 		await stage.done(page);
 	});

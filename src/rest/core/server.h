@@ -47,6 +47,8 @@ struct rest_admin_config {
 	bool read_only;	   /* nothing is changed through the page */
 	const char *token; /* whoever has it may see every account; "" = nobody */
 	const char *data_dir;
+	const char *smb_host;	     /* where File is served over SMB; NULL: nowhere */
+	const atomic_uint *smb_port; /* 0: not, or not yet */
 };
 
 /* 0 = the value of base/limits.h. Tests shorten them; nothing else should. */

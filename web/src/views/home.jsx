@@ -11,7 +11,7 @@ export function endpointOf(overview, service) {
 	const found = overview.endpoints.find((one) => one.service === service && one.port);
 	if (!found) return null;
 	const host = ['0.0.0.0', '::'].includes(found.host) ? location.hostname : found.host;
-	return `${found.secure ? 'https' : 'http'}://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${found.port}`;
+	return `${service === 'smb' ? 'smb' : found.secure ? 'https' : 'http'}://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${found.port}`;
 }
 
 export function connectionString(overview, account) {
@@ -22,6 +22,22 @@ export function connectionString(overview, account) {
 		.filter(([, url]) => url)
 		.map(([service, url]) => `${service[0].toUpperCase()}${service.slice(1)}Endpoint=${url}/${account.name};`);
 	return `DefaultEndpointsProtocol=${secure ? 'https' : 'http'};AccountName=${account.name};AccountKey=${key};${parts.join('')}`;
+}
+
+// The lines that open a share; Windows knows port 445 alone.
+function smbLines(overview, account) {
+	const { hostname, port } = new URL(endpointOf(overview, 'smb').replace('smb:', 'http:'));
+	const number = port || 80, key = account.key ?? '<key>';
+	return [
+		'# the share is one of your own; the user is the account, the password its key',
+		`smbclient -p ${number} -U '${account.name}%${key}' //${hostname}/SHARE`,
+		'',
+		'# Linux',
+		`mount -t cifs //${hostname}/SHARE /mnt -o vers=3.1.1,port=${number},username=${account.name},password='${key}'`,
+		'',
+		'# Windows, which asks at port 445 alone (--smbPort 445)',
+		`net use Z: \\\\${hostname}\\SHARE /user:${account.name} ${key}`,
+	].join('\n');
 }
 
 function snippets(overview, account) {
@@ -40,6 +56,7 @@ function snippets(overview, account) {
 		['az', 'az', `export AZURE_STORAGE_CONNECTION_STRING='${string}'\naz storage container list -o table`],
 		['azcopy', 'azcopy', `# a SAS from the SAS view, or:\nSAS=$(az storage container generate-sas -n photos --permissions racwdl --expiry 2030-01-01 -o tsv)\nazcopy copy 'dir/*' "${blob}/photos?$SAS" --from-to=LocalBlob`],
 		['rclone', 'rclone', `rclone lsd ":azureblob,account=${account.name},key='${key}',endpoint='${blob}':"`],
+		...(endpointOf(overview, 'smb') ? [['smb', 'SMB', smbLines(overview, account)]] : []),
 	];
 }
 
@@ -112,7 +129,7 @@ export function Home({ overview }) {
 						pairs={[...overview.endpoints]
 							.filter((one) => one.port)
 							.map((one) => [
-								{ blob: 'Blob', queue: 'Queue', table: 'Table', file: 'File', web: 'Static website', admin: 'Explorer, metrics' }[one.service] ?? one.service,
+								{ blob: 'Blob', queue: 'Queue', table: 'Table', file: 'File', smb: 'File over SMB', web: 'Static website', admin: 'Explorer, metrics' }[one.service] ?? one.service,
 								<><code>{endpointOf(overview, one.service)}</code> <Copy value={endpointOf(overview, one.service)} /></>,
 							])}
 					/>

@@ -152,6 +152,14 @@ static void put_endpoints(struct buf *b, const struct rest_server *s)
 		explorer_put_number(b, "port", rest_server_port(s, i));
 		buf_printf(b, ",\"secure\":%s}", l->tls ? "true" : "false");
 	}
+	const struct rest_admin_config *admin = &s->config.admin;
+	if (admin->smb_port && atomic_load(admin->smb_port)) {
+		BUF_PUT(b, ",{"); /* the admin listener stands before it */
+		explorer_put_text(b, "service", SLICE("smb"));
+		explorer_put_text(b, "host", slice_str(admin->smb_host));
+		explorer_put_number(b, "port", atomic_load(admin->smb_port));
+		BUF_PUT(b, ",\"secure\":false}");
+	}
 	BUF_PUT(b, "]");
 }
 
