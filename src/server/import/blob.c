@@ -231,12 +231,13 @@ static bool put_page_range(struct import_job *job, const struct one *o, uint64_t
 	for (uint64_t at = 0; at < chunk.count; at += PAGES_BYTES_MAX) {
 		struct import_request r;
 		uint64_t n = chunk.count - at < PAGES_BYTES_MAX ? chunk.count - at : PAGES_BYTES_MAX;
+		uint64_t first = start + at, last = first + n - 1;
 		blob_request(job, &r, "PUT", o);
 		BUF_PUT(&r.query, "comp=page");
 		import_request_header(&r, SLICE("x-ms-page-write"), SLICE("update"));
 		import_request_header(&r, SLICE("x-ms-range"),
-				      arena_printf(&job->row, "bytes=%llu-%llu", (unsigned long long)(start + at),
-						   (unsigned long long)(start + at + n - 1)));
+				      arena_printf(&job->row, "bytes=%llu-%llu", (unsigned long long)first,
+						   (unsigned long long)last));
 		r.chunk = (struct import_chunk){ chunk.fd, chunk.offset + at, n };
 		if (!import_must(job, &r, "page blob", o->container, o->name))
 			return false;
