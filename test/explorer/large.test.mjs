@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large container is paged and its first page is there at once. ZAFFRE_EXPLORER_BLOBS=1000000 for a million.
+// A large container is paged and its first page is there at once; Home counts it when somebody asks. ZAFFRE_EXPLORER_BLOBS=1000000 for
+// a million.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '../lib/http.mjs';
@@ -37,5 +38,56 @@ explorerTests('explorer, a large container', (stage) => {
 		}
 		console.log(`# first rows of ${LARGE} after ${times.map((ms) => Math.round(ms)).join(', ')} ms`);
 		assert.ok(Math.min(...times) < 1000 / Math.min(1, scale), `first rows after ${times}`);
+	});
+
+	test('home: counts everything when asked, shows how far it is, and ends when told or when the view is left', async () => {
+		for (let i = 0; i < 1001; i += 77) await Promise.all(Array.from({ length: Math.min(77, 1001 - i) }, (_, k) => stage.world.queues.getQueueClient(`counted-${i + k}`).create()));
+		let blobs = 0, containers = 0, queues = 0;
+		for await (const one of stage.world.service.listContainers()) {
+			containers++;
+			for await (const page of stage.world.service.getContainerClient(one.name).listBlobsFlat().byPage()) blobs += page.segment.blobItems.length;
+		}
+		for await (const _ of stage.world.queues.listQueues()) queues++;
+		const number = (n) => n.toLocaleString('en-US');
+		const page = await stage.open();
+		const figures = page.locator('.figures');
+		const pagesAsked = [];
+		page.on('request', (request) => /[?&]marker=/.test(request.url()) && pagesAsked.push(request.url()));
+		await figures.getByText(/^> 1,0\d\d blobs$/).waitFor();
+		await figures.getByText('> 1,000 queues', { exact: true }).waitFor();
+		await figures.getByText(`${Math.round((await stage.world.team.getStatistics()).shareUsageBytes / 1024)} KiB in files`, { exact: true }).waitFor();
+		assert.deepEqual(pagesAsked, [], 'never by itself');
+
+		// The second page of the large container waits: it can be stopped there, and what was found stays.
+		let hold = true, release;
+		const held = new Promise((resolve) => (release = resolve));
+		await page.route(/\/many\?.*marker=/, async (route) => {
+			if (hold) await held;
+			await route.continue().catch(() => {});
+		});
+		const ended = () => page.waitForEvent('requestfailed', (request) => /many\?.*marker=/.test(request.url()));
+		await page.getByRole('button', { name: 'Count all' }).click();
+		await figures.getByText('counting many …').waitFor();
+		let gone = ended();
+		await page.getByRole('button', { name: 'Stop' }).click();
+		await gone;
+		await page.getByRole('button', { name: 'Count all' }).waitFor();
+		await figures.getByText(/^> 1,0\d\d blobs$/).waitFor();
+		await figures.getByText(`${number(queues)} queues`, { exact: true }).waitFor(); // counted to their end
+		// Likewise when somebody goes elsewhere.
+		await page.getByRole('button', { name: 'Count all' }).click();
+		await figures.getByText('counting many …').waitFor();
+		gone = ended();
+		await page.getByRole('link', { name: 'Queues', exact: true }).click();
+		await gone;
+		hold = false;
+		release();
+		await page.getByRole('link', { name: 'Home', exact: true }).click();
+		await page.getByRole('button', { name: 'Count all' }).click();
+		await figures.getByText(`${number(blobs)} blobs`, { exact: true }).waitFor({ timeout: 120_000 });
+		await figures.getByText(`${number(queues)} queues`, { exact: true }).waitFor();
+		await figures.getByText(`${containers} containers`, { exact: true }).waitFor();
+		assert.equal(await page.getByRole('button', { name: 'Count all' }).count(), 0, 'nothing is left to count');
+		await stage.done(page);
 	});
 });

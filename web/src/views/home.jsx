@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this server is and how to connect: endpoints, connection strings for every language and tool, what each account holds.
-import { useState } from 'preact/hooks';
-import { children, query, seg, text, xml, request } from '../api.js';
+import { useEffect, useState } from 'preact/hooks';
 import { bytes, count, duration } from '../format.js';
 import { link } from '../router.js';
-import { Copy, Pairs, Tabs, useLoad } from '../ui.jsx';
+import { Copy, Pairs, Problem, Tabs, attempt, useLoad } from '../ui.jsx';
+import { atLeast, countAll, lookAt } from '../usage.js';
 
 // The address that this browser would use: 0.0.0.0 is nobody's name.
 export function endpointOf(overview, service) {
@@ -60,52 +60,49 @@ function snippets(overview, account) {
 	];
 }
 
-// What an account holds, by the lists that everybody has: as far as a few pages go, and then it says "more than".
-async function usage(account) {
-	const containers = await xml('blob', account, '/?comp=list&maxresults=100');
-	const names = [...containers.getElementsByTagName('Container')].map((one) => text(one, 'Name'));
-	let blobs = 0, total = 0, more = Boolean(text(containers, 'NextMarker'));
-	for (const name of names.slice(0, 10)) {
-		const page = await xml('blob', account, `/${seg(name)}?${query({ restype: 'container', comp: 'list', maxresults: 1000 })}`);
-		for (const one of page.getElementsByTagName('Content-Length')) {
-			blobs++;
-			total += Number(one.textContent);
-		}
-		more ||= Boolean(text(page, 'NextMarker'));
-	}
-	const queues = await xml('queue', account, '/?comp=list&maxresults=100');
-	const tables = await (await request('table', account, '/Tables?$top=100', { headers: { Accept: 'application/json;odata=nometadata' } })).json();
-	let shares = 0;
-	try {
-		shares = children((await xml('file', account, '/?comp=list&maxresults=100')).documentElement.getElementsByTagName('Shares')[0], 'Share').length;
-	} catch {
-		shares = '–';
-	}
-	return { containers: names.length, blobs, total, more: more || names.length > 10, queues: queues.getElementsByTagName('Queue').length, tables: tables.value.length, shares };
+// Figures that are not whole have a '>' before them; "Count all" walks every list, and only when somebody asks for it: that can be
+// thousands of requests. It ends with the view.
+function Holdings({ account, files }) {
+	const seen = useLoad(() => lookAt(account, { files }), [account]);
+	const [counted, setCounted] = useState(null);
+	const [running, setRunning] = useState(null);
+	useEffect(() => () => running?.stop.abort(), [running?.stop]);
+	const start = async () => {
+		const stop = new AbortController();
+		setRunning({ stop, at: '' });
+		const onProgress = (found, at, done) => { setCounted(atLeast(seen.value, found, done)); setRunning((old) => old && { ...old, at }); };
+		const whole = await attempt(() => countAll(account, { files, signal: stop.signal, onProgress }));
+		if (whole) setCounted(whole);
+		setRunning(null);
+	};
+	const u = counted ?? seen.value;
+	if (!u) return <Problem error={seen.error} />;
+	const about = (name) => (u.more.has(name) ? '> ' : '');
+	const figure = (view, name, word) => <a href={link(view, [account])}><b>{about(name)}{count(u[name])}</b> {u[name] === 1 ? word : `${word}s`}</a>;
+	return (
+		<div class="figures">
+			{figure('blobs', 'containers', 'container')}
+			{figure('blobs', 'blobs', 'blob')}
+			<a href={link('blobs', [account])}><b>{about('blobBytes')}{bytes(u.blobBytes)}</b> in blobs</a>
+			{figure('queues', 'queues', 'queue')}
+			{figure('tables', 'tables', 'table')}
+			{files && figure('files', 'shares', 'share')}
+			{files && <a href={link('files', [account])}><b>{about('fileBytes')}{bytes(u.fileBytes)}</b> in files</a>}
+			{running && <span class="counting"><span class="name">counting {running.at} …</span> <button type="button" class="small" onClick={() => running.stop.abort()}>Stop</button></span>}
+			{!running && u.more.size > 0 && <button type="button" class="small" title="goes through every list; that can take a while" onClick={start}>Count all</button>}
+		</div>
+	);
 }
-
-const plural = (n, word) => (n === 1 ? word : `${word}s`);
 
 function Account({ overview, account }) {
 	const [tab, setTab] = useState('string');
-	const used = useLoad(() => usage(account.name), [account.name]);
 	const all = snippets(overview, account);
 	const value = all.find(([id]) => id === tab)[2];
-	const u = used.value;
 	return (
 		<section class="card">
 			<header>
 				<h2>{account.name}</h2>
-				{u && (
-					<div class="figures">
-						<a href={link('blobs', [account.name])}><b>{u.containers}</b> {plural(u.containers, 'container')}</a>
-						<a href={link('blobs', [account.name])}><b>{u.more ? '> ' : ''}{count(u.blobs)}</b> {plural(u.blobs, 'blob')}</a>
-						<a href={link('blobs', [account.name])}><b>{u.more ? '> ' : ''}{bytes(u.total)}</b></a>
-						<a href={link('queues', [account.name])}><b>{u.queues}</b> {plural(u.queues, 'queue')}</a>
-						<a href={link('tables', [account.name])}><b>{u.tables}</b> {plural(u.tables, 'table')}</a>
-						<a href={link('files', [account.name])}><b>{u.shares}</b> {plural(u.shares, 'share')}</a>
-					</div>
-				)}
+				<Holdings account={account.name} files={Boolean(endpointOf(overview, 'file'))} />
 			</header>
 			<Tabs tabs={all} value={tab} onChange={setTab} />
 			<div class="snippet">
