@@ -170,18 +170,6 @@ static enum err walk_files(struct lease_walk *w, struct slice partition, uint64_
 	return e;
 }
 
-struct resources_call {
-	char kind;
-	struct slice from;
-	struct resource_page page;
-};
-
-static enum err apply_resources(struct txn *txn, void *call)
-{
-	struct resources_call *c = call;
-	return resource_list(txn, c->kind, SLICE(""), c->from, PAGE, &c->page);
-}
-
 /* A container or share and what is in it. */
 static enum err walk_resource(struct lease_walk *w, char kind, const struct resource *r, struct arena *arena,
 			      struct slice start)
@@ -204,35 +192,25 @@ static enum err walk_resource(struct lease_walk *w, char kind, const struct reso
 	return gone ? ERR_OK : e; /* it was deleted meanwhile */
 }
 
+struct resources_walk {
+	struct lease_walk *walk;
+	struct slice container, name; /* where to begin: in this one, at that name; empty: at its beginning */
+};
+
+static enum err visit_resource(void *arg, const struct resource *r, struct arena *arena, bool *stop)
+{
+	struct resources_walk *at = arg;
+	bool begins = at->name.len && slice_eq(r->name, at->container);
+	enum err e = walk_resource(at->walk, r->kind, r, arena, begins ? at->name : SLICE_NONE);
+	*stop = at->walk->stopped;
+	return e;
+}
+
 /* The containers or shares of the account from that name on, and what is in them. */
 static enum err walk_resources(struct lease_walk *w, char kind, struct slice container, struct slice name)
 {
-	struct arena arena;
-	struct buf from;
-	struct resources_call c = { .kind = kind, .from = SLICE_NONE, .page.next_name = SLICE("") };
-	enum err e = ERR_OK;
-	buf_init(&from, LIMIT_KEY_BYTES);
-	buf_put(&from, container);
-	arena_init(&arena, ARENA_BYTES);
-	while (e == ERR_OK && slice_is_set(c.page.next_name) && !w->stopped) {
-		arena_reset(&arena);
-		c.from = from.len ? buf_slice(&from) : SLICE_NONE;
-		struct slice account = resource_account_partition(&arena, w->account);
-		e = slice_is_set(account) ? store_read(w->server->store, account, apply_resources, &c, &arena)
-					  : ERR_NO_MEMORY;
-		for (size_t i = 0; e == ERR_OK && i < c.page.count && !w->stopped; i++) {
-			const struct resource *r = &c.page.resource[i];
-			bool begins = name.len && slice_eq(r->name, container);
-			e = walk_resource(w, kind, r, &arena, begins ? name : SLICE_NONE);
-		}
-		if (e == ERR_OK && slice_is_set(c.page.next_name)) {
-			buf_clear(&from);
-			buf_put(&from, c.page.next_name);
-		}
-	}
-	arena_fini(&arena);
-	buf_fini(&from);
-	return e;
+	struct resources_walk at = { w, container, name };
+	return resource_walk(w->server->store, w->account, kind, container, visit_resource, &at);
 }
 
 void leases_walk_init(struct lease_walk *w, struct rest_server *s, struct buf *out)

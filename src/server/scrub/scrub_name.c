@@ -7,33 +7,19 @@
 
 #include <stdlib.h>
 
-enum { NAME_PAGE = 500, NAME_BYTES = 128, HOLDER_PAGE = 200, HOLDERS_NAMED = 8 };
+enum { NAME_BYTES = 128, HOLDER_PAGE = 200, HOLDERS_NAMED = 8 };
 
 struct name_call {
-	char kind;
 	uint64_t generation;
 	char name[NAME_BYTES]; /* out; empty: none */
 };
 
-static enum err name_apply(struct txn *txn, void *call)
+static enum err name_visit(void *arg, const struct resource *r, struct arena *arena, bool *stop)
 {
-	struct name_call *n = call;
-	struct arena_position memory = arena_position(txn_arena(txn));
-	struct slice from = SLICE_NONE;
-	char next[NAME_BYTES];
-	n->name[0] = 0;
-	do {
-		struct resource_page page;
-		TRY(resource_list(txn, n->kind, SLICE(""), from, NAME_PAGE, &page));
-		for (size_t i = 0; i < page.count; i++)
-			if (page.resource[i].generation == n->generation)
-				snprintf(n->name, sizeof n->name, "%.*s", SLICE_FMT(page.resource[i].name));
-		from = slice_first(page.next_name, sizeof next);
-		if (from.len)
-			memcpy(next, from.ptr, from.len);
-		from.ptr = from.len ? next : NULL;
-		arena_rewind(txn_arena(txn), memory);
-	} while (slice_is_set(from) && !n->name[0]);
+	struct name_call *n = arg;
+	*stop = r->generation == n->generation;
+	if (*stop)
+		snprintf(n->name, sizeof n->name, "%.*s", SLICE_FMT(r->name));
 	return ERR_OK;
 }
 
@@ -60,7 +46,6 @@ void scrub_partition_begin(struct scrub *s, struct slice partition)
  * account. A generation without a name is one that was deleted and is not emptied yet. */
 const char *scrub_place(struct scrub *s)
 {
-	struct arena arena;
 	if (s->place[0])
 		return s->place;
 	if (!s->kind) {
@@ -71,15 +56,12 @@ const char *scrub_place(struct scrub *s)
 		snprintf(s->place, sizeof s->place, "%.*s", SLICE_FMT(s->account_name));
 		return s->place;
 	}
-	arena_init(&arena, LIMIT_REQUEST_ARENA_BYTES);
-	struct name_call call = { .kind = s->kind, .generation = s->generation };
-	struct slice partition = resource_account_partition(&arena, s->account_name);
-	if (store_read(s->store, partition, name_apply, &call, &arena) == ERR_OK && call.name[0])
+	struct name_call call = { .generation = s->generation };
+	if (resource_walk(s->store, s->account_name, s->kind, SLICE(""), name_visit, &call) == ERR_OK && call.name[0])
 		snprintf(s->place, sizeof s->place, "%.*s/%s", SLICE_FMT(s->account_name), call.name);
 	else
 		snprintf(s->place, sizeof s->place, "%.*s/(deleted %c%llx)", SLICE_FMT(s->account_name), s->kind,
 			 (unsigned long long)s->generation);
-	arena_fini(&arena);
 	return s->place;
 }
 

@@ -78,6 +78,12 @@ struct resource_page {
 };
 enum err resource_list(struct txn *, char kind, struct slice prefix, struct slice from_name, size_t limit,
 		       struct resource_page *ret) MUST_CHECK;
+/* Outside a transaction: all of one kind in name order, from `from_name` on (empty: the beginning), page by page, each
+ * page on a snapshot of its own. `visit` may block; the resource and the arena are its until it returns. An error of it
+ * ends the walk and is returned, *stop ends it with ERR_OK. */
+typedef enum err resource_visit_fn(void *arg, const struct resource *, struct arena *, bool *stop);
+enum err resource_walk(struct store *, struct slice account, char kind, struct slice from_name, resource_visit_fn *,
+		       void *arg) MUST_CHECK;
 
 /* Creation: a call that BEGINS with this struct runs the three applies as its steps (account, generation, account). */
 struct resource_create {
