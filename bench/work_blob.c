@@ -148,6 +148,31 @@ static void put_dirs_request(struct conn *c)
 	http_request(c, "PUT", slice_str(path), "", "x-ms-blob-type: BlockBlob\r\n", payload(c));
 }
 
+/* One page blob (made by "plarge") of --keys times --bytes, and a piece of it written somewhere. */
+static const char *page_blob_path(void)
+{
+	static char path[256];
+	snprintf(path, sizeof path, ACCOUNT_PATH "%s/%slarge", opt.container, opt.prefix);
+	return path;
+}
+
+static void page_blob_request(struct conn *c)
+{
+	char headers[128];
+	snprintf(headers, sizeof headers, "x-ms-blob-type: PageBlob\r\nx-ms-blob-content-length: %llu\r\n",
+		 (unsigned long long)(opt.keys * opt.bytes));
+	http_request(c, "PUT", slice_str(page_blob_path()), "", headers, slice_make("", 0));
+}
+
+static void put_page_request(struct conn *c)
+{
+	char headers[128];
+	uint64_t at = rng_below(&c->rng, opt.keys) * opt.bytes;
+	snprintf(headers, sizeof headers, "x-ms-page-write: update\r\nx-ms-range: bytes=%llu-%llu\r\n",
+		 (unsigned long long)at, (unsigned long long)(at + opt.bytes - 1));
+	http_request(c, "PUT", slice_str(page_blob_path()), "comp=page", headers, payload(c));
+}
+
 /* All pages of a listing. One operation is the whole list; --keys says how many blobs it must show. */
 static void list_pages(struct conn *c, const char *more)
 {
@@ -239,6 +264,10 @@ const struct work works_blob[] = {
 	  put_answer },
 	{ "listdirs", "lists of --keys directories, by a delimiter", &protocol_http, 0, 0, 5000, false,
 	  list_dirs_request, list_answer },
+	{ "plarge", "make one page blob of --keys times --bytes (--count 1 --connections 1)", &protocol_http, 4096, 0,
+	  1 << 18, false, page_blob_request, put_answer },
+	{ "pput", "Put Page of --bytes somewhere in that blob", &protocol_http, 4096, 0, 1 << 18, false,
+	  put_page_request, put_answer },
 	{ "health", "GET /health", &protocol_http, 0, 0, 1, false, health_request, health_answer },
 	{ 0 },
 };

@@ -153,14 +153,20 @@ static void rest(struct background *b, uint64_t ns)
 	pthread_mutex_unlock(&b->mutex);
 }
 
+uint64_t background_rest_ns(uint64_t took_ns, uint64_t txns, bool more)
+{
+	return more && txns > ROUND_TXNS ? REST_BESIDE * took_ns : 0;
+}
+
 /* One bounded piece. Its commit holds up whoever writes at the same time, so then the next one does not follow at
  * once. */
 static enum err share_round(struct background *b, struct slice partition, bool *ret_more)
 {
 	uint64_t began_ns = base_monotonic_ns(), txns = store_txns(b->store);
 	TRY(file_round(b->store, partition, ret_more));
-	if (*ret_more && store_txns(b->store) - txns > ROUND_TXNS)
-		rest(b, REST_BESIDE * (base_monotonic_ns() - began_ns));
+	uint64_t rest_ns = background_rest_ns(base_monotonic_ns() - began_ns, store_txns(b->store) - txns, *ret_more);
+	if (rest_ns)
+		rest(b, rest_ns);
 	return ERR_OK;
 }
 

@@ -19,5 +19,8 @@ struct background *background_start(struct store *, const struct slice *accounts
 /* These from the next round on. `accounts` is copied, the names outlive it. Any thread; accepts NULL. */
 enum err background_set_accounts(struct background *, const struct slice *accounts, size_t account_count) MUST_CHECK;
 void background_stop(struct background *); /* waits for the round that runs; accepts NULL */
+/* How long it rests after a piece of a share's work that took `took_ns`, during which the store had `txns` transactions
+ * (its own among them), before it goes on with what there is more. 0 if nobody else wrote. */
+uint64_t background_rest_ns(uint64_t took_ns, uint64_t txns, bool more);
 
 #endif

@@ -52,6 +52,14 @@ export function decoded(value) {
 		return null;
 	}
 }
+// A path as people name it; one that is no proper encoding stays as it was sent.
+export function plainPath(value) {
+	try {
+		return decodeURIComponent(value);
+	} catch {
+		return value;
+	}
+}
 export function pretty(value) {
 	try {
 		const parsed = JSON.parse(value);

@@ -59,8 +59,9 @@ static enum err parse_list(struct request *r)
 }
 
 /* What the explorer shows beside: the protocol has no elements for it, so other clients do not get it. */
-static void put_handle_more(struct buf *b, const struct file_open *o)
+static void put_handle_more(struct buf *b, const struct file_handle_info *h)
 {
+	const struct file_open *o = &h->open;
 	char share[4] = "", cache[4] = "";
 	size_t n = 0, k = 0;
 	for (size_t i = 0; i < 3; i++)
@@ -73,7 +74,7 @@ static void put_handle_more(struct buf *b, const struct file_open *o)
 	xml_put(b, "ShareMode", n ? slice_make(share, n) : SLICE("none"));
 	xml_put(b, "Oplock", k ? slice_make(cache, k) : SLICE("none"));
 	xml_put_u64(b, "Locks", o->range_count);
-	xml_put(b, "DeletePending", o->delete_on_close ? SLICE("true") : SLICE("false"));
+	xml_put(b, "DeletePending", h->delete_pending ? SLICE("true") : SLICE("false"));
 }
 
 static void put_handle(struct request *r, struct buf *b, const struct file_handle_info *h)
@@ -99,7 +100,7 @@ static void put_handle(struct request *r, struct buf *b, const struct file_handl
 	if (h->open.reconnected_ticks)
 		xml_put_rfc1123(b, "LastReconnectTime", h->open.reconnected_ticks);
 	if (slice_is_set(r->vouched_account))
-		put_handle_more(b, &h->open);
+		put_handle_more(b, h);
 	xml_close(b, "Handle");
 }
 

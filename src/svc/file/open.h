@@ -303,7 +303,8 @@ enum err file_apply_reconnect(struct txn *, void *call);
 struct file_handle_info {
 	struct file_open open;
 	uint64_t parent_id;
-	struct slice path; /* of its file, from the root, '/' between the parts */
+	struct slice path;   /* of its file, from the root, '/' between the parts */
+	bool delete_pending; /* its file goes with the last open, whoever asked for it */
 };
 struct file_handles_call {
 	struct file_target target; /* a file or directory; snapshots have no opens */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One blob: preview, properties, metadata, tags, lease, and its past on a timeline. Edits carry the ETag they were made on.
 import { useEffect, useState } from 'preact/hooks';
-import { children, escapeXml, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
+import { ServiceError, children, escapeXml, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
 import { ago, bytes, diffLines, pretty, when } from '../format.js';
 import { blobSas, isoSeconds } from '../sas.js';
 import { Act, Conflict, Copy, Dialog, PairEditor, Pairs, Problem, Tabs, attempt, confirmed, toast, useLoad } from '../ui.jsx';
@@ -146,20 +146,46 @@ function Metadata({ account, path, props, onChange }) {
 	);
 }
 
+async function readTags(account, path) {
+	return [...(await xml('blob', account, `${path}?comp=tags`)).getElementsByTagName('Tag')].map((one) => [text(one, 'Key'), text(one, 'Value')]);
+}
+const same = (a, b) => JSON.stringify([...a].sort()) === JSON.stringify([...b].sort());
+
+// Tags are not part of the ETag. A change holds to the tags it was made on: they are read again, and what is stored must still have
+// them (x-ms-if-tags) at the moment of the write.
+async function writeTags(account, path, base, pairs) {
+	if (!same(await readTags(account, path), base)) throw new ServiceError(412, 'ConditionNotMet', 'The tags were changed meanwhile.');
+	const body = `<?xml version="1.0" encoding="utf-8"?><Tags><TagSet>${pairs.map(([name, value]) => `<Tag><Key>${escapeXml(name)}</Key><Value>${escapeXml(value)}</Value></Tag>`).join('')}</TagSet></Tags>`;
+	const condition = base.map(([name, value]) => `"${name}" = '${value}'`).join(' AND ');
+	await request('blob', account, `${path}?comp=tags`, { method: 'PUT', body, headers: { 'Content-Type': 'application/xml', ...(condition && { 'x-ms-if-tags': condition }) } });
+}
+
 function Tags({ account, path }) {
-	const loaded = useLoad(async () => [...(await xml('blob', account, `${path}?comp=tags`)).getElementsByTagName('Tag')].map((one) => [text(one, 'Key'), text(one, 'Value')]), [path]);
+	const loaded = useLoad(() => readTags(account, path), [path]);
 	const [pairs, setPairs] = useState(null);
+	const [conflict, setConflict] = useState(null);
 	if (loaded.error) return <Problem error={loaded.error} />;
 	if (!loaded.value) return <p class="quiet">Loading …</p>;
 	const shown = pairs ?? loaded.value;
-	const save = () => {
-		const body = `<?xml version="1.0" encoding="utf-8"?><Tags><TagSet>${shown.filter(([name]) => name).map(([name, value]) => `<Tag><Key>${escapeXml(name)}</Key><Value>${escapeXml(value)}</Value></Tag>`).join('')}</TagSet></Tags>`;
-		return attempt(() => request('blob', account, `${path}?comp=tags`, { method: 'PUT', body, headers: { 'Content-Type': 'application/xml' } }), 'Saved');
+	const mine = shown.filter(([name]) => name);
+	const again = () => { setPairs(null); loaded.reload(); };
+	const save = async (base) => {
+		try {
+			await writeTags(account, path, base, mine);
+			toast('Saved');
+			again();
+		} catch (error) {
+			if (error.status !== 412) return toast(`${error.code}: ${error.message}`, 'bad');
+			await attempt(async () => setConflict(await readTags(account, path)));
+		}
 	};
 	return (
 		<>
 			<PairEditor pairs={shown} onChange={setPairs} />
-			<footer><Act kind="primary" onClick={save}>Save tags</Act></footer>
+			<footer><Act kind="primary" onClick={() => save(loaded.value)}>Save tags</Act></footer>
+			{conflict && (
+				<Conflict mine={Object.fromEntries(mine)} theirs={Object.fromEntries(conflict)} onKeep={() => { setConflict(null); again(); }} onOverwrite={() => { setConflict(null); save(conflict); }} />
+			)}
 		</>
 	);
 }
@@ -303,9 +329,8 @@ function CopyTo({ account, container, name, overview, onClose, onDone }) {
 	);
 }
 
-export function BlobPanel({ account, container, name, overview, onClose, onChange, onGone }) {
+export function BlobPanel({ account, container, name, overview, tab = 'preview', onTab, onClose, onChange, onGone }) {
 	const path = `/${seg(container)}/${seg(name)}`;
-	const [tab, setTab] = useState('preview');
 	const [copying, setCopying] = useState(false);
 	const loaded = useLoad(async () => (await request('blob', account, path, { method: 'HEAD' })).headers, [path]);
 	const props = loaded.value;
@@ -314,6 +339,7 @@ export function BlobPanel({ account, container, name, overview, onClose, onChang
 		if (!confirmed(`Delete ${name}?`)) return;
 		const headers = { 'If-Match': props.get('etag'), 'x-ms-delete-snapshots': 'include' };
 		if (await attempt(() => request('blob', account, path, { method: 'DELETE', headers }))) { onGone(); onClose(); }
+		else changed(); // what somebody else made of it meanwhile is shown before it can be deleted
 	};
 	const gone = loaded.error?.status === 404;
 	return (
@@ -331,7 +357,7 @@ export function BlobPanel({ account, container, name, overview, onClose, onChang
 						<Act onClick={() => setCopying(true)}>Copy to …</Act>
 						<Act kind="danger" onClick={remove}>Delete</Act>
 					</footer>
-					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']]} value={tab} onChange={setTab} />
+					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']]} value={tab} onChange={onTab} />
 					<div class="tabbody" key={props.get('etag') + (props.get('x-ms-lease-state') ?? '')}>
 						{tab === 'preview' && <Preview account={account} path={path} props={props} />}
 						{tab === 'properties' && <Properties account={account} path={path} props={props} onChange={changed} />}

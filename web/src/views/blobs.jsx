@@ -77,6 +77,7 @@ export function blobOf(one) {
 		version: text(one, 'VersionId'),
 		current: text(one, 'IsCurrentVersion') === 'true',
 		deleted: text(one, 'Deleted') === 'true',
+		versionsOnly: text(one, 'HasVersionsOnly') === 'true', // the blob was deleted, versions of it stay
 		size: Number(text(one, 'Content-Length')),
 		type: text(one, 'Content-Type'),
 		kind: text(one, 'BlobType'),
@@ -113,7 +114,7 @@ function Container({ account, container, params, overview }) {
 	const [draft, setDraft] = useState(prefix);
 	const [deleted, setDeleted] = useState(params.deleted === '1');
 	const picker = useRef();
-	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted' : '' }), [account, container, prefix, deleted]);
+	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted,deletedwithversions' : '' }), [account, container, prefix, deleted]);
 	const open = params.blob;
 	const to = (change) => go('blobs', [account, container], { prefix, ...change });
 	const rows = [...(pages.value?.folders ?? []).map((name) => ({ folder: true, name })), ...(pages.value?.blobs ?? [])];
@@ -148,12 +149,13 @@ function Container({ account, container, params, overview }) {
 							</>
 						) : (
 							<>
-								<td class="text">{one.deleted ? <s>{one.name.slice(base.length)}</s> : one.name.slice(base.length)}</td>
-								<td class="number">{bytes(one.size)}</td>
+								<td class="text">{one.deleted || one.versionsOnly ? <s>{one.name.slice(base.length)}</s> : one.name.slice(base.length)}</td>
+								<td class="number">{one.versionsOnly ? '' : bytes(one.size)}</td>
 								<td class="text">{one.type}</td>
 								<td title={one.modified}>{ago(one.modified)}</td>
 								<td>
 									{one.deleted && <span class="tag bad">deleted</span>}
+									{one.versionsOnly && <span class="tag bad">deleted, versions stay</span>}
 									{one.lease && !['available', 'expired'].includes(one.lease) && <span class="tag warn">{one.lease}</span>}
 									{one.kind !== 'BlockBlob' && <span class="tag">{one.kind.replace('Blob', '')}</span>}
 									{one.tier && one.tier !== 'Hot' && <span class="tag">{one.tier}</span>}
@@ -163,7 +165,7 @@ function Container({ account, container, params, overview }) {
 					/>
 					<Pager pages={pages} shown={rows.length} />
 				</div>
-				{open && <BlobPanel key={open} account={account} container={container} name={open} overview={overview} onClose={() => to({})} onChange={() => { pages.reload(); }} onGone={() => { toast('Deleted'); pages.reload(); }} />}
+				{open && <BlobPanel key={open} account={account} container={container} name={open} overview={overview} tab={params.tab} onTab={(tab) => to({ blob: open, tab })} onClose={() => to({})} onChange={() => { pages.reload(); }} onGone={() => { toast('Deleted'); pages.reload(); }} />}
 			</div>
 		</DropZone>
 	);

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { Chart } from '../chart.jsx';
-import { ago, count } from '../format.js';
+import { ago, count, plainPath } from '../format.js';
 import { go, link } from '../router.js';
 import { current, onSample } from '../samples.js';
 import { Copy, Pairs, Problem, Rows, Tabs, useLoad } from '../ui.jsx';
@@ -12,7 +12,15 @@ import { LeaseList } from './leases.jsx';
 
 const KEEP = 400;
 
-function useRequests(paused) {
+// The newest ones, and as many that the filter wants: a rare one does not go with a flood of others.
+function newest(all, matches) {
+	let those = KEEP, others = KEEP;
+	return all.filter((one) => (matches(one) ? those-- > 0 : others-- > 0));
+}
+
+function useRequests(paused, matches) {
+	const wanted = useRef();
+	wanted.current = matches;
 	const [list, set] = useState([]);
 	const [error, setError] = useState();
 	const since = useRef(0);
@@ -24,7 +32,7 @@ function useRequests(paused) {
 				const answer = await ask(`/api/requests?since=${since.current}`);
 				since.current = answer.next;
 				const fresh = answer.requests.filter((one) => one.auth !== 'explorer' && one.service !== 'admin').reverse();
-				if (!stopped && fresh.length) set((old) => [...fresh, ...old].slice(0, KEEP));
+				if (!stopped && fresh.length) set((old) => newest([...fresh, ...old], wanted.current));
 				setError(undefined);
 			} catch (problem) {
 				setError(problem);
@@ -48,16 +56,16 @@ function Requests({ overview }) {
 	const [paused, setPaused] = useState(false);
 	const [filter, setFilter] = useState('');
 	const [status, setStatus] = useState('');
-	const [open, setOpen] = useState(null);
-	const { list, error } = useRequests(paused);
-	const shown = useMemo(() => {
+	const [one, setOne] = useState(null); // that is looked at: it stays when the list has gone on
+	const matches = useMemo(() => {
 		const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-		return list.filter((one) => {
+		return (one) => {
 			const text = `${one.op} ${one.status} ${one.account} ${one.error ?? ''} ${one.path} ${one.client_id ?? ''}`.toLowerCase();
 			return words.every((word) => text.includes(word)) && (!status || (status === 'conflict' ? [409, 412].includes(one.status) : String(one.status)[0] === status));
-		});
-	}, [list, filter, status]);
-	const one = list.find((item) => item.id === open);
+		};
+	}, [filter, status]);
+	const { list, error } = useRequests(paused, matches);
+	const shown = useMemo(() => list.filter(matches), [list, matches]);
 	return (
 		<>
 			<div class="bar">
@@ -76,8 +84,8 @@ function Requests({ overview }) {
 						rows={shown.slice(0, 200)}
 						empty="Nothing yet. Requests of this page are left out."
 						id={(item) => item.id}
-						selected={open}
-						onOpen={(item) => setOpen(item.id)}
+						selected={one?.id}
+						onOpen={setOne}
 						render={(item) => (
 							<>
 								<td>{item.time.slice(11, 23)}</td>
@@ -91,7 +99,7 @@ function Requests({ overview }) {
 				</div>
 				{one && (
 					<aside class="panel">
-						<header><h2>{one.op}</h2><button type="button" class="plain" data-close aria-label="Close" onClick={() => setOpen(null)}>✕</button></header>
+						<header><h2>{one.op}</h2><button type="button" class="plain" data-close aria-label="Close" onClick={() => setOne(null)}>✕</button></header>
 						<Pairs
 							pairs={[
 								['Status', <span class={`tag ${tone(one.status)}`}>{one.status} {one.error}</span>],
@@ -148,7 +156,7 @@ function Conflicts() {
 				id={(one) => one.key}
 				render={(one) => (
 					<>
-						<td class="text">{one.account}/{one.object}</td>
+						<td class="text">{one.account}{plainPath(one.object)}</td>
 						<td><span class="tag warn">{one.status} {one.error}</span></td>
 						<td class="number">{one.times}</td>
 						<td>{one.operation}</td>

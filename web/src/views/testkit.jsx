@@ -42,7 +42,7 @@ function Faults({ state, run }) {
 			/>
 			<div class="formrow">
 				<label>What <select value={rule.action} onChange={(e) => set({ ...rule, action: e.currentTarget.value })}>{ACTIONS.map(([id, label]) => <option key={id} value={id}>{label}</option>)}</select></label>
-				{field('operation', 'Operation', { placeholder: 'every one, or PUT_BLOB, QUEUE_*' })}
+				{field('operation', 'Operation', { placeholder: 'every one, or BLOB_PUT, QUEUE_*' })}
 				{field('rate', 'Rate 0 to 1', { type: 'number', min: 0, max: 1, step: 0.05 })}
 				{field('count', 'Times', { type: 'number', min: 1, placeholder: 'for ever' })}
 				{field('delayMs', 'Delay, ms', { type: 'number', min: 0 })}

@@ -187,7 +187,7 @@ void segments_close(struct segments *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; s->region && i < s->region_count; i++) {
+	for (size_t i = 0; s->region && i < s->region_count && s->region[i]; i++) {
 		free(s->region[i]->holes);
 		free(s->region[i]);
 	}

@@ -77,6 +77,8 @@ struct list {
 	size_t limit;
 	uint64_t last_inode; /* answers of the last question, which mostly comes again */
 	bool last_below;
+	uint64_t last_described; /* opens come file by file: its state is read once */
+	bool last_pending;
 };
 
 static enum err is_wanted(struct txn *txn, struct list *l, uint64_t inode_id, bool *ret)
@@ -127,7 +129,12 @@ static enum err list_one(struct txn *txn, void *arg, uint64_t inode_id, uint64_t
 		return ERR_OK;
 	if (c->count == l->limit)
 		return ERR_LIMIT;
-	TRY(describe(txn, row, &c->handle[c->count]));
+	struct file_handle_info *h = &c->handle[c->count];
+	TRY(describe(txn, row, h));
+	if (l->last_described != inode_id)
+		TRY(file_opens_is_delete_pending(txn, inode_id, &l->last_pending));
+	l->last_described = inode_id;
+	h->delete_pending = l->last_pending || h->open.delete_on_close;
 	c->count++;
 	return ERR_OK;
 }
@@ -158,7 +165,9 @@ enum err file_apply_list_handles(struct txn *txn, void *call)
 {
 	struct file_handles_call *c = call;
 	TRY(find_target(txn, c));
-	struct list l = { .call = c, .limit = c->limit ? c->limit : 1, .last_inode = UINT64_MAX };
+	struct list l = {
+		.call = c, .limit = c->limit ? c->limit : 1, .last_inode = UINT64_MAX, .last_described = UINT64_MAX
+	};
 	struct walk w = walk_for(c);
 	c->handle = ARENA_NEW_ARRAY(txn_arena(txn), struct file_handle_info, l.limit);
 	if (!c->handle)
@@ -191,7 +200,9 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 {
 	struct file_handles_call *c = call;
 	TRY(find_target(txn, c));
-	struct list l = { .call = c, .limit = HANDLES_PER_COMMIT, .last_inode = UINT64_MAX };
+	struct list l = {
+		.call = c, .limit = HANDLES_PER_COMMIT, .last_inode = UINT64_MAX, .last_described = UINT64_MAX
+	};
 	struct walk w = walk_for(c);
 	c->closed = ARENA_NEW_ARRAY(txn_arena(txn), struct file_handle, l.limit);
 	if (!c->closed)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues, tables and open files in a real browser, while clients race: what can be changed there, and how it is shown.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { TableClient } from '@azure/data-tables';
+import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
+import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
+
+const BATCH_OPLOCK = 9, EXCLUSIVE_LOCK = 0x12;
+
+explorerTests('explorer, edits', (stage) => {
+	test('queues: Base64 and JSON are decoded; add with a delay, update, the way of a message, clear', async () => {
+		const queue = stage.world.queues.getQueueClient('edited');
+		await queue.create();
+		await queue.sendMessage(Buffer.from('{"order":7}').toString('base64'));
+		const page = await stage.open(`#/queues/${ACCOUNT}/edited`);
+		await rows(page).first().click();
+		await page.locator('.panel pre.content').waitFor();
+		assert.equal(await page.locator('.panel pre.content').innerText(), JSON.stringify({ order: 7 }, null, 2));
+		assert.match(await page.locator('.panel h3').first().innerText(), /Base64[^]*JSON/);
+		await page.getByLabel('New text').fill('<changed & told>');
+		await page.getByLabel('hide for').fill('0');
+		await page.locator('.panel').getByRole('button', { name: 'Update' }).click();
+		await told(page, 'Updated');
+		assert.equal((await queue.peekMessages()).peekedMessageItems[0].messageText, '<changed & told>');
+		await page.getByRole('button', { name: 'Add message' }).click();
+		await page.getByLabel('Text', { exact: true }).fill('grüße');
+		await page.getByLabel('as Base64').check();
+		await page.getByLabel('visible after').fill('1800');
+		await page.getByRole('button', { name: 'Add', exact: true }).click();
+		const later = rows(page).filter({ hasText: 'grüße' });
+		assert.match(await later.innerText(), /hidden, in 30 min/);
+		assert.match(await later.locator('.timeline').getAttribute('aria-label'), /^inserted 2.*, visible 2.*, expires 2/);
+		assert.equal(await later.locator('.timeline .waits').count(), 1);
+		assert.equal(await rows(page).filter({ hasText: 'changed' }).locator('.timeline .waits').count(), 0);
+		assert.equal((await queue.getProperties()).approximateMessagesCount, 2);
+		assert.equal((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.length, 1, 'the new one is not visible yet');
+		await page.getByRole('button', { name: 'Clear' }).click();
+		await page.getByText('No messages.').waitFor();
+		assert.equal((await queue.getProperties()).approximateMessagesCount, 0);
+		await stage.done(page);
+	});
+
+	test('tables: range and scan are told apart; JSON in and out keeps every type', async () => {
+		const table = TableClient.fromConnectionString(stage.server.connectionString, 'moved', { allowInsecureConnection: true });
+		await table.createTable();
+		const page = await stage.open(`#/tables/${ACCOUNT}/people?filter=${encodeURIComponent("PartitionKey eq 'eu' and RowKey ge '002'")}`);
+		await page.locator('.plan').getByText('range', { exact: true }).waitFor();
+		assert.match(await page.locator('.plan').innerText(), /2 rows looked at, 2 matched, 1 range/);
+		await page.locator('[data-filter]').fill("name eq 'Ken'");
+		await page.keyboard.press('Enter');
+		await page.locator('.plan').getByText('scan', { exact: true }).waitFor();
+		assert.match(await page.locator('.plan').innerText(), /[89] rows looked at, 1 matched/);
+		const download = page.waitForEvent('download');
+		await page.getByRole('button', { name: 'JSON' }).click();
+		const exported = readFileSync(await (await download).path(), 'utf8');
+		assert.equal(JSON.parse(exported).name, 'Ken');
+
+		await page.goto(page.url().replace(/#.*/, `#/tables/${ACCOUNT}/moved`));
+		await page.getByRole('heading', { name: 'Tables / moved' }).waitFor();
+		await page.getByRole('button', { name: 'Import' }).click();
+		await page.getByLabel('Rows').fill(exported);
+		await page.locator('dialog').getByRole('button', { name: 'Import' }).click();
+		await told(page, '1 imported');
+		const strip = ({ etag: _, timestamp: __, 'odata.metadata': ___, ...entity }) => entity;
+		const was = (await stage.world.people.listEntities({ queryOptions: { filter: "name eq 'Ken'" } }).next()).value;
+		const is = (await table.listEntities().next()).value;
+		assert.deepEqual(strip(is), strip(was));
+		assert.equal(typeof is.visits, 'bigint');
+		await stage.done(page);
+	});
+
+	test('files: an open file with its oplock, its locks and a pending delete; a snapshot can be looked into', async () => {
+		const file = stage.world.team.rootDirectoryClient.getFileClient('held.txt');
+		await file.create(4);
+		const port = Number(/over SMB is successfully listening at \S+ port (\d+)/.exec(stage.server.stdout)[1]);
+		const client = await SmbClient.connect(port);
+		await client.negotiate();
+		await client.login(stage.server.account, stage.server.key);
+		const tree = await client.treeConnect('team');
+		const open = await client.create(tree, 'held.txt', { access: ACCESS.ALL, share: SHARE.READ | SHARE.DELETE, oplock: BATCH_OPLOCK });
+		assert.equal(open.status, 0);
+		assert.equal((await client.lock(tree, open.id, [[0, 2, EXCLUSIVE_LOCK]])).status, 0);
+		assert.equal((await client.lock(tree, open.id, [[2, 1, EXCLUSIVE_LOCK]])).status, 0);
+		assert.equal((await client.setDisposition(tree, open.id, true)).status, 0);
+		const page = await stage.open(`#/files/${ACCOUNT}/team?tab=handles`);
+		const handle = rows(page).filter({ hasText: 'held.txt' });
+		assert.match(await handle.innerText(), /pending delete\s+Read, Write, Delete\s+rd\s+RHW\s+2\s+127\.0\.0\.1/);
+		client.end();
+		await page.goto(page.url().replace(/#.*/, `#/files/${ACCOUNT}`));
+		await rows(page).filter({ hasText: /snapshot 2\d/ }).getByRole('link').click();
+		await rows(page).filter({ hasText: 'plan.txt' }).click();
+		await page.locator('pre.content', { hasText: 'Grow slowly.' }).waitFor();
+		assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'nothing is changed in a snapshot');
+		assert.equal(await rows(page).filter({ hasText: 'held.txt' }).count(), 0, 'as it was then');
+		await stage.done(page);
+	});
+});

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for every view, while clients race: 1,024 pixels, light and dark, a reload of its address; and the sign-in of production
+// mode, with what is wrong.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { removeDir, startServer, tempDir } from '../lib/server.mjs';
+import { ACCOUNT, explorerTests, rows } from './stage.mjs';
+
+const VIEWS = [
+	['#/home', 'Home', '.figures'],
+	[`#/blobs/${ACCOUNT}`, 'Containers', 'tbody tr[tabindex]'],
+	[`#/blobs/${ACCOUNT}/photos?blob=notes.txt&tab=history`, 'photos', '.history li'],
+	[`#/queues/${ACCOUNT}`, 'Queues', 'tbody tr[tabindex]'],
+	[`#/queues/${ACCOUNT}/orders`, 'Queues / orders', '.timeline'],
+	[`#/tables/${ACCOUNT}/people?filter=PartitionKey%20eq%20'eu'`, 'Tables / people', '.plan'],
+	[`#/files/${ACCOUNT}/team?dir=reports&file=2026.csv`, 'team', '.panel'],
+	[`#/files/${ACCOUNT}/team?tab=handles`, 'team', '.rows'],
+	[`#/live/${ACCOUNT}`, 'Live', '.chart canvas'],
+	[`#/live/${ACCOUNT}?tab=leases`, 'Live', 'tbody tr[tabindex]'],
+	[`#/live/${ACCOUNT}?tab=conflicts`, 'Live', 'tbody tr[tabindex]'],
+	[`#/access/${ACCOUNT}`, 'Access', '.choices'],
+	[`#/access/${ACCOUNT}?tab=why`, 'Access', 'textarea'],
+	['#/testkit', 'Test kit', 'input[type=range]'],
+	['#/operate', 'Operate', '.card'],
+];
+
+// The contrast of every text that can be seen with what is behind it, by the formula of WCAG 2; those below `least`.
+function weakTexts(least) {
+	const channel = (v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+	const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+	const numbers = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
+	const behind = (node) => {
+		for (let at = node; at; at = at.parentElement) {
+			const colour = numbers(getComputedStyle(at).backgroundColor);
+			if (colour.length === 3 || colour[3] === 1) return colour;
+		}
+		return [255, 255, 255];
+	};
+	const weak = new Set();
+	for (const node of document.querySelectorAll('#app *')) {
+		const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+		if (!own || !node.checkVisibility() || node.closest(':disabled, svg')) continue;
+		const [a, b] = [light(numbers(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
+		const ratio = (a + 0.05) / (b + 0.05);
+		if (ratio < least) weak.add(`${node.tagName}.${node.className} ${ratio.toFixed(2)}: ${node.textContent.trim().slice(0, 30)}`);
+	}
+	return [...weak];
+}
+
+explorerTests('explorer, every view', (stage) => {
+	for (const colorScheme of ['light', 'dark'])
+		test(`${colorScheme}, at 1,024 pixels: nothing sticks out, every text can be read, its address opens it`, async () => {
+			for (const [hash, title, ready] of VIEWS) {
+				const page = await stage.open(hash, { viewport: { width: 1024, height: 700 }, colorScheme });
+				await page.locator('main h1', { hasText: title }).waitFor();
+				await page.locator(ready).first().waitFor({ timeout: 15_000 });
+				const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+				assert.ok(wide <= 0, `${hash}: ${wide} pixels too wide`);
+				assert.deepEqual(await page.evaluate(weakTexts, 4.5), [], hash);
+				assert.equal(await page.locator('.problem').count(), 0, hash);
+				await stage.done(page);
+			}
+		});
+
+	test('the switch of light and dark is kept', async () => {
+		const page = await stage.open('#/home', { colorScheme: 'light' });
+		const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+		await page.getByRole('button', { name: 'auto' }).waitFor();
+		const light = await back();
+		await page.getByRole('button', { name: 'auto' }).click();
+		await page.getByRole('button', { name: 'light' }).click();
+		await page.getByRole('button', { name: 'dark' }).waitFor();
+		const dark = await back();
+		assert.notEqual(dark, light);
+		await page.reload();
+		await page.getByRole('button', { name: 'dark' }).waitFor();
+		assert.equal(await back(), dark);
+		await stage.done(page);
+	});
+
+	test('production: a key opens its account, the token all; what is wrong and the end of the certificate are shown', async () => {
+		const dir = tempDir(), key = Buffer.alloc(64, 1).toString('base64');
+		const [certificate, certificateKey] = ['cert.pem', 'key.pem'].map((name) => path.join(dir, name));
+		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '10', '-subj', '/CN=localhost', '-keyout', certificateKey, '-out', certificate], { stdio: 'ignore' });
+		const own = await startServer({
+			flags: ['--mode', 'production', '--adminPort', '0', '--cert', certificate, '--key', certificateKey],
+			env: { ZAFFRE_ACCOUNTS: `first:${key};second:${Buffer.alloc(64, 2).toString('base64')}`, ZAFFRE_ADMIN_TOKEN: 'a token of some length' },
+		});
+		try {
+			const page = await stage.browser.open(own, '#/home');
+			await page.getByLabel('Account').fill('first');
+			await page.getByLabel('Key').fill(Buffer.alloc(64, 3).toString('base64'));
+			await page.getByRole('button', { name: 'Sign in' }).click();
+			await page.locator('.login .problem').waitFor();
+			await page.getByLabel('Key').fill(key);
+			await page.getByRole('button', { name: 'Sign in' }).click();
+			await page.locator('main .problem', { hasText: 'certificate ends' }).waitFor();
+			await page.getByText('Keys are not shown in production mode.').waitFor();
+			assert.ok(!(await page.content()).includes(key));
+			assert.equal(await page.getByText('nothing is wrong').count(), 0);
+			for (const hidden of ['Operate', 'Test kit']) assert.equal(await page.getByRole('link', { name: hidden }).count(), 0, hidden);
+			await stage.done(page);
+			const other = await stage.browser.open(own, '#/operate');
+			await other.getByLabel('or admin token').fill('a token of some length');
+			await other.getByRole('button', { name: 'Sign in' }).click();
+			await rows(other).filter({ hasText: 'second' }).waitFor();
+			await other.locator('.pairs', { hasText: 'Certificate' }).getByText(/^ends 2.* \(in 10 days\)$/).waitFor();
+			await stage.done(other);
+		} finally {
+			await own.remove();
+			removeDir(dir);
+		}
+	});
+});
