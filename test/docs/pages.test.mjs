@@ -39,4 +39,28 @@ describe('documents', () => {
 			}
 		assert.ok(count > 20, `${count} files`);
 	});
+	test('files below src that documents name without it are there', () => {
+		const rooms = fs.readdirSync(path.join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+		const named = new RegExp(`(?<![\\w/.-])((?:${rooms.join('|')})/[\\w./-]*\\w\\.(?:c|h|def))\\b`, 'g');
+		let count = 0;
+		for (const page of pages)
+			for (const [, file] of read(page).matchAll(named)) {
+				assert.ok(fs.existsSync(path.join(root, 'src', file)), `${page} names ${file}`);
+				count++;
+			}
+		assert.ok(count > 20, `${count} files`);
+	});
+	test('tests that docs/concurrency.md names by their title are there', () => {
+		const sources = (folder) => fs.readdirSync(path.join(root, folder), { withFileTypes: true, recursive: true })
+			.filter((entry) => entry.isFile() && /\.(mjs|c)$/.test(entry.name) && !(entry.parentPath ?? entry.path).includes('node_modules'))
+			.map((entry) => fs.readFileSync(path.join(entry.parentPath ?? entry.path, entry.name), 'utf8'));
+		const all = sources('test').join('\n');
+		let count = 0;
+		for (const row of read('docs/concurrency.md').split('\n').filter((line) => line.startsWith('| ')))
+			for (const [, title] of row.split('|').at(-2).matchAll(/`([^`]+)`/g)) {
+				assert.ok(all.includes(title), `no test has the title "${title}"`);
+				count++;
+			}
+		assert.ok(count > 40, `${count} titles`);
+	});
 });
