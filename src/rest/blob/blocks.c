@@ -6,7 +6,6 @@
 #include "svc/blob/content/block_list.h"
 #include "svc/blob/state.h"
 #include "wire/base64.h"
-#include "wire/hash.h"
 #include "wire/xml.h"
 
 /* ---- Put Block ---- */
@@ -157,9 +156,7 @@ static enum err parse_list_body(struct request *r)
 	struct list_call *c = r->call;
 	struct xml_node *root;
 	size_t count = 0;
-	hash_md5(r->body, r->body_md5);
-	r->body_crc64 = hash_crc64(0, r->body);
-	TRY(body_checks_compare(r, &c->checks));
+	TRY(body_checks_compare_memory(r, &c->checks));
 	TRY(rest_fault_xml_parse(r, &root));
 	if (!xml_is(root, "BlockList"))
 		return rest_fault_xml_reason(r, "The root element must be BlockList.");

@@ -298,24 +298,6 @@ enum err rest_blob_put_headers_parse(struct request *r, struct blob_put_call *c)
 
 /* ---- answers ---- */
 
-bool rest_blob_container_version_parse(struct slice text, uint64_t *ret_ticks)
-{
-	uint64_t v = 0;
-	if (text.len != 16)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-			     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-						    : 16;
-		if (d == 16)
-			return false;
-		v = v << 4 | d;
-	}
-	*ret_ticks = v;
-	return true;
-}
-
 struct slice rest_blob_time_text(struct arena *arena, uint64_t ticks)
 {
 	char text[DATE_ISO_BYTES];
@@ -354,17 +336,10 @@ static void put_http(struct request *r, const struct blob_http *h, bool whole)
 		type = SLICE("application/octet-stream");
 	if (type.len)
 		response_header(r, "Content-Type", type);
-#define PUT_OR(name, override, own)                                                                                    \
-	do {                                                                                                           \
-		struct slice value_ = slice_is_set(override) ? (override) : (own);                                     \
-		if (slice_is_set(value_))                                                                              \
-			response_header(r, name, value_);                                                              \
-	} while (0)
-	PUT_OR("Content-Encoding", o->override_content_encoding, h->content_encoding);
-	PUT_OR("Content-Language", o->override_content_language, h->content_language);
-	PUT_OR("Cache-Control", o->override_cache_control, h->cache_control);
-	PUT_OR("Content-Disposition", o->override_content_disposition, h->content_disposition);
-#undef PUT_OR
+	response_header_or(r, "Content-Encoding", o->override_content_encoding, h->content_encoding);
+	response_header_or(r, "Content-Language", o->override_content_language, h->content_language);
+	response_header_or(r, "Cache-Control", o->override_cache_control, h->cache_control);
+	response_header_or(r, "Content-Disposition", o->override_content_disposition, h->content_disposition);
 	struct slice md5 = h->has_md5 ? slice_make(h->md5, sizeof h->md5) : h->odd_md5;
 	if (slice_is_set(md5)) {
 		char text[BASE64_BYTES(BLOB_ODD_MD5_MAX)];

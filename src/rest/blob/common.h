@@ -68,8 +68,6 @@ void rest_blob_put_etag(struct request *, uint64_t etag, uint64_t modified_ticks
 /* All properties of a blob as headers; whole says that Content-MD5 fits the body sent. */
 void rest_blob_put_properties(struct request *, const struct blob *, uint64_t now_ticks, bool whole);
 void rest_blob_put_version(struct request *, const struct blob *);
-/* How the version of a deleted container is written: 16 hex digits. */
-bool rest_blob_container_version_parse(struct slice text, uint64_t *ret_ticks);
 /* Runs blob_apply_get through the cache of hot records, and on one snapshot where that does not do. From a STEP_CALL,
  * which returns its ERR_BUDGET. */
 enum err rest_blob_read(struct request *, struct slice partition, struct blob_get_call *) MUST_CHECK;

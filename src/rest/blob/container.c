@@ -6,6 +6,7 @@
 #include "rest/common/acl.h"
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
+#include "rest/common/paging.h"
 #include "rest/core/server.h"
 #include "svc/account/names.h"
 #include "svc/blob/scope.h"
@@ -285,7 +286,7 @@ static enum err parse_restore(struct request *r)
 			SLICE("The value of deleted-container-name header must match the destination container name.");
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-name", name);
 	}
-	if (!rest_blob_container_version_parse(version, &c->deleted_ticks))
+	if (!paging_version_parse(version, &c->deleted_ticks))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-deleted-container-version", version);
 	c->kind = RESOURCE_CONTAINER;
 	c->name = r->container;

@@ -53,7 +53,7 @@ static enum err parse_containers_marker(struct request *r, struct containers_cal
 	rest = slice_from(rest, 1);
 	slice_cut(&rest, '/');
 	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
-	if (slice_is_set(rest) && !rest_blob_container_version_parse(rest, &c->from_deleted_ticks))
+	if (slice_is_set(rest) && !paging_version_parse(rest, &c->from_deleted_ticks))
 		return ERR_OUT_OF_RANGE_INPUT;
 	return ERR_OK;
 }

@@ -6,7 +6,6 @@
 #include "rest/common/conditional.h"
 #include "rest/common/fault_xml.h"
 #include "svc/blob/tags_ops.h"
-#include "wire/hash.h"
 #include "wire/http/uri.h"
 #include "wire/xml.h"
 
@@ -116,9 +115,7 @@ static enum err parse_set_body(struct request *r)
 	struct set_call *c = r->call;
 	struct xml_node *root;
 	size_t count = 0;
-	hash_md5(r->body, r->body_md5);
-	r->body_crc64 = hash_crc64(0, r->body);
-	TRY(body_checks_compare(r, &c->checks));
+	TRY(body_checks_compare_memory(r, &c->checks));
 	TRY(rest_fault_xml_parse(r, &root));
 	struct xml_node *set = xml_child(root, "TagSet");
 	if (!xml_is(root, "Tags") || !set)

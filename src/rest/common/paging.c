@@ -118,3 +118,21 @@ void paging_open_xml(struct request *r, struct buf *b, const struct paging *p, s
 	if (slice_is_set(p->maxresults) && p->maxresults.len)
 		xml_put(b, "MaxResults", p->maxresults);
 }
+
+bool paging_version_parse(struct slice text, uint64_t *ret_ticks)
+{
+	uint64_t v = 0;
+	if (text.len != 16)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+			     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+						    : 16;
+		if (d == 16)
+			return false;
+		v = v << 4 | d;
+	}
+	*ret_ticks = v;
+	return true;
+}

@@ -22,6 +22,8 @@ bool include_next(struct slice *rest, struct slice *ret);
 /* Opaque markers around a text and a number. */
 enum err marker_decode(struct request *, struct slice marker, struct slice *ret_text, uint64_t *ret_number) MUST_CHECK;
 void marker_encode(struct buf *, struct slice text, uint64_t number);
+/* The version of a deleted container or share, as lists show it: when it was deleted, in 16 digits of base 16. */
+bool paging_version_parse(struct slice text, uint64_t *ret_ticks);
 /* Before 2013-08-15 lists name things by URL: AccountName or ContainerName is one, and each entry has its own. */
 bool paging_has_urls(const struct request *);
 /* scheme://host/[account/] as the client wrote it; absent if there is no memory. */

@@ -95,6 +95,13 @@ enum err body_checks_compare(struct request *r, const struct body_checks *c)
 	return ERR_OK;
 }
 
+enum err body_checks_compare_memory(struct request *r, const struct body_checks *c)
+{
+	hash_md5(r->body, r->body_md5);
+	r->body_crc64 = hash_crc64(0, r->body);
+	return body_checks_compare(r, c);
+}
+
 enum err body_check_memory(struct request *r)
 {
 	struct body_checks c = { .has_md5 = true, .md5_text = request_header(r, "Content-MD5") };

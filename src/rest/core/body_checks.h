@@ -20,6 +20,8 @@ enum err body_refuse_structured(struct request *) MUST_CHECK;
 enum err body_structured_answer_parse(struct request *) MUST_CHECK;
 /* After the body: ERR_MD5_MISMATCH or ERR_CRC64_MISMATCH with both values. */
 enum err body_checks_compare(struct request *, const struct body_checks *) MUST_CHECK;
+/* The same of a body in memory that nobody hashed while it came. */
+enum err body_checks_compare_memory(struct request *, const struct body_checks *) MUST_CHECK;
 /* A body in memory, of whatever operation: it is what its Content-MD5 says, if it has one. */
 enum err body_check_memory(struct request *) MUST_CHECK;
 /* x-ms-content-crc64 and Content-MD5 of what arrived, as asked. */

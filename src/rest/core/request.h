@@ -245,6 +245,8 @@ static inline void response_header(struct request *r, const char *name, struct s
 {
 	response_header_put(r, slice_str(name), value);
 }
+/* The first of the two that is set: what a SAS says in place of a stored header, and the stored one. */
+void response_header_or(struct request *, const char *name, struct slice override, struct slice own);
 void response_header_u64(struct request *, const char *name, uint64_t value);
 /* RFC 1123 of ticks. */
 void response_header_time(struct request *, const char *name, uint64_t ticks);

@@ -34,6 +34,13 @@ void response_header_put(struct request *r, struct slice name, struct slice valu
 	b->len += name.len + value.len + 4;
 }
 
+void response_header_or(struct request *r, const char *name, struct slice override, struct slice own)
+{
+	struct slice value = slice_is_set(override) ? override : own;
+	if (slice_is_set(value))
+		response_header(r, name, value);
+}
+
 void response_header_u64(struct request *r, const char *name, uint64_t value)
 {
 	char text[DIGITS_U64_MAX];

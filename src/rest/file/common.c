@@ -208,18 +208,11 @@ void rest_file_put_properties(struct request *r, const struct inode *i, bool wri
 static void put_http(struct request *r, const struct file_http *h, bool whole)
 {
 	const struct auth_identity *o = &r->identity;
-#define PUT_OR(name, override, own)                                                                                    \
-	do {                                                                                                           \
-		struct slice value_ = slice_is_set(override) ? (override) : (own);                                     \
-		if (slice_is_set(value_))                                                                              \
-			response_header(r, name, value_);                                                              \
-	} while (0)
-	PUT_OR("Content-Type", o->override_content_type, h->content_type);
-	PUT_OR("Content-Encoding", o->override_content_encoding, h->content_encoding);
-	PUT_OR("Content-Language", o->override_content_language, h->content_language);
-	PUT_OR("Cache-Control", o->override_cache_control, h->cache_control);
-	PUT_OR("Content-Disposition", o->override_content_disposition, h->content_disposition);
-#undef PUT_OR
+	response_header_or(r, "Content-Type", o->override_content_type, h->content_type);
+	response_header_or(r, "Content-Encoding", o->override_content_encoding, h->content_encoding);
+	response_header_or(r, "Content-Language", o->override_content_language, h->content_language);
+	response_header_or(r, "Cache-Control", o->override_cache_control, h->cache_control);
+	response_header_or(r, "Content-Disposition", o->override_content_disposition, h->content_disposition);
 	if (h->has_md5) {
 		char text[BASE64_BYTES(16)];
 		base64_encode_to(text, slice_make(h->md5, sizeof h->md5));

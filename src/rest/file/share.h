@@ -11,7 +11,5 @@
 const char *rest_share_tier_word(enum share_tier);
 /* The headers of Create Share and Set Share Properties: `ret->change` and which of it was given. */
 enum err rest_share_settings_parse(struct request *, struct share_call *ret) MUST_CHECK;
-/* How the version of a deleted share is written: 16 hexadecimal digits. */
-bool rest_share_version_parse(struct slice text, uint64_t *ret_ticks);
 
 #endif

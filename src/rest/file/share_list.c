@@ -51,7 +51,7 @@ static enum err parse_marker(struct request *r, struct list_call *c)
 		slice_cut(&rest, '/');
 	}
 	c->from_name = slice_is_set(rest) ? slice_cut(&rest, '/') : SLICE_NONE;
-	if (!slice_is_set(rest) || rest_share_version_parse(rest, &c->from_deleted_ticks))
+	if (!slice_is_set(rest) || paging_version_parse(rest, &c->from_deleted_ticks))
 		return ERR_OK;
 	if (!date_parse_iso(rest, &c->from_snapshot_ticks))
 		return fault_query(r, ERR_INVALID_QUERY_PARAMETER_VALUE, "marker", c->paging.marker, "Invalid marker.");

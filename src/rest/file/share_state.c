@@ -2,6 +2,7 @@
  * Shares that come and go: snapshot, delete, restore. */
 #include "rest/common/conditional.h"
 #include "rest/common/metadata.h"
+#include "rest/common/paging.h"
 #include "rest/core/server.h"
 #include "rest/file/share.h"
 #include "svc/account/names.h"
@@ -111,24 +112,6 @@ static enum err format_delete(struct request *r)
 
 /* ---- restore ---- */
 
-bool rest_share_version_parse(struct slice text, uint64_t *ret_ticks)
-{
-	uint64_t v = 0;
-	if (text.len != 16)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-			     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-						    : 16;
-		if (d == 16)
-			return false;
-		v = v << 4 | d;
-	}
-	*ret_ticks = v;
-	return true;
-}
-
 static enum err required(struct request *r, const char *header, struct slice *ret)
 {
 	struct slice v = request_header(r, header);
@@ -159,7 +142,7 @@ static enum err parse_restore(struct request *r)
 	if (e != ERR_NOT_FOUND)
 		return e == ERR_OK ? ERR_SHARE_ALREADY_EXISTS : e;
 	/* A text that is no version names no share. */
-	if (!rest_share_version_parse(version, &c->deleted_ticks))
+	if (!paging_version_parse(version, &c->deleted_ticks))
 		return ERR_SHARE_NOT_FOUND;
 	e = resource_find_deleted(r->server->store, r->account, RESOURCE_SHARE, name, c->deleted_ticks, r->arena,
 				  &deleted);
