@@ -21,6 +21,7 @@ struct states;
 struct wait_list;
 struct watch_list;
 struct smb_server;
+struct holdings;
 struct moment_holder;
 struct checkpoint_job;
 struct scrub_job;
@@ -58,6 +59,7 @@ struct house {
 	struct watchdog *watchdog; /* NULL: nobody asks for it */
 	struct scrub_job *scrub;
 	struct checkpoint_job *checkpoint;
+	struct holdings *holdings; /* NULL: not yet */
 	struct audit_log *audit;  /* NULL: none */
 	struct failures failures; /* logins that failed, of both front ends */
 };

@@ -9,6 +9,7 @@
 #include "jobs/background.h"
 #include "server/access/any.h"
 #include "server/access/audit.h"
+#include "server/access/holdings.h"
 #include "server/access/reload.h"
 #include "server/access/usage.h"
 #include "server/admin/admin.h"
@@ -277,6 +278,12 @@ static void house_jobs(void *arg, struct rest_jobs *ret)
 	scrub_job_count(h->scrub, ret);
 }
 
+static bool house_holding(void *arg, unsigned slot, struct rest_holding *ret)
+{
+	const struct house *h = arg;
+	return holdings_get(h->holdings, slot, ret);
+}
+
 static bool opens_load(struct house *h, const struct slice *names, size_t count, struct buf *error)
 {
 	enum err err = background_load_opens(h->store, names, count);
@@ -357,6 +364,7 @@ static bool house_build(struct house *h, struct buf *error)
 		.command = admin_command,
 		.command_arg = h,
 		.jobs = house_jobs,
+		.holding = house_holding,
 		.audit = h->audit,
 		.audit_reads = c->auditReads,
 		.failures = &h->failures,
@@ -364,6 +372,9 @@ static bool house_build(struct house *h, struct buf *error)
 	/* Requests come as soon as a loop runs: one that makes an account tells the background, and one that changes
 	 * accounts waits until both servers are there. */
 	h->background = background_start(h->store, names, accounts->count);
+	h->holdings = holdings_start(h);
+	if (!h->holdings)
+		return false;
 	pthread_mutex_lock(&h->reload_lock);
 	bool ok = rest_server_start(&rest, &h->server, error) == ERR_OK && smb_open(h, error);
 	pthread_mutex_unlock(&h->reload_lock);
@@ -400,6 +411,7 @@ static void house_take_down(struct house *h)
 	checkpoint_job_end(h->checkpoint);
 	checkpoint_end(h);
 	scrub_job_end(h->scrub);
+	holdings_end(h->holdings);
 	watchdog_stop(h->watchdog);
 	smb_server_stop(h->smb);
 	if (h->admin_socket[0] && h->server)
@@ -412,6 +424,7 @@ static void house_take_down(struct house *h)
 	wait_list_free(h->waits);
 	states_free(h->states);
 	scrub_job_free(h->scrub);
+	holdings_free(h->holdings);
 	checkpoint_job_free(h->checkpoint);
 	store_close(h->store);
 	io_tls_free(h->tls);

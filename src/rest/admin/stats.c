@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /stats: what goes on, as one JSON document: requests and times by service, by operation and by account, commits,
- * caches, memory, disk, leases, conflicts. All of it is counted anyway: nothing is walked for it. */
+ * caches, memory, disk, leases, conflicts. All of it is counted anyway: nothing is walked for it. What accounts hold is
+ * what the last walk found, with its time. */
 #include <inttypes.h>
 
 #include "auth/limits.h"
@@ -12,6 +13,7 @@
 #include "rest/core/service.h"
 #include "store/key.h"
 #include "store/meter.h"
+#include "wire/date.h"
 
 static void add(struct metrics_figures *to, const struct metrics_figures *m)
 {
@@ -83,6 +85,35 @@ static void put_services(const struct rest_server *s, struct buf *out)
 	BUF_PUT(out, "}");
 }
 
+/* What an account has of each service. */
+static const struct {
+	enum service service;
+	const char *containers, *objects, *bytes;
+} holding_word[] = { { SERVICE_BLOB, "containers", "blobs", "blobBytes" },
+		     { SERVICE_QUEUE, "queues", "messages", "messageBytes" },
+		     { SERVICE_TABLE, "tables", "entities", "entityBytes" },
+		     { SERVICE_FILE, "shares", "files", "fileBytes" } };
+
+static void put_holding(const struct rest_server *s, unsigned slot, struct buf *out)
+{
+	struct rest_holding h;
+	uint64_t objects = 0, bytes = 0;
+	char time[DATE_ISO_BYTES];
+	if (!s->config.holding || !s->config.holding(s->config.command_arg, slot, &h))
+		return;
+	date_format_iso(h.counted_ticks, time);
+	buf_printf(out, ",\"holds\":{\"counted\":\"%.*s\",\"countedSecondsAgo\":%" PRIu64, (int)sizeof time, time,
+		   (clock_unmoved(s->clock) - h.counted_ticks) / TICKS_PER_SECOND);
+	for (size_t i = 0; i < sizeof holding_word / sizeof *holding_word; i++) {
+		const struct rest_holding_part *part = &h.part[holding_word[i].service];
+		buf_printf(out, ",\"%s\":%" PRIu64 ",\"%s\":%" PRIu64 ",\"%s\":%" PRIu64, holding_word[i].containers,
+			   part->containers, holding_word[i].objects, part->objects, holding_word[i].bytes, part->bytes);
+		objects += part->objects;
+		bytes += part->bytes;
+	}
+	buf_printf(out, ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", objects, bytes);
+}
+
 static void put_accounts(const struct request *r, struct buf *out)
 {
 	bool any = false;
@@ -93,7 +124,8 @@ static void put_accounts(const struct request *r, struct buf *out)
 		metrics_add_account(r->server, a->slot, &answered, &refused);
 		buf_printf(out, "%s{\"account\":\"%.*s\",\"requests\":%" PRIu64 ",\"refused\":%" PRIu64,
 			   any ? ",\n" : "\n", SLICE_FMT(a->name), answered + refused, refused);
-		/* Bytes are counted only where a quota asks for it. */
+		put_holding(r->server, a->slot, out);
+		/* Where a quota asks for it, bytes are counted at every commit. */
 		if (a->limits && a->limits->stores_limited) {
 			struct key prefix;
 			key_init(&prefix);

@@ -330,6 +330,44 @@ static void put_accounts(const struct rest_server *s, const struct rest_access *
 	}
 }
 
+/* Whether the account at i was counted. */
+static bool holding_at(const struct rest_server *s, const struct rest_access *access, size_t i,
+		       struct rest_holding *ret)
+{
+	return s->config.holding(s->config.command_arg, rest_access_at(access, i)->slot, ret);
+}
+
+static void put_holding_parts(const struct rest_server *s, const struct rest_access *access, int family,
+			      struct buf *out)
+{
+	put_family(out, family);
+	for (size_t i = 0; i < rest_access_count(access); i++) {
+		struct rest_holding h;
+		if (!holding_at(s, access, i, &h))
+			continue;
+		for (enum service v = SERVICE_BLOB; v <= SERVICE_FILE; v++)
+			buf_printf(out, "%s{account=\"%.*s\",service=\"%s\"} %" PRIu64 "\n", families[family].name,
+				   SLICE_FMT(rest_access_at(access, i)->name), service_facts(v)->title,
+				   family == FAMILY_OBJECTS ? h.part[v].objects : h.part[v].bytes);
+	}
+}
+
+static void put_holdings(const struct rest_server *s, const struct rest_access *access, struct buf *out)
+{
+	if (!s->config.holding)
+		return;
+	put_holding_parts(s, access, FAMILY_OBJECTS, out);
+	put_holding_parts(s, access, FAMILY_STORED, out);
+	put_family(out, FAMILY_COUNTED);
+	for (size_t i = 0; i < rest_access_count(access); i++) {
+		struct rest_holding h;
+		if (holding_at(s, access, i, &h))
+			buf_printf(out, "%s{account=\"%.*s\"} %" PRIu64 "\n", families[FAMILY_COUNTED].name,
+				   SLICE_FMT(rest_access_at(access, i)->name),
+				   (h.counted_ticks - TICKS_UNIX_EPOCH) / TICKS_PER_SECOND);
+	}
+}
+
 static void put_errors(const struct rest_server *s, struct buf *out)
 {
 	put_family(out, FAMILY_ERRORS);
@@ -367,6 +405,7 @@ void metrics_put_text(const struct rest_server *s, const struct rest_access *acc
 	put_conflicts(s, out);
 	put_leases(s, out);
 	put_accounts(s, access, out);
+	put_holdings(s, access, out);
 #define FAMILY(...)
 #define VALUE(type, name, help, value) put_value(out, type, name, help, value);
 #include "rest/core/metrics.def"

@@ -81,6 +81,14 @@ struct rest_jobs {
 	uint64_t scrub_end_s;		  /* when the last one was done, seconds since 1970; 0: none was */
 };
 
+/* What an account holds, by service, as it was counted at that time. */
+struct rest_holding {
+	uint64_t counted_ticks;
+	struct rest_holding_part {
+		uint64_t containers, objects, bytes; /* containers: queues, tables, shares as well */
+	} part[SERVICE_COUNT];
+};
+
 struct rest_config {
 	struct store *store;
 	const char *version;			    /* of the program, for those who ask; may be NULL */
@@ -118,6 +126,8 @@ struct rest_config {
 	void *command_arg;
 	/* Counters of what the server does beside requests, with command_arg; NULL: none. Any thread. */
 	void (*jobs)(void *arg, struct rest_jobs *ret);
+	/* What the account of this slot holds, with command_arg; false: it was not counted yet. NULL: nobody counts. */
+	bool (*holding)(void *arg, unsigned slot, struct rest_holding *ret);
 	struct audit_log *audit;   /* io/audit.h; NULL: none */
 	bool audit_reads;	   /* also what was read */
 	struct failures *failures; /* auth/guard: logins that failed, of both front ends; NULL: nobody counts */

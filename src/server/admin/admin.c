@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/access/holdings.h"
 #include "server/checkpoint/checkpoint.h"
 #include "server/checkpoint/job.h"
 #include "server/house.h"
@@ -22,7 +23,8 @@ static const struct {
 	{ "/checkpoint/cancel", checkpoint_job_cancel }, { "/checkpoint/list", checkpoint_job_list },
 	{ "/limits/show", admin_limits_show },		 { "/limits/set", admin_limits_set },
 	{ "/checkpoint/remove", checkpoint_job_remove }, { "/scrub/progress", scrub_job_progress },
-	{ "/scrub/cancel", scrub_job_cancel },
+	{ "/scrub/cancel", scrub_job_cancel },		 { "/count/start", holdings_command_start },
+	{ "/count/progress", holdings_command_progress },
 };
 
 bool admin_socket_path(const struct config *c, const char *data_dir, char *ret, size_t room)

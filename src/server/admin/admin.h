@@ -26,7 +26,7 @@ int admin_limits_set(struct house *, const struct query *, struct buf *out);
 
 /* The asker's side: `zaffre account ...`, arguments behind the word. Exit status. */
 int admin_account_main(int argc, char **argv);
-/* `zaffre stats [--json] [--watch [SECONDS]]`. */
+/* `zaffre stats [--count] [--json] [--watch [SECONDS]]`. */
 int admin_stats_main(int argc, char **argv);
 /* Asks the server that these settings name. *out gets the body; the status, or 0 after a message on standard error. */
 int admin_ask(const struct config *, const char *method, struct slice target, struct buf *out);

@@ -14,6 +14,7 @@
 extern char **environ;
 
 enum { WATCH_S = 2, WATCH_MAX_S = 86400 };
+#define COUNT_LOOK_NS UINT64_C(50000000)
 
 static double number(const struct json_node *object, const char *name)
 {
@@ -57,14 +58,29 @@ static void put_services(struct buf *out, const struct json_node *doc)
 		for (const struct json_node *o = list(s, "operations"); o; o = o->next)
 			put_row(out, "  ", json_member_string(o, "operation"), o);
 	}
-	buf_printf(out, "\n%-30s %12s %9s %11s\n", "ACCOUNT", "REQUESTS", "REFUSED", "STORED");
-	for (const struct json_node *a = list(doc, "accounts"); a; a = a->next) {
-		char stored[32] = "-";
-		if (json_member(a, "storedBytes"))
-			bytes(number(a, "storedBytes"), stored);
-		buf_printf(out, "%-30.*s %12.0f %9.0f %11s\n", SLICE_FMT(json_member_string(a, "account")),
-			   number(a, "requests"), number(a, "refused"), stored);
+}
+
+/* Exact where a quota asks for it, else as the last walk found it. */
+static void put_account(struct buf *out, const struct json_node *a)
+{
+	const struct json_node *holds = json_member(a, "holds");
+	char objects[32] = "-", stored[32] = "-", when[64] = "not counted yet";
+	if (holds) {
+		snprintf(objects, sizeof objects, "%.0f", number(holds, "objects"));
+		snprintf(when, sizeof when, "counted %.0f s ago", number(holds, "countedSecondsAgo"));
+		bytes(number(holds, "bytes"), stored);
 	}
+	if (json_member(a, "storedBytes"))
+		bytes(number(a, "storedBytes"), stored);
+	buf_printf(out, "%-30.*s %12.0f %9.0f %12s %11s  %s\n", SLICE_FMT(json_member_string(a, "account")),
+		   number(a, "requests"), number(a, "refused"), objects, stored, when);
+}
+
+static void put_accounts(struct buf *out, const struct json_node *doc)
+{
+	buf_printf(out, "\n%-30s %12s %9s %12s %11s\n", "ACCOUNT", "REQUESTS", "REFUSED", "OBJECTS", "STORED");
+	for (const struct json_node *a = list(doc, "accounts"); a; a = a->next)
+		put_account(out, a);
 }
 
 static void put_table(struct buf *out, const struct json_node *doc)
@@ -96,6 +112,60 @@ static void put_table(struct buf *out, const struct json_node *doc)
 		   number(conflicts, "condition"), number(conflicts, "lease"), number(conflicts, "exists"),
 		   number(conflicts, "open"), number(conflicts, "state"));
 	put_services(out, doc);
+	put_accounts(out, doc);
+}
+
+/* ---- a count of what accounts hold ---- */
+
+struct counting {
+	double run, done, objects, seconds;
+	char account[64], reason[64];
+};
+
+static bool counting_ask(const struct config *config, struct slice target, struct counting *ret)
+{
+	struct buf answer;
+	struct arena arena;
+	struct json_node *doc;
+	buf_init(&answer, MIB);
+	arena_init(&arena, 16 * MIB);
+	bool ok = admin_ask(config, "POST", target, &answer) == 200 &&
+		  json_parse(buf_slice(&answer), &arena, 4, &doc) == ERR_OK;
+	if (ok) {
+		*ret = (struct counting){ .run = number(doc, "run"),
+					  .done = number(doc, "done"),
+					  .objects = number(doc, "objects"),
+					  .seconds = number(doc, "seconds") };
+		struct slice account = json_member_string(doc, "account"), reason = json_member_string(doc, "reason");
+		snprintf(ret->account, sizeof ret->account, "%.*s", SLICE_FMT(account));
+		snprintf(ret->reason, sizeof ret->reason, "%.*s", SLICE_FMT(reason));
+	}
+	arena_fini(&arena);
+	buf_fini(&answer);
+	return ok;
+}
+
+/* Lets the server count now and waits for the end, with a line on a terminal that says how far it is. */
+static bool count_now(const struct config *config)
+{
+	struct counting c;
+	bool line = isatty(STDERR_FILENO);
+	if (!counting_ask(config, SLICE("/count/start"), &c))
+		return false;
+	double run = c.run;
+	while (c.done < run) {
+		base_sleep_ns(COUNT_LOOK_NS);
+		if (!counting_ask(config, SLICE("/count/progress"), &c))
+			return false;
+		if (line)
+			fprintf(stderr, "\r\033[Kcounting: %.0f objects, at account %s, %.0f s", c.objects, c.account,
+				c.seconds);
+	}
+	if (line)
+		fprintf(stderr, "\r\033[K");
+	if (c.reason[0])
+		fprintf(stderr, "zaffre: the count failed (%s); `zaffre scrub` finds what is damaged\n", c.reason);
+	return !c.reason[0];
 }
 
 /* Once. False: the server did not answer, and that was said. */
@@ -122,7 +192,7 @@ static bool show(const struct config *config, bool json, bool clear)
 }
 
 struct stats_words {
-	bool json;
+	bool json, count;
 	uint64_t watch_s; /* 0: once */
 	int argc;
 	char **argv; /* what is left for the settings */
@@ -134,6 +204,8 @@ static bool words_take(struct stats_words *w, int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0) {
 			w->json = true;
+		} else if (strcmp(argv[i], "--count") == 0) {
+			w->count = true;
 		} else if (strcmp(argv[i], "--watch") == 0) {
 			w->watch_s = WATCH_S;
 			if (i + 1 < argc && argv[i + 1][0] != '-' &&
@@ -153,7 +225,7 @@ int admin_stats_main(int argc, char **argv)
 	struct buf error;
 	struct stats_words w = { 0 };
 	if (!words_take(&w, argc, argv)) {
-		say_error(SLICE("zaffre stats [--json] [--watch [SECONDS]] [OPTIONS]: 1 to 86400 seconds"));
+		say_error(SLICE("zaffre stats [--count] [--json] [--watch [SECONDS]] [OPTIONS]: 1 to 86400 seconds"));
 		return EXIT_USAGE;
 	}
 	int status = EXIT_USAGE;
@@ -162,7 +234,7 @@ int admin_stats_main(int argc, char **argv)
 		say_error(buf_slice(&error));
 	} else {
 		bool clear = w.watch_s && !w.json && isatty(STDOUT_FILENO);
-		bool ok = show(&config, w.json, clear);
+		bool ok = (!w.count || count_now(&config)) && show(&config, w.json, clear);
 		while (ok && w.watch_s) {
 			base_sleep_ns(w.watch_s * UINT64_C(1000000000));
 			ok = show(&config, w.json, clear);

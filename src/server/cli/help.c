@@ -17,8 +17,10 @@ static const struct {
 	{ "account", "add|rotate|show|list|remove [NAME]", "accounts of a running server",
 	  "Speaks to the server through its admin socket (--location or --adminSocket names it). Keys are shown "
 	  "once." },
-	{ "stats", "[--json] [--watch [SECONDS]]", "requests, times, commits, memory and disk of a running server",
-	  "Through its admin socket. --watch shows it again every two seconds, or so many." },
+	{ "stats", "[--count] [--json] [--watch [SECONDS]]",
+	  "requests, times, commits, memory, disk and what accounts hold, of a running server",
+	  "Through its admin socket. --count first counts what accounts hold, --watch shows it again every two seconds, "
+	  "or so many." },
 	{ "leases", "[OPTIONS]", "who holds which lease until when, of a running server", "Through its admin socket." },
 	{ "conflicts", "[OPTIONS]", "the newest lost races of a running server", "Through its admin socket." },
 	{ "checkpoint", "DIR [PREVIOUS]", "one moment of a running server's data, in the new directory DIR",

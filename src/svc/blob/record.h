@@ -28,6 +28,7 @@
 #include "store/extent.h"
 #include "store/key.h"
 #include "store/store.h"
+#include "svc/common/count.h"
 #include "svc/common/metadata.h"
 
 enum blob_type { BLOB_BLOCK, BLOB_PAGE, BLOB_APPEND };
@@ -166,5 +167,6 @@ enum err blob_extent_drop_ref(struct txn *, const struct extent_ref *) MUST_CHEC
 
 /* What a row of a container weighs in its quota (store/meter.h). */
 enum err blob_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+extern const struct count_rule blob_count_rule; /* and how what it holds is counted */
 
 #endif

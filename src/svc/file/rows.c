@@ -560,3 +560,11 @@ enum err share_row_weigh(struct slice key, struct slice value, struct arena *are
 	*ret_bytes = s.used_bytes;
 	return ERR_OK;
 }
+
+static bool row_is_file(struct slice key, struct slice value, struct arena *arena)
+{
+	struct inode n;
+	return key.ptr[0] == 'n' && inode_decode(value, arena, &n) == ERR_OK && n.kind == FILE_KIND_FILE;
+}
+
+const struct count_rule share_count_rule = { "ns", share_row_weigh, row_is_file };

@@ -17,6 +17,7 @@
 
 #include "svc/account/resource.h"
 #include "svc/common/conditions.h"
+#include "svc/common/count.h"
 
 enum { SHARE_QUOTA_DEFAULT_GIB = 5120, SHARE_QUOTA_MAX_GIB = 102400, SHARE_SNAPSHOTS_MAX = 200 };
 
@@ -150,5 +151,6 @@ enum err share_restore_open(struct txn *, void *call);
 
 /* What a row weighs in its quota of stored bytes (store/meter.h). */
 enum err share_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+extern const struct count_rule share_count_rule; /* and how what it holds is counted */
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/sys/rng.h"
 #include "store/store.h"
+#include "svc/common/count.h"
 
 enum { QUEUE_BATCH_MAX = 32, QUEUE_TEXT_BYTES_MAX = 64 * 1024, QUEUE_RECEIPT_BYTES = 27 };
 #define QUEUE_TTL_NEVER UINT64_MAX
@@ -106,5 +107,6 @@ enum err queue_sweep(struct store *, struct slice partition, struct arena *, boo
 
 /* What a row weighs in its quota of stored bytes (store/meter.h). */
 enum err queue_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+extern const struct count_rule queue_count_rule; /* and how what it holds is counted */
 
 #endif

@@ -396,3 +396,11 @@ enum err queue_row_weigh(struct slice key, struct slice value, struct arena *are
 	*ret_bytes = message ? key.len + value.len : 0;
 	return ERR_OK;
 }
+
+/* Messages that were cleared are not counted once they are swept. */
+static bool row_is_message(struct slice key, struct slice value, struct arena *arena)
+{
+	return key.ptr[0] != 't';
+}
+
+const struct count_rule queue_count_rule = { "rvt", queue_row_weigh, row_is_message };

@@ -487,3 +487,12 @@ enum err entity_row_weigh(struct slice key, struct slice value, struct arena *ar
 	*ret_bytes = key.len && key.ptr[0] == 'e' ? key.len + value.len : 0;
 	return ERR_OK;
 }
+
+static bool row_is_entity(struct slice key, struct slice value, struct arena *arena)
+{
+	struct slice partition_key, row_key;
+	uint64_t part;
+	return entity_key_split(key, &partition_key, &row_key, &part) && part == 0;
+}
+
+const struct count_rule entity_count_rule = { "e", entity_row_weigh, row_is_entity };

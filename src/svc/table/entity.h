@@ -17,6 +17,7 @@
 
 #include "store/key.h"
 #include "store/store.h"
+#include "svc/common/count.h"
 #include "svc/table/edm.h"
 
 enum {
@@ -115,5 +116,6 @@ enum err entity_batch_judge(struct txn *, void *entity_batch);
 
 /* What a row weighs in its quota of stored bytes (store/meter.h). */
 enum err entity_row_weigh(struct slice key, struct slice value, struct arena *, uint64_t *ret_bytes) MUST_CHECK;
+extern const struct count_rule entity_count_rule; /* and how what it holds is counted */
 
 #endif

@@ -37,3 +37,11 @@ enum err blob_row_weigh(struct slice key, struct slice value, struct arena *aren
 		return ERR_OK;
 	}
 }
+
+/* The base alone: snapshots, versions and what was deleted are bytes of it. */
+static bool row_is_blob(struct slice key, struct slice value, struct arena *arena)
+{
+	return key.ptr[0] == 'b';
+}
+
+const struct count_rule blob_count_rule = { "bhpU", blob_row_weigh, row_is_blob };
