@@ -372,8 +372,7 @@ static bool house_build(struct house *h, struct buf *error)
 	/* Requests come as soon as a loop runs: one that makes an account tells the background, and one that changes
 	 * accounts waits until both servers are there. */
 	h->background = background_start(h->store, names, accounts->count);
-	h->holdings = holdings_start(h);
-	if (!h->holdings)
+	if (!(h->holdings = holdings_start(h)))
 		return false;
 	pthread_mutex_lock(&h->reload_lock);
 	bool ok = rest_server_start(&rest, &h->server, error) == ERR_OK && smb_open(h, error);

@@ -7,6 +7,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { QueueServiceClient } from '@azure/storage-queue';
+import { TableClient } from '@azure/data-tables';
+import { ShareServiceClient } from '@azure/storage-file-share';
 import { freePort, removeDir, root, startServer, tempDir } from '../lib/server.mjs';
 import { Client } from '../lib/http.mjs';
 import { expectStatus } from '../lib/assert.mjs';
@@ -26,8 +29,16 @@ test('every query of the dashboard returns data from a server under load', { ski
 	let going = true;
 	const client = new Client(server);
 	expectStatus(await client.put('/dash', { query: { restype: 'container' } }), 201);
+	// Something of every service.
+	const queue = QueueServiceClient.fromConnectionString(server.connectionString).getQueueClient('dash');
+	const table = TableClient.fromConnectionString(server.connectionString, 'dash', { allowInsecureConnection: true });
+	const share = ShareServiceClient.fromConnectionString(server.connectionString).getShareClient('dash');
+	await Promise.all([queue.create(), table.createTable(), share.create()]);
 	const load = (async () => {
 		for (let n = 0; going; n++) {
+			await queue.sendMessage(String(n));
+			await table.upsertEntity({ partitionKey: 'p', rowKey: String(n % 9), n });
+			await share.rootDirectoryClient.getFileClient(`f${n % 9}`).uploadData(Buffer.alloc(2000, n));
 			expectStatus(await client.put(`/dash/b${n % 9}`, { headers: { 'x-ms-blob-type': 'BlockBlob' }, body: Buffer.alloc(n % 3 ? 500 : 100_000, n) }), 201);
 			expectStatus(await client.get(`/dash/b${n % 9}`), 200);
 			expectStatus(await client.put('/dash', { query: { restype: 'container' } }), 409);
@@ -59,6 +70,16 @@ test('every query of the dashboard returns data from a server under load', { ski
 				assert.ok(values.some((v) => !Number.isNaN(v)), `${panel.title}: ${values}: ${expr}`);
 				asked++;
 			}
+		// Each service is seen in what tells them apart.
+		const services = async (expr) => (await ask(expr)).data.result.map((r) => r.metric.service).sort();
+		for (const expr of ['sum by (service) (rate(zaffre_requests_total[10s])) > 0', 'sum by (service) (zaffre_stored_objects) > 0']) {
+			let seen = [];
+			while (Date.now() < end + 90_000 && !['Blob', 'File', 'Queue', 'Table'].every((name) => seen.includes(name))) {
+				await sleep(250);
+				seen = await services(expr);
+			}
+			for (const name of ['Blob', 'File', 'Queue', 'Table']) assert.ok(seen.includes(name), `${expr}: ${seen}`);
+		}
 		// And the variables: what the dashboard offers to choose from.
 		assert.ok((await ask('zaffre_build_info')).data.result.length === 1);
 		t.diagnostic(`${asked} queries of ${dashboard.panels.length} panels`);

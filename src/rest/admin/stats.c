@@ -106,8 +106,9 @@ static void put_holding(const struct rest_server *s, unsigned slot, struct buf *
 		   (clock_unmoved(s->clock) - h.counted_ticks) / TICKS_PER_SECOND);
 	for (size_t i = 0; i < sizeof holding_word / sizeof *holding_word; i++) {
 		const struct rest_holding_part *part = &h.part[holding_word[i].service];
-		buf_printf(out, ",\"%s\":%" PRIu64 ",\"%s\":%" PRIu64 ",\"%s\":%" PRIu64, holding_word[i].containers,
-			   part->containers, holding_word[i].objects, part->objects, holding_word[i].bytes, part->bytes);
+		buf_printf(out, ",\"%s\":%" PRIu64 ",\"%s\":%" PRIu64, holding_word[i].containers, part->containers,
+			   holding_word[i].objects, part->objects);
+		buf_printf(out, ",\"%s\":%" PRIu64, holding_word[i].bytes, part->bytes);
 		objects += part->objects;
 		bytes += part->bytes;
 	}

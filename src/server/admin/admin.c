@@ -15,15 +15,24 @@ static const struct {
 	const char *path;
 	int (*run)(struct house *, const struct query *, struct buf *out);
 } commands[] = {
-	{ "/account/add", admin_account_add },		 { "/account/rotate", admin_account_rotate },
-	{ "/account/remove", admin_account_remove },	 { "/account/show", admin_account_show },
-	{ "/account/list", admin_account_list },	 { "/checkpoint/begin", checkpoint_begin },
-	{ "/checkpoint/end", checkpoint_finish },	 { "/scrub/start", scrub_job_start },
-	{ "/checkpoint/start", checkpoint_job_start },	 { "/checkpoint/progress", checkpoint_job_progress },
-	{ "/checkpoint/cancel", checkpoint_job_cancel }, { "/checkpoint/list", checkpoint_job_list },
-	{ "/limits/show", admin_limits_show },		 { "/limits/set", admin_limits_set },
-	{ "/checkpoint/remove", checkpoint_job_remove }, { "/scrub/progress", scrub_job_progress },
-	{ "/scrub/cancel", scrub_job_cancel },		 { "/count/start", holdings_command_start },
+	{ "/account/add", admin_account_add },
+	{ "/account/rotate", admin_account_rotate },
+	{ "/account/remove", admin_account_remove },
+	{ "/account/show", admin_account_show },
+	{ "/account/list", admin_account_list },
+	{ "/checkpoint/begin", checkpoint_begin },
+	{ "/checkpoint/end", checkpoint_finish },
+	{ "/scrub/start", scrub_job_start },
+	{ "/checkpoint/start", checkpoint_job_start },
+	{ "/checkpoint/progress", checkpoint_job_progress },
+	{ "/checkpoint/cancel", checkpoint_job_cancel },
+	{ "/checkpoint/list", checkpoint_job_list },
+	{ "/limits/show", admin_limits_show },
+	{ "/limits/set", admin_limits_set },
+	{ "/checkpoint/remove", checkpoint_job_remove },
+	{ "/scrub/progress", scrub_job_progress },
+	{ "/scrub/cancel", scrub_job_cancel },
+	{ "/count/start", holdings_command_start },
 	{ "/count/progress", holdings_command_progress },
 };
 

@@ -19,8 +19,8 @@ static const struct {
 	  "once." },
 	{ "stats", "[--count] [--json] [--watch [SECONDS]]",
 	  "requests, times, commits, memory, disk and what accounts hold, of a running server",
-	  "Through its admin socket. --count first counts what accounts hold, --watch shows it again every two seconds, "
-	  "or so many." },
+	  "Through its admin socket. --count first counts what accounts hold, --watch shows it again every two "
+	  "seconds, or so many." },
 	{ "leases", "[OPTIONS]", "who holds which lease until when, of a running server", "Through its admin socket." },
 	{ "conflicts", "[OPTIONS]", "the newest lost races of a running server", "Through its admin socket." },
 	{ "checkpoint", "DIR [PREVIOUS]", "one moment of a running server's data, in the new directory DIR",
