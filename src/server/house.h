@@ -60,8 +60,8 @@ struct house {
 	struct scrub_job *scrub;
 	struct checkpoint_job *checkpoint;
 	struct holdings *holdings; /* NULL: not yet */
-	struct audit_log *audit;  /* NULL: none */
-	struct failures failures; /* logins that failed, of both front ends */
+	struct audit_log *audit;   /* NULL: none */
+	struct failures failures;  /* logins that failed, of both front ends */
 };
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
