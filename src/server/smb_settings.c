@@ -71,7 +71,10 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 {
 	uint64_t port = 0;
 	bool signing;
-	*ret = (struct smb_config){ .host = c->smbHost, .loops = (unsigned)c->threads };
+	*ret = (struct smb_config){ .host = c->smbHost,
+				    .loops = (unsigned)c->threads,
+				    .connections_max = (size_t)c->maxConnections,
+				    .connections_per_address = (size_t)c->maxConnectionsPerAddress };
 	/* Who leaves File out, as Azurite does, gets no SMB without asking for it. */
 	*ret_on = c->smbPort[0] ? strcmp(c->smbPort, "off") != 0 : config_serves(c, SERVICE_FILE);
 	if (!c->smbPort[0])

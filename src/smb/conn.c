@@ -8,14 +8,19 @@
 
 #include <assert.h>
 
+#include "base/sys/clock.h"
+
 enum {
 	TIMER_STEP_MS = 5000,
 	STRAIGHT_BYTES = 8 * 1024, /* so much of a message is read to where it belongs; less, with what follows it */
 	HEAD_BYTES = 512,	   /* to find out how long a message is that is probably large */
+	EVICT_MOST = 64,	   /* at once */
+	EVICT_LEAST_MS = 100,	   /* who came just now may have its first message under way */
 };
 
 static void conn_ready(struct io_source *, uint32_t events);
 static void conn_timer(struct io_timer *);
+static void conn_read_on(struct io_task *);
 
 static uint64_t now_ms(const struct smb_conn *c)
 {
@@ -34,7 +39,9 @@ void smb_conn_adopt(struct smb_conn *c)
 	if (sl->conns)
 		sl->conns->prev = c;
 	sl->conns = c;
-	c->setup_ms = now_ms(c) + SMB_SETUP_MS;
+	c->read_task.run = conn_read_on;
+	c->connected_ms = now_ms(c);
+	c->setup_ms = c->connected_ms + SMB_SETUP_MS;
 	io_timer_set(sl->loop, &c->timer, now_ms(c) + TIMER_STEP_MS);
 	if (sl->draining || io_loop_add(sl->loop, c->stream.fd, &c->source) != ERR_OK)
 		smb_conn_close(c);
@@ -53,6 +60,7 @@ static void conn_free(struct io_task *t)
 		c->next->prev = c->prev;
 	atomic_fetch_sub_explicit(&sl->conn_count, 1, memory_order_relaxed);
 	slabs_give(&sl->slabs, c->message, c->message_len);
+	io_addresses_give(&sl->server->addresses, c->address_slot);
 	free(c);
 	if (!sl->conns)
 		slabs_fini(&sl->slabs);
@@ -90,6 +98,14 @@ void smb_conn_close(struct smb_conn *c)
 	smb_conn_check_reap(c);
 }
 
+static bool is_logged_in(const struct smb_conn *c)
+{
+	for (const struct smb_session *s = c->sessions; s; s = s->next)
+		if (s->valid)
+			return true;
+	return false;
+}
+
 static void conn_timer(struct io_timer *t)
 {
 	struct smb_conn *c = io_container_of(t, struct smb_conn, timer);
@@ -98,18 +114,34 @@ static void conn_timer(struct io_timer *t)
 		slabs_trim(&c->sl->slabs);
 		c->sl->trim_ms = now + TIMER_STEP_MS;
 	}
-	bool logged_in = false;
-	for (const struct smb_session *s = c->sessions; s; s = s->next)
-		logged_in |= s->valid;
-	if (logged_in)
+	if (is_logged_in(c))
 		c->setup_ms = 0;
 	else if (c->setup_ms == 0) /* all logged off: time for another login */
 		c->setup_ms = now + SMB_SETUP_MS;
-	if ((c->setup_ms && now > c->setup_ms) || (c->message_ms && now > c->message_ms) ||
+	bool silent = !c->negotiated && now > c->connected_ms + SMB_NEGOTIATE_MS;
+	if (silent || (c->setup_ms && now > c->setup_ms) || (c->message_ms && now > c->message_ms) ||
 	    (c->write_ms && now > c->write_ms))
 		smb_conn_close(c);
 	else
 		io_timer_set(c->sl->loop, &c->timer, now + TIMER_STEP_MS);
+}
+
+/* The newest are at the front of the list, so those behind a part of it came first; they go, oldest first as far as
+ * that is known, but nobody who is logged in. */
+void smb_conn_evict(struct smb_loop *sl)
+{
+	struct smb_conn *next, *oldest[EVICT_MOST];
+	size_t count = 0, at = 0;
+	uint64_t now = io_loop_now_ms(sl->loop);
+	for (struct smb_conn *c = sl->conns; c; c = next) {
+		next = c->next;
+		if (c->closed || is_logged_in(c) || now < c->connected_ms + EVICT_LEAST_MS)
+			continue;
+		oldest[at++ % EVICT_MOST] = c; /* the last ones stay */
+		count += count < EVICT_MOST;
+	}
+	for (size_t i = 0; i < count; i++)
+		smb_conn_close(oldest[i]);
 }
 
 /* ---- output ---- */
@@ -197,7 +229,9 @@ static bool conn_is_full(const struct smb_conn *c)
 static bool message_begin(struct smb_conn *c, struct slice rest)
 {
 	size_t len = (size_t)c->prefix[1] << 16 | (size_t)c->prefix[2] << 8 | c->prefix[3];
-	if (c->prefix[0] != 0 || len < 4 || len > SMB_MESSAGE_MAX) {
+	/* Strangers have little to say: they must not hold memory by what they announce. */
+	size_t most = len > SMB_SETUP_MESSAGE_MAX && !is_logged_in(c) ? SMB_SETUP_MESSAGE_MAX : SMB_MESSAGE_MAX;
+	if (c->prefix[0] != 0 || len < 4 || len > most) {
 		smb_conn_close(c);
 		return false;
 	}
@@ -270,17 +304,36 @@ static bool conn_read_once(struct smb_conn *c)
 	return n > 0;
 }
 
+/* For a turn: who sends without end does not keep the loop's other connections waiting. */
 static void conn_read(struct smb_conn *c)
 {
-	if (c->in_read)
+	uint64_t began_ns = 0;
+	if (c->in_read || c->read_queued)
 		return;
 	c->in_read = true;
 	while (!c->closed && c->readable) {
 		c->read_paused = conn_is_full(c);
-		if (c->read_paused || !conn_read_once(c))
+		if (c->read_paused)
+			break;
+		uint64_t now_ns = base_monotonic_ns();
+		if (!began_ns)
+			began_ns = now_ns;
+		if (now_ns - began_ns > LIMIT_TURN_NS) {
+			c->read_queued = true;
+			io_loop_defer(c->sl->loop, &c->read_task);
+			break;
+		}
+		if (!conn_read_once(c))
 			break;
 	}
 	c->in_read = false;
+}
+
+static void conn_read_on(struct io_task *t)
+{
+	struct smb_conn *c = io_container_of(t, struct smb_conn, read_task);
+	c->read_queued = false;
+	conn_read(c);
 }
 
 void smb_conn_resume(struct smb_conn *c)

@@ -6,8 +6,6 @@
 
 #include <assert.h>
 
-enum { PATTERN_MAX = 1024 };
-
 static size_t char_bytes(struct slice s, size_t at)
 {
 	size_t end = at + 1;
@@ -16,12 +14,12 @@ static size_t char_bytes(struct slice s, size_t at)
 	return end - at;
 }
 
-static bool dot_follows(struct slice name, size_t at)
+static size_t last_dot(struct slice name)
 {
-	for (size_t i = at; i < name.len; i++)
-		if (name.ptr[i] == '.')
-			return true;
-	return false;
+	size_t at = name.len;
+	while (at > 0 && name.ptr[at - 1] != '.')
+		at--;
+	return at ? at - 1 : name.len;
 }
 
 /* Adds what can be reached without a character: `*` and `<` may match nothing, `>` and `"` too at certain places. */
@@ -36,20 +34,20 @@ static void close_over(struct slice p, bool *set, bool at_end, bool at_dot)
 	}
 }
 
-/* The positions after the character at name[at .. at + len). */
-static void step(struct slice p, struct slice name, size_t at, size_t len, const bool *from, bool *to)
+/* The positions after a character of the name. `is_last`: it is the last dot. */
+static void step(struct slice p, struct slice character, bool is_last, const bool *from, bool *to)
 {
-	bool is_dot = name.ptr[at] == '.';
+	bool is_dot = character.ptr[0] == '.';
 	for (size_t i = 0; i < p.len; i++) {
 		char c = p.ptr[i];
 		if (!from[i])
 			continue;
-		if (c == '*' || (c == '<' && (!is_dot || dot_follows(name, at + 1))))
+		if (c == '*' || (c == '<' && !is_last))
 			to[i] = true;
 		else if (c == '?' || (c == '>' && !is_dot) || (c == '"' && is_dot))
 			to[i + 1] = true;
-		else if (i + len <= p.len && memcmp(p.ptr + i, name.ptr + at, len) == 0)
-			to[i + len] = true;
+		else if (slice_has_prefix(slice_from(p, i), character))
+			to[i + character.len] = true;
 	}
 }
 
@@ -57,6 +55,7 @@ bool pattern_matches(struct slice p, struct slice name)
 {
 	bool set[2][PATTERN_MAX + 1];
 	unsigned now = 0;
+	size_t dot = last_dot(name);
 	if (p.len > PATTERN_MAX)
 		return false;
 	memset(set[0], 0, p.len + 1);
@@ -65,7 +64,7 @@ bool pattern_matches(struct slice p, struct slice name)
 		size_t len = char_bytes(name, at);
 		close_over(p, set[now], false, name.ptr[at] == '.');
 		memset(set[!now], 0, p.len + 1);
-		step(p, name, at, len, set[now], set[!now]);
+		step(p, slice_make(name.ptr + at, len), at == dot, set[now], set[!now]);
 		now = !now;
 		at += len;
 	}

@@ -6,6 +6,8 @@
 
 #include "base/slice.h"
 
+enum { PATTERN_MAX = 1024 }; /* bytes; a longer one matches nothing */
+
 /* In time of pattern times name, whatever the pattern. */
 bool pattern_matches(struct slice pattern, struct slice name);
 

@@ -33,20 +33,31 @@ static void adopt_task(struct io_task *t)
 	smb_conn_adopt(io_container_of(t, struct smb_conn, task));
 }
 
+static size_t connections_max(const struct smb_server *s)
+{
+	return s->config.connections_max ? s->config.connections_max : LIMIT_CONNECTIONS;
+}
+
 static void hand_over(struct smb_server *s, int fd, const char *address)
 {
-	struct smb_conn *c = calloc(1, sizeof *c);
+	size_t most = s->config.connections_per_address ? s->config.connections_per_address : connections_max(s) / 2;
+	unsigned slot;
 	int one = 1;
-	if (!c) {
+	if (!io_addresses_take(&s->addresses, address, most, &slot)) {
 		close(fd);
 		return;
 	}
+	struct smb_conn *c = calloc(1, sizeof *c);
 	/* A client that vanished must not keep its locks: the kernel asks whether it is still there. */
 	(void)!setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-	if (io_stream_init(&c->stream, fd, NULL) != ERR_OK) {
+	if (!c)
+		close(fd);
+	if (!c || io_stream_init(&c->stream, fd, NULL) != ERR_OK) {
 		free(c);
+		io_addresses_give(&s->addresses, slot);
 		return;
 	}
+	c->address_slot = slot;
 	c->sl = least_busy(s);
 	snprintf(c->address, sizeof c->address, "%s", address);
 	atomic_fetch_add_explicit(&c->sl->conn_count, 1, memory_order_relaxed);
@@ -65,7 +76,22 @@ static bool has_room(struct io_acceptor *a, size_t *ret_connections)
 	for (size_t i = 0; i < s->loop_count; i++)
 		n += atomic_load_explicit(&s->loops[i]->conn_count, memory_order_relaxed);
 	*ret_connections = n;
-	return n < LIMIT_CONNECTIONS;
+	return n < connections_max(s);
+}
+
+static void evict_task(struct io_task *t)
+{
+	struct smb_loop *sl = io_container_of(t, struct smb_loop, evict_task);
+	atomic_store(&sl->evicting, false);
+	smb_conn_evict(sl);
+}
+
+static void ran_out(struct io_acceptor *a)
+{
+	struct smb_server *s = io_container_of(a, struct smb_server, acceptor);
+	for (size_t i = 0; i < s->loop_count; i++)
+		if (!atomic_exchange(&s->loops[i]->evicting, true))
+			io_loop_post(s->loops[i]->loop, &s->loops[i]->evict_task);
 }
 
 static void take(struct io_acceptor *a, int fd, const char *address)
@@ -122,6 +148,7 @@ static enum err loop_new(struct smb_server *s, struct smb_loop **ret)
 	sl->server = s;
 	rng_init_system(&sl->rng);
 	sl->drain_task.run = drain_begin;
+	sl->evict_task.run = evict_task;
 	*ret = sl;
 	return ERR_OK;
 }
@@ -142,6 +169,7 @@ static enum err start_threads(struct smb_server *s)
 	TRY(io_pool_new(loops > 1 ? loops : 2, &s->workers));
 	atomic_init(&s->busy_loops, loops);
 	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
+	s->addresses.seed = rng_u64(&s->loops[0]->rng);
 	TRY(io_acceptor_start(&s->acceptor, s->loops[0]->loop));
 	for (unsigned i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)
@@ -168,7 +196,7 @@ static void server_free(struct smb_server *s)
 
 enum err smb_server_start(const struct smb_config *config, struct smb_server **ret, struct buf *ret_message)
 {
-	static const struct io_acceptor_ops ops = { has_room, take, NULL };
+	static const struct io_acceptor_ops ops = { has_room, take, ran_out };
 	struct smb_server *s = calloc(1, sizeof *s);
 	int fd;
 	if (!s)

@@ -24,6 +24,7 @@
 #include "base/sys/rng.h"
 #include "base/sys/slabs.h"
 #include "io/acceptor.h"
+#include "io/addresses.h"
 #include "io/audit.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -47,7 +48,9 @@ enum {
 	SMB_OPENS_MAX = 65536,				/* of a session */
 	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024,	    /* answers that the client does not take; then it is not read on */
 	SMB_UNDER_WAY_BYTES_MAX = 32 * 1024 * 1024, /* messages and answers in the making; then it is not read on */
-	SMB_SETUP_MS = 45000,			    /* from connecting to the end of the first login */
+	SMB_SETUP_MESSAGE_MAX = 128 * 1024,	    /* before a login: the longest token is 64 KiB */
+	SMB_NEGOTIATE_MS = 15000,		    /* from connecting to the first message */
+	SMB_SETUP_MS = 45000,			    /* and to the end of the first login */
 	SMB_MESSAGE_MS = 30000,			    /* from a message's first byte to its last */
 	SMB_WRITE_IDLE_MS = 30000,		    /* a peer that does not read */
 	SMB_LOGIN_FAILURES_MAX = 10,		    /* of a connection; then it is closed */
@@ -116,9 +119,12 @@ struct smb_conn {
 	bool closed;  /* no byte moves any more */
 	bool in_read; /* the reader is on the stack */
 	bool read_paused, readable;
+	bool read_queued; /* reading goes on when others had their turn: read_task */
 	bool reap_queued;
+	unsigned address_slot; /* where it is counted (io/addresses.h) */
+	struct io_task read_task;
 	uint64_t message_ms, write_ms; /* deadlines; 0 = none */
-	uint64_t setup_ms;
+	uint64_t setup_ms, connected_ms;
 	unsigned login_failures;
 	/* input */
 	unsigned char prefix[SMB2_TCP_PREFIX_BYTES];
@@ -234,7 +240,8 @@ struct smb_loop {
 	const struct smb_conn *alone; /* whose requests were the last ones here, one after the other, and how many */
 	unsigned alone_count;
 	struct rng rng;
-	struct io_task drain_task;
+	struct io_task drain_task, evict_task;
+	atomic_bool evicting; /* evict_task is posted */
 	struct slabs slabs; /* messages */
 	uint64_t trim_ms;   /* when what of them is not used goes back */
 	char read_buffer[SMB_READ_BYTES];
@@ -265,6 +272,7 @@ struct smb_server {
 	size_t loop_count;
 	atomic_uint busy_loops;	     /* stopping: that still have something to do */
 	struct io_acceptor acceptor; /* on loop 0 */
+	struct io_addresses addresses;
 	uint16_t port;
 	struct io_pool *workers;
 	atomic_size_t watchers; /* without any, changes need not be described */
@@ -276,6 +284,7 @@ struct smb_server {
 void smb_conn_adopt(struct smb_conn *);
 void smb_conn_close(struct smb_conn *); /* everything of it ends; it is freed when nothing refers to it */
 void smb_conn_check_reap(struct smb_conn *);
+void smb_conn_evict(struct smb_loop *); /* slots ran out: who has not logged in for longest makes room */
 void smb_conn_resume(struct smb_conn *); /* reading goes on if it was paused */
 /* Takes the buf's memory. `from` is the message's first byte; there are SMB_OUT_HEAD_BYTES before it. */
 void smb_conn_send(struct smb_conn *, struct buf *, size_t from, struct smb_session *encrypted);
@@ -308,6 +317,8 @@ bool smb_is_3x(const struct smb_conn *);
 /* Runs `run` on a worker, then `then` on the connection's loop. `run` may use the request's arena, answer and call, and
  * what of its open and tree never changes. */
 void smb_work(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
+/* The same for what may take seconds: behind other such work, accounts in turns. ERR_BUSY to `then` if too much waits. */
+void smb_work_long(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
 /* Memory that the request will take beside its message: a client with much of it under way is not read on. */
 void smb_work_weigh(struct smb_request *, size_t bytes);
 /* The request's open has a write with a worker, until its commit is queued (or it failed). */

@@ -6,6 +6,7 @@
  * could find it changed: a client may send CLOSE before its WRITE is answered, and both were done in their order before
  * there were workers. So who ends or changes what an open stands for waits until that open's writes have queued their
  * commits; from there on the committer keeps the order. */
+#include "base/hash.h"
 #include "smb/opens.h"
 
 #include <assert.h>
@@ -42,6 +43,22 @@ void smb_work(struct smb_request *r, smb_run_fn *run, smb_then_fn *then)
 		return;
 	r->result = run(r); /* all are busy: then whoever sends so much waits here */
 	away_end(r);
+}
+
+void smb_work_long(struct smb_request *r, smb_run_fn *run, smb_then_fn *then)
+{
+	struct smb_loop *sl = r->conn->sl;
+	unsigned owner = (unsigned)base_hash_bytes(0, r->session->account->name);
+	r->run = run;
+	r->then = then;
+	r->committing = true;
+	r->work = (struct io_work){
+		.home = sl->loop, .run = work_run, .done = work_done, .is_long = true, .owner = owner
+	};
+	sl->work_count++;
+	r->result = io_pool_submit(sl->server->workers, &r->work);
+	if (r->result != ERR_OK)
+		away_end(r);
 }
 
 void smb_work_weigh(struct smb_request *r, size_t bytes)

@@ -74,6 +74,37 @@ describe('the explorer in development mode', () => {
 		assert.equal((await ask(base, '/api/session', { headers: { host: `localhost:${new URL(base).port}` } })).status, 200);
 	});
 
+	// A page may let its own name resolve to 127.0.0.1: then its requests are of this origin, for all that a browser knows.
+	test('a name of somebody else that leads here learns no names and changes nothing', async () => {
+		const host = `evil.example:${new URL(base).port}`;
+		const headers = { host, origin: `http://${host}` };
+		for (const path of ['/test/reset', '/test/clock?advance=1', '/test/faults?action=busy']) {
+			assert.equal((await ask(base, path, { method: 'POST', body: '', headers })).status, 403, path);
+			assert.equal((await ask(base, path, { method: 'POST', body: '', headers: { host } })).status, 403, path);
+		}
+		for (const path of ['/stats', '/conflicts', '/leases', '/test', '/scrub', '/%6ceases', '/x/../leases']) assert.ok((await ask(base, path, { headers: { host } })).status >= 400, path);
+		for (const path of ['/metrics', '/healthz', '/readyz', '/']) assert.equal((await ask(base, path, { headers: { host } })).status, 200, path);
+		for (const name of ['localhost', '127.0.0.1', '10.1.2.3', '[::1]', 'zaffre.localhost'])
+			assert.equal((await ask(base, '/leases', { headers: { host: `${name}:${new URL(base).port}` } })).status, 200, name);
+	});
+
+	test('who guesses at keys here is slowed, as at the other doors', async () => {
+		const slow = await startServer({ flags: ['--adminPort', '0', '--loginDelay', '700'] });
+		try {
+			const door = new URL(slow.endpoints.admin ?? base);
+			const guess = async (body) => {
+				const began = Date.now();
+				assert.equal((await ask(door.href, '/api/session', { method: 'POST', body: JSON.stringify(body) })).status, 403);
+				return Date.now() - began;
+			};
+			const took = [];
+			for (let i = 0; i < 4; i++) took.push(await guess(i % 2 ? { token: `guess${i}` } : { account: 'devstoreaccount1', key: Buffer.from(`guess${i}`).toString('base64') }));
+			assert.ok(took[0] < 600 && took[3] >= 690, took.join());
+		} finally {
+			await slow.remove();
+		}
+	});
+
 	test('read-only: by the header of the page, every write is refused, a get of messages too', async () => {
 		const headers = { ...VERSION, 'x-zaffre-session': session };
 		const write = (path, method, extra = {}) => ask(base, path, { method, body: method === 'GET' ? undefined : '', headers: { ...headers, ...extra } });

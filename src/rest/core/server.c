@@ -285,7 +285,7 @@ enum err rest_server_start(const struct rest_config *config, struct rest_server 
 	access_init(&s->first_access);
 	struct rng rng;
 	rng_init_system(&rng);
-	s->address_seed = rng_u64(&rng);
+	s->addresses.seed = rng_u64(&rng);
 	memory_init(s);
 	live_init(&s->live);
 	samples_init(&s->samples);

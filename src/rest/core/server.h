@@ -12,6 +12,7 @@
 #include "auth/auth.h"
 #include "base/buf.h"
 #include "base/sys/clock.h"
+#include "io/addresses.h"
 #include "io/pool.h"
 #include "rest/core/live/live.h"
 #include "rest/core/live/samples.h"
@@ -151,7 +152,7 @@ struct rest_access {
 };
 
 enum { REST_TRUSTED_MAX = 64 };
-enum { REST_CORS_ACCOUNTS = 64, REST_ADDRESS_BUCKETS = 4096, REST_UPLOAD_ACCOUNTS = 1024 };
+enum { REST_CORS_ACCOUNTS = 64, REST_UPLOAD_ACCOUNTS = 1024 };
 
 /* rest/core/memory.c: bytes held by requests and answers. Loops count for themselves and tell now and then. */
 struct memory_budget {
@@ -184,9 +185,8 @@ struct rest_server {
 	size_t listener_count;
 	struct log_writer *access_log;		   /* NULL: none */
 	atomic_uint uploads[REST_UPLOAD_ACCOUNTS]; /* streamed bodies under way, by account_index */
-	uint64_t address_seed;
 	struct memory_budget memory;
-	atomic_uint address_count[REST_ADDRESS_BUCKETS]; /* connections by a hash of their address */
+	struct io_addresses addresses;
 	struct live live;				 /* the newest requests, while somebody looks */
 	struct samples samples;				 /* samples of the last quarter of an hour */
 	atomic_bool ending;

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QUERY_DIRECTORY: the entries that match a pattern, as many as fit. The position between calls is the last name given,
- * so deleting what was listed skips nothing. "." and ".." come first. */
+ * so deleting what was listed skips nothing. "." and ".." come first.
+ *
+ * A pattern that few names match goes through all of a directory, however large: what takes longer than a turn of the
+ * loop goes on with a worker, in slices, so that others get their turns there too. Meanwhile what else is asked on the
+ * open waits, as behind a write. */
 #include "smb/opens.h"
 
+#include "base/sys/clock.h"
 #include "smb/pattern.h"
 #include "wire/smb2/info.h"
 #include "wire/utf16.h"
 
-enum { PAGE_ENTRIES = 256, PATTERN_BYTES_MAX = 1024 };
+enum { PAGE_ENTRIES = 256, NAME_ROOM = 1024, ENTRIES_PER_LOOK = 4 /* at the time */ };
+enum { SLICE_NS = 20 * 1000 * 1000 }; /* with a worker, until others have their turn */
 
 struct find {
 	struct smb2_query_directory in;
@@ -16,7 +22,13 @@ struct find {
 	struct buf entries;
 	size_t last;
 	bool full;
-	struct slice last_name; /* in the arena: given last */
+	bool more;	   /* entries may follow */
+	uint64_t until_ns; /* then others have their turn */
+	unsigned dots;		/* as of the open */
+	bool found;
+	struct arena_position page; /* what a page takes of the arena is given back before the next */
+	struct slice last_name;	    /* given last, in the room */
+	char room[NAME_ROOM];
 };
 
 static struct slice heap_dup(struct slice s)
@@ -87,21 +99,31 @@ static bool inode_matches(struct smb_request *r, const struct find *f, const str
 /* "." and "..", which look like the directory itself. */
 static void dots_give(struct smb_request *r, struct find *f, const struct inode *directory)
 {
-	struct smb_open *o = r->open;
-	while (o->dots < 2 && !f->full) {
-		struct slice name = o->dots ? SLICE("..") : SLICE(".");
+	while (f->dots < 2 && !f->full) {
+		struct slice name = f->dots ? SLICE("..") : SLICE(".");
 		if (name_matches(r, f, name)) {
 			if (!entry_give(r, f, directory, name))
 				return;
-			o->list_found = true;
+			f->found = true;
 		}
-		o->dots++;
+		f->dots++;
 	}
 }
 
-static enum err page_give(struct smb_request *r, struct find *f, bool *ret_more)
+static enum err last_name_set(struct find *f, struct slice name)
 {
-	struct smb_open *o = r->open;
+	if (name.len > sizeof f->room)
+		return ERR_LIMIT;
+	memcpy(f->room, name.ptr, name.len);
+	f->last_name = slice_make(f->room, name.len);
+	return ERR_OK;
+}
+
+static enum err page_give(struct smb_request *r, struct find *f)
+{
+	const struct smb_open *o = r->open;
+	struct slice last = SLICE_NONE;
+	arena_rewind(&r->arena, f->page);
 	f->list = (struct file_list_call){
 		.target = { .has_snapshot = o->snapshot,
 			    .snapshot_ticks = o->snapshot_ticks,
@@ -115,16 +137,30 @@ static enum err page_give(struct smb_request *r, struct find *f, bool *ret_more)
 	f->list.after = slice_is_set(f->list.from);
 	TRY(smb_look(r, file_apply_list, &f->list));
 	dots_give(r, f, &f->list.directory);
-	for (size_t i = 0; i < f->list.count && !f->full; i++) {
+	size_t i;
+	for (i = 0; i < f->list.count && !f->full; i++) {
+		if (i && i % ENTRIES_PER_LOOK == 0 && base_monotonic_ns() > f->until_ns)
+			break;
 		const struct inode *e = &f->list.entry[i];
 		if (inode_matches(r, f, e)) {
 			if (!entry_give(r, f, e, e->name))
 				break;
-			o->list_found = true;
+			f->found = true;
 		}
-		f->last_name = e->name;
+		last = e->name;
 	}
-	*ret_more = f->list.more && !f->full;
+	f->more = (f->list.more || i < f->list.count) && !f->full;
+	return slice_is_set(last) ? last_name_set(f, last) : ERR_OK;
+}
+
+/* Page after page, until the answer is full, the directory ends, or the time is over. */
+static enum err pages_give(struct smb_request *r, uint64_t time_ns)
+{
+	struct find *f = r->call;
+	f->until_ns = base_monotonic_ns() + time_ns;
+	do
+		TRY(page_give(r, f));
+	while (f->more && base_monotonic_ns() < f->until_ns);
 	return ERR_OK;
 }
 
@@ -136,7 +172,7 @@ static uint32_t list_begin(struct smb_request *r, struct find *f)
 	if (!o->list_begun || (f->in.flags & SMB2_FIND_REOPEN) || (again && f->in.pattern.len)) {
 		struct slice text;
 		if (f->in.pattern.len == 0 || utf16_to_utf8(f->in.pattern, &r->arena, &text) != ERR_OK ||
-		    text.len > PATTERN_BYTES_MAX)
+		    text.len > PATTERN_MAX)
 			return STATUS_OBJECT_NAME_INVALID;
 		if (slice_eq(text, SLICE("*.*")))
 			text = SLICE("*");
@@ -153,12 +189,18 @@ static uint32_t list_begin(struct smb_request *r, struct find *f)
 	}
 	o->list_begun = true;
 	f->pattern = o->pattern;
+	f->dots = o->dots;
+	f->found = o->list_found;
+	f->page = arena_position(&r->arena);
 	return STATUS_OK;
 }
 
-static void find_answer(struct smb_request *r, struct find *f, enum err e)
+static void find_answer(struct smb_request *r, enum err e)
 {
+	struct find *f = r->call;
 	struct smb_open *o = r->open;
+	o->dots = f->dots;
+	o->list_found = f->found;
 	bool any = f->entries.len > SMB_OUT_HEAD_BYTES;
 	if (e == ERR_OK && slice_is_set(f->last_name)) {
 		struct slice kept = heap_dup(f->last_name);
@@ -179,6 +221,46 @@ static void find_answer(struct smb_request *r, struct find *f, enum err e)
 	buf_fini(&f->entries);
 }
 
+static enum err find_run(struct smb_request *r)
+{
+	return pages_give(r, SLICE_NS);
+}
+
+static void find_away_end(struct smb_request *r, enum err e)
+{
+	struct find *f = r->call;
+	struct smb_open *o = r->open;
+	bool unfinished = e == ERR_OK && f->more, dropped = r->conn->closed || r->cancel_wanted;
+	if (unfinished && !dropped) {
+		smb_work_long(r, find_run, find_away_end);
+		return;
+	}
+	smb_open_ref(o);
+	if (unfinished) {
+		buf_fini(&f->entries);
+		smb_fail(r, STATUS_CANCELLED);
+	} else {
+		find_answer(r, e);
+	}
+	smb_write_queued(o);
+	smb_open_unref(o);
+}
+
+static void find_begin(struct smb_request *r)
+{
+	struct find *f = r->call;
+	buf_init(&f->entries, SMB_MESSAGE_MAX);
+	/* A list begins at 0 for its links; 0 stands for "none" there. */
+	smb2_zeros_put(&f->entries, SMB_OUT_HEAD_BYTES);
+	enum err e = pages_give(r, LIMIT_TURN_NS);
+	if (e == ERR_OK && f->more) {
+		smb_write_begin(r);
+		smb_work_long(r, find_run, find_away_end);
+	} else {
+		find_answer(r, e);
+	}
+}
+
 void smb_do_query_directory(struct smb_request *r)
 {
 	struct find *f = ARENA_NEW(&r->arena, struct find);
@@ -187,8 +269,9 @@ void smb_do_query_directory(struct smb_request *r)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
+	r->call = f;
 	struct smb_open *o = smb_open_of(r, f->in.id, false);
-	if (!o)
+	if (!o || smb_after_writes(r, smb_do_query_directory))
 		return;
 	if (!o->directory) {
 		smb_fail(r, STATUS_INVALID_PARAMETER);
@@ -205,12 +288,5 @@ void smb_do_query_directory(struct smb_request *r)
 		smb_fail(r, status);
 		return;
 	}
-	buf_init(&f->entries, SMB_MESSAGE_MAX);
-	/* A list begins at 0 for its links; 0 stands for "none" there. */
-	smb2_zeros_put(&f->entries, SMB_OUT_HEAD_BYTES);
-	bool more = true;
-	enum err e = ERR_OK;
-	while (more && e == ERR_OK)
-		e = page_give(r, f, &more);
-	find_answer(r, f, e);
+	find_begin(r);
 }

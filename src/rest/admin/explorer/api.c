@@ -111,6 +111,8 @@ static enum err session_login_body(struct request *r)
 		return ERR_OK;
 	}
 	r->fault.message = SLICE("No account has that key, or the token is another.");
+	r->login_failed = true;
+	r->account = a ? a->name : SLICE("");
 	return ERR_AUTHENTICATION_FAILED;
 }
 

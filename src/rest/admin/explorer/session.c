@@ -4,7 +4,8 @@
  *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, its keys))
  *
  * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), and a session without login is
- * given only to who used a name of this machine: a foreign name that resolves to 127.0.0.1 gets none. */
+ * given only to who used a name of this machine: a foreign name that resolves to 127.0.0.1 gets none. What needs no
+ * session, but tells names of objects or changes something, is refused to such a name too. */
 #include "rest/admin/explorer/explorer.h"
 
 #include "wire/base64.h"
@@ -96,17 +97,47 @@ static struct slice host_name(const struct request *r)
 	return slice_first(host, slice_find_byte(host, ':'));
 }
 
+static bool is_local_peer(const struct request *r)
+{
+	struct slice ip = r->client_ip;
+	return slice_has_prefix(ip, SLICE("127.")) || slice_eq(ip, SLICE("::1")) ||
+	       slice_has_prefix(ip, SLICE("::ffff:127."));
+}
+
+static bool is_ipv4(struct slice name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (name.ptr[i] != '.' && (name.ptr[i] < '0' || name.ptr[i] > '9'))
+			return false;
+	return name.len > 0;
+}
+
 bool explorer_is_at_home(const struct request *r)
 {
-	struct slice name = host_name(r), ip = r->client_ip;
-	bool local_name = slice_eq_nocase(name, SLICE("localhost")) || slice_has_prefix(name, SLICE("127.")) ||
-			  slice_eq(name, SLICE("[::1"));
-	bool local_peer = slice_has_prefix(ip, SLICE("127.")) || slice_eq(ip, SLICE("::1")) ||
-			  slice_has_prefix(ip, SLICE("::ffff:127."));
-	for (size_t i = 0; local_name && slice_has_prefix(name, SLICE("127.")) && i < name.len; i++)
-		if (name.ptr[i] != '.' && (name.ptr[i] < '0' || name.ptr[i] > '9'))
-			local_name = false;
-	return r->server->config.admin.development && local_name && local_peer;
+	struct slice name = host_name(r);
+	bool local_name = slice_eq_nocase(name, SLICE("localhost")) || slice_eq(name, SLICE("[::1")) ||
+			  (slice_has_prefix(name, SLICE("127.")) && is_ipv4(name));
+	return r->server->config.admin.development && local_name && is_local_peer(r);
+}
+
+/* A program of this machine that used a name which is not this machine's: most likely a browser, whose page let its own
+ * name resolve to a loopback address. Such a page is of this origin, for all that the browser knows. */
+static bool is_misled(const struct request *r)
+{
+	struct slice name = host_name(r);
+	size_t dot = name.len;
+	while (dot > 0 && name.ptr[dot - 1] != '.')
+		dot--;
+	bool ours = name.len == 0 || name.ptr[0] == '[' || is_ipv4(name) ||
+		    slice_eq_nocase(slice_from(name, dot), SLICE("localhost"));
+	return is_local_peer(r) && !ours;
+}
+
+/* Counters and states, without a name of anything stored: whatever name a collector uses. */
+static bool is_harmless(struct slice path)
+{
+	return slice_eq(path, SLICE("/metrics")) || slice_eq(path, SLICE("/healthz")) ||
+	       slice_eq(path, SLICE("/readyz"));
 }
 
 /* A browser sends this for a page of another origin. Who is no browser says neither. */
@@ -140,6 +171,10 @@ enum err explorer_redirect(struct request *r)
 	bool api = explorer_has_api(path), reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
 	if ((api || !reads) && is_foreign(r)) {
 		r->fault.message = SLICE("A page of another origin may not ask here.");
+		return ERR_AUTHORIZATION_FAILURE;
+	}
+	if (!api && !r->local && is_misled(r) && !(reads && (is_harmless(path) || explorer_has_page(path)))) {
+		r->fault.message = SLICE("Ask by the address of this machine, or by localhost.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
 	bool read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));

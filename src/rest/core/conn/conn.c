@@ -117,7 +117,7 @@ void conn_close(struct conn *c)
 		c->next->prev = c->prev;
 	*c->prev = c->next;
 	atomic_fetch_sub_explicit(&rl->conn_count, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&rl->server->address_count[c->address_bucket], 1, memory_order_relaxed);
+	io_addresses_give(&rl->server->addresses, c->address_slot);
 	conn_defer(c); /* events at hand may still name it */
 	if (rl->draining)
 		rest_loop_check_drained(rl);

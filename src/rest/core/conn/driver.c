@@ -113,6 +113,10 @@ static enum driver_state driver_finish(struct exchange *ex, enum err e)
 		e = response_structure(ex);
 	if (e == ERR_OK && (!buf_ok(&r->response.headers) || !buf_ok(&r->response.body)))
 		e = ERR_NO_MEMORY;
+	if (r->login_failed && !r->denied) { /* a login in the body, of the admin page */
+		r->denied = true;
+		ex->answer_delay_ms = access_slow_down(r);
+	}
 	ex->error = e;
 	if (e != ERR_OK)
 		error_format(ex);

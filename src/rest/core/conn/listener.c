@@ -3,7 +3,6 @@
  * whole and for an address; when they run out, the connections that were idle for longest make room. */
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "rest/core/conn/conn_int.h"
 
 /* ---- who gets a slot ---- */
@@ -13,17 +12,10 @@ static size_t connections_max(const struct rest_server *s)
 	return s->config.connections_max ? s->config.connections_max : LIMIT_CONNECTIONS;
 }
 
-/* Addresses share counters by a hash nobody outside can compute: an exact count would need a table that grows with
- * whoever connects. Two that share one have the bound together. */
-static unsigned address_bucket(const struct rest_server *s, struct slice address)
-{
-	return (unsigned)(base_hash_bytes(s->address_seed, address) % REST_ADDRESS_BUCKETS);
-}
-
-static bool address_has_room(struct rest_server *s, unsigned bucket)
+static bool address_take(struct rest_server *s, const char *address, unsigned *ret_slot)
 {
 	size_t most = s->config.connections_per_address ? s->config.connections_per_address : connections_max(s) / 2;
-	return atomic_load_explicit(&s->address_count[bucket], memory_order_relaxed) < most;
+	return io_addresses_take(&s->addresses, address, most, ret_slot);
 }
 
 /* Slots ran out: every loop closes those of its connections that were idle for longest. */
@@ -55,14 +47,17 @@ static void adopt_task(struct io_task *t)
 static void hand_over(struct rest_listener_state *l, int fd, const char *address)
 {
 	struct rest_loop *rl = least_busy(l->server);
-	unsigned bucket = address_bucket(l->server, slice_str(address));
-	struct conn *c = address_has_room(l->server, bucket) ? calloc(1, sizeof *c) : NULL;
-	if (!c) {
+	unsigned slot;
+	if (!address_take(l->server, address, &slot)) {
 		close(fd);
 		return;
 	}
-	if (io_stream_init(&c->stream, fd, l->tls) != ERR_OK) {
+	struct conn *c = calloc(1, sizeof *c);
+	if (!c)
+		close(fd);
+	if (!c || io_stream_init(&c->stream, fd, l->tls) != ERR_OK) {
 		free(c);
+		io_addresses_give(&l->server->addresses, slot);
 		return;
 	}
 	c->rl = rl;
@@ -72,8 +67,7 @@ static void hand_over(struct rest_listener_state *l, int fd, const char *address
 		c->trusted = forwarded_is_trusted(l->server, slice_str(address));
 		c->proxy_pending = c->trusted && l->server->config.proxy_protocol;
 	}
-	c->address_bucket = (uint16_t)bucket;
-	atomic_fetch_add_explicit(&l->server->address_count[bucket], 1, memory_order_relaxed);
+	c->address_slot = (uint16_t)slot;
 	c->address_len = (uint8_t)strlen(address);
 	memcpy(c->address, address, c->address_len);
 	atomic_fetch_add_explicit(&rl->conn_count, 1, memory_order_relaxed);
