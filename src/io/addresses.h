@@ -16,7 +16,7 @@ struct io_addresses {
 	atomic_uint count[IO_ADDRESS_SLOTS];
 };
 
-/* Counts one more connection of the address. False: it has `most` already. *ret_slot is what io_addresses_give takes. */
+/* Counts one more connection of the address. False: it has `most` already. *ret_slot: for io_addresses_give. */
 bool io_addresses_take(struct io_addresses *, const char *address, size_t most, unsigned *ret_slot);
 void io_addresses_give(struct io_addresses *, unsigned slot);
 

@@ -242,8 +242,8 @@ struct smb_loop {
 	struct rng rng;
 	struct io_task drain_task, evict_task;
 	atomic_bool evicting; /* evict_task is posted */
-	struct slabs slabs; /* messages */
-	uint64_t trim_ms;   /* when what of them is not used goes back */
+	struct slabs slabs;   /* messages */
+	uint64_t trim_ms;     /* when what of them is not used goes back */
 	char read_buffer[SMB_READ_BYTES];
 };
 
@@ -284,7 +284,7 @@ struct smb_server {
 void smb_conn_adopt(struct smb_conn *);
 void smb_conn_close(struct smb_conn *); /* everything of it ends; it is freed when nothing refers to it */
 void smb_conn_check_reap(struct smb_conn *);
-void smb_conn_evict(struct smb_loop *); /* slots ran out: who has not logged in for longest makes room */
+void smb_conn_evict(struct smb_loop *);	 /* slots ran out: who has not logged in for longest makes room */
 void smb_conn_resume(struct smb_conn *); /* reading goes on if it was paused */
 /* Takes the buf's memory. `from` is the message's first byte; there are SMB_OUT_HEAD_BYTES before it. */
 void smb_conn_send(struct smb_conn *, struct buf *, size_t from, struct smb_session *encrypted);
@@ -317,7 +317,8 @@ bool smb_is_3x(const struct smb_conn *);
 /* Runs `run` on a worker, then `then` on the connection's loop. `run` may use the request's arena, answer and call, and
  * what of its open and tree never changes. */
 void smb_work(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
-/* The same for what may take seconds: behind other such work, accounts in turns. ERR_BUSY to `then` if too much waits. */
+/* The same for what may take seconds: behind other such work, accounts in turns. `then` gets ERR_BUSY if too much waits.
+ */
 void smb_work_long(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
 /* Memory that the request will take beside its message: a client with much of it under way is not read on. */
 void smb_work_weigh(struct smb_request *, size_t bytes);

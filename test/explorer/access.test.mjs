@@ -91,10 +91,10 @@ describe('the explorer in development mode', () => {
 	test('who guesses at keys here is slowed, as at the other doors', async () => {
 		const slow = await startServer({ flags: ['--adminPort', '0', '--loginDelay', '700'] });
 		try {
-			const door = new URL(slow.endpoints.admin ?? base);
+			const door = explorerOf(slow);
 			const guess = async (body) => {
 				const began = Date.now();
-				assert.equal((await ask(door.href, '/api/session', { method: 'POST', body: JSON.stringify(body) })).status, 403);
+				assert.equal((await ask(door, '/api/session', { method: 'POST', body: JSON.stringify(body) })).status, 403);
 				return Date.now() - began;
 			};
 			const took = [];

@@ -187,8 +187,8 @@ struct rest_server {
 	atomic_uint uploads[REST_UPLOAD_ACCOUNTS]; /* streamed bodies under way, by account_index */
 	struct memory_budget memory;
 	struct io_addresses addresses;
-	struct live live;				 /* the newest requests, while somebody looks */
-	struct samples samples;				 /* samples of the last quarter of an hour */
+	struct live live;	/* the newest requests, while somebody looks */
+	struct samples samples; /* samples of the last quarter of an hour */
 	atomic_bool ending;
 	atomic_uint_least64_t
 		cors_state[REST_CORS_ACCOUNTS *

@@ -24,7 +24,7 @@ struct find {
 	bool full;
 	bool more;	   /* entries may follow */
 	uint64_t until_ns; /* then others have their turn */
-	unsigned dots;		/* as of the open */
+	unsigned dots;	   /* as of the open */
 	bool found;
 	struct arena_position page; /* what a page takes of the arena is given back before the next */
 	struct slice last_name;	    /* given last, in the room */

@@ -40,7 +40,7 @@ struct conn {
 	uint64_t turn_began_ns; /* arrival of the first request that was answered in it */
 	uint64_t window_bytes;	/* of the body, when its window began */
 	size_t lingered_bytes;
-	uint64_t stalled_ms; /* when the peer stopped reading its answer */
+	uint64_t stalled_ms;   /* when the peer stopped reading its answer */
 	uint16_t address_slot; /* io/addresses.h */
 	uint8_t address_len;
 	char address[IO_ADDRESS_TEXT_BYTES];
