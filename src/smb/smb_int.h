@@ -317,8 +317,7 @@ bool smb_is_3x(const struct smb_conn *);
 /* Runs `run` on a worker, then `then` on the connection's loop. `run` may use the request's arena, answer and call, and
  * what of its open and tree never changes. */
 void smb_work(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
-/* The same for what may take seconds: behind other such work, accounts in turns. `then` gets ERR_BUSY if too much waits.
- */
+/* The same for what may take seconds: behind other such work, accounts in turns. `then` gets ERR_BUSY if much waits. */
 void smb_work_long(struct smb_request *, smb_run_fn *run, smb_then_fn *then);
 /* Memory that the request will take beside its message: a client with much of it under way is not read on. */
 void smb_work_weigh(struct smb_request *, size_t bytes);
