@@ -115,7 +115,9 @@ static void tls_explain(struct buf *message, const char *what, const char *file)
 {
 	char text[256];
 	unsigned long code = ERR_get_error();
-	if (code)
+	if (code && ERR_SYSTEM_ERROR(code))
+		snprintf(text, sizeof text, "%s", strerror(ERR_GET_REASON(code)));
+	else if (code)
 		ERR_error_string_n(code, text, sizeof text);
 	else
 		snprintf(text, sizeof text, "unknown error");

@@ -159,13 +159,14 @@ static const struct setting *flag_find(const char *arg, struct slice *ret_inline
 }
 
 /* A value is not repeated: it may be a secret. */
-static void option_unknown(const char *arg, struct buf *error)
+static void name_unknown(const char *what, const char *before, struct slice name, struct buf *error)
 {
-	struct slice rest = slice_str(arg), name = slice_cut(&rest, '=');
-	const char *near = config_flag_near(arg);
-	buf_printf(error, "unknown option %.*s", SLICE_FMT(name));
+	char word[64];
+	snprintf(word, sizeof word, "%.*s", SLICE_FMT(slice_cut(&name, '=')));
+	const char *near = config_flag_near(word);
+	buf_printf(error, "unknown %s %s", what, word);
 	if (near)
-		buf_printf(error, "; did you mean --%s?", near);
+		buf_printf(error, "; did you mean %s%s?", before, near);
 	BUF_PUT(error, " (zaffre --help lists them)");
 }
 
@@ -180,7 +181,7 @@ static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, str
 						  "ZAFFRE_ACCOUNTS or the "
 						  "configuration file");
 			else
-				option_unknown(argv[i], error);
+				name_unknown("option", "--", slice_str(argv[i]), error);
 			return false;
 		}
 		if (!slice_is_set(value) && setting_takes_value(s)) {
@@ -262,7 +263,8 @@ static bool file_line_parse(struct config *c, bool *seen, struct slice line, con
 		value = slice_make(value.ptr + 1, value.len - 2);
 	const struct setting *s = setting_find(name);
 	if (!s || s->at == PLACE(config)) {
-		buf_printf(error, "%s: unknown setting %.*s (zaffre --help lists them)", source, SLICE_FMT(name));
+		buf_printf(error, "%s: ", source);
+		name_unknown("setting", "", name, error);
 		return false;
 	}
 	c->file_has_accounts |= s->kind == SECRET && value.len > 0;

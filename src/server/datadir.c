@@ -17,17 +17,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The folder that holds this entry. */
+static void path_above(const char *path, char above[PATH_MAX])
+{
+	const char *name = strrchr(path, '/');
+	size_t len = name == path ? 1 : name ? (size_t)(name - path) : 0;
+	memcpy(above, path, len);
+	above[len] = 0;
+	if (!name)
+		memcpy(above, ".", 2);
+}
+
 /* A directory that was just made stays: everything acknowledged in it would go with it. Who may not read the one above
  * leaves that to the file system. */
 static bool entry_sync(const char *path)
 {
-	char above[PATH_MAX] = ".";
-	const char *name = strrchr(path, '/');
-	if (name) {
-		size_t len = name == path ? 1 : (size_t)(name - path);
-		memcpy(above, path, len);
-		above[len] = 0;
-	}
+	char above[PATH_MAX];
+	path_above(path, above);
 	int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return true;
@@ -38,6 +44,18 @@ static bool entry_sync(const char *path)
 		rmdir(path); /* the next start makes it again */
 	errno = error;
 	return synced;
+}
+
+/* Why it failed and what to do: most often another user made it, on a volume of a container for instance. */
+static void refusal_explain(const char *path, int reason, struct buf *error)
+{
+	struct stat st;
+	buf_printf(error, "%s. Give another --location or make it writable by this user", strerror(reason));
+	if (reason == EACCES && stat(path, &st) == 0 && st.st_uid != geteuid())
+		buf_printf(error,
+			   ": %s belongs to user %u, this is user %u; or run as that one (in a container: --user "
+			   "%u:%u)",
+			   path, (unsigned)st.st_uid, (unsigned)geteuid(), (unsigned)st.st_uid, (unsigned)st.st_gid);
 }
 
 static bool directory_make(const char *path, struct buf *error)
@@ -57,9 +75,11 @@ static bool directory_make(const char *path, struct buf *error)
 		bool made = mkdir(part, 0700) == 0;
 		bool there = made ? entry_sync(part) : errno == EEXIST || (keep != 0 && access(part, F_OK) == 0);
 		if (!there) {
-			buf_printf(error,
-				   "cannot make the data directory %s: %s. Give another --location or make it writable",
-				   part, strerror(errno));
+			int reason = errno;
+			char above[PATH_MAX];
+			path_above(part, above);
+			buf_printf(error, "cannot make the data directory %s: ", part);
+			refusal_explain(above, reason, error);
 			return false;
 		}
 		part[i] = keep;
@@ -171,10 +191,8 @@ bool datadir_open(struct datadir *d, const char *path, bool create, struct buf *
 		return false;
 	}
 	if (access(path, R_OK | W_OK | X_OK) != 0) {
-		buf_printf(error,
-			   "cannot write to the data directory %s: %s. Give another --location or make it writable by "
-			   "this user",
-			   path, strerror(errno));
+		buf_printf(error, "cannot write to the data directory %s: ", path);
+		refusal_explain(path, errno, error);
 		return false;
 	}
 	if (!directory_is_ours(path, &ours)) {

@@ -89,7 +89,11 @@ static int run(const char *checkpoint, const char *location)
 	int from = open(checkpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC), to = -1;
 	bool ok = false;
 	if (from < 0 || !is_finished(from)) {
-		fprintf(stderr, "zaffre: %s is no checkpoint that was finished\n", checkpoint);
+		if (from < 0)
+			fprintf(stderr, "zaffre: cannot open the checkpoint %s: %s\n", checkpoint, strerror(errno));
+		else
+			fprintf(stderr, "zaffre: %s is no checkpoint that was finished (it has no file CHECKPOINT)\n",
+				checkpoint);
 	} else if ((to = target_open(location)) < 0) {
 		fail("restore into", location);
 	} else {

@@ -322,9 +322,9 @@ describe('a start that must fail, and loses nothing', () => {
 		fs.chmodSync(path.dirname(program), 0o755);
 		fs.chmodSync(program, 0o755);
 		const r = await runProgram(['serve', '--location', path.join(d, 'sub'), ...anyPort], { program, uid: 65534, gid: 65534 });
-		refused(r, /cannot make the data directory .*Permission denied.*--location/);
+		refused(r, /cannot make the data directory .*Permission denied.*--location.* belongs to user 0, this is user 65534; or run as that one \(in a container: --user 0:0\)/);
 		const r2 = await runProgram(['serve', '--location', d, ...anyPort], { program, uid: 65534, gid: 65534 });
-		refused(r2, /cannot write to the data directory .*Permission denied/);
+		refused(r2, /cannot write to the data directory .*Permission denied.* belongs to user 0, this is user 65534/);
 		assert.deepEqual(fs.readdirSync(d), []);
 	});
 	test('scrub by root leaves the files to whom the directory belongs', { skip: process.getuid() !== 0 && 'needs root to become another user' }, async () => {
