@@ -5,7 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeDir, root, tempDir } from '../lib/server.mjs';
 
@@ -14,7 +15,8 @@ const skip = process.env.ZAFFRE_TEST_LONG !== '1' ? 'takes minutes: make package
 
 describe('the image in a container', { skip }, () => {
 	let dir;
-	const podman = (args, options = {}) => spawnSync('podman', ['--root', `${dir}/root`, '--runroot', `${dir}/run`, '--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs', '--events-backend', 'none', ...args], { encoding: 'utf8', timeout: 120_000, env: { ...process.env, CONTAINERS_CONF: `${dir}/containers.conf` }, ...options });
+	let global, env; // options and environment of every podman
+	const podman = (args, options = {}) => spawnSync('podman', [...global, ...args], { encoding: 'utf8', timeout: 120_000, env, ...options });
 	const must = (args, options) => {
 		const r = podman(args, options);
 		assert.equal(r.status, 0, `podman ${args.join(' ')}: ${r.stderr}`);
@@ -22,6 +24,8 @@ describe('the image in a container', { skip }, () => {
 	};
 	before(() => {
 		dir = tempDir('zaffre-podman-');
+		global = ['--root', `${dir}/root`, '--runroot', `${dir}/run`, '--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs', '--events-backend', 'none'];
+		env = { ...process.env, CONTAINERS_CONF: `${dir}/containers.conf` };
 		execFileSync('make', ['--no-print-directory', 'oci'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, MAKEFLAGS: '' } });
 		// Where this machine may not raise limits, containers have its own.
 		fs.writeFileSync(`${dir}/runtime`, '#!/bin/sh\nlast= file=\nfor word in "$@"; do\n\tcase $last in --bundle) file=$word/config.json ;; --process) file=$word ;; esac\n\tlast=$word\ndone\n[ -z "$file" ] || sed -i \'s/"rlimits":\\[[^]]*\\]/"rlimits":[]/\' "$file"\nexec runc "$@"\n', { mode: 0o755 });
@@ -79,13 +83,13 @@ describe('the image in a container', { skip }, () => {
 		'Testcontainers for Go': ['azurite', hosts],
 		'Testcontainers for Java': [null, ['azurite', ...hosts]],
 		'Testcontainers for .NET': ['azurite', [...hosts, '--inMemoryPersistence', '--extentMemoryLimit', '64']],
-		'Azurite\'s own page': [null, ['azurite-blob', '--blobHost', '0.0.0.0']],
+		'whoever wants Blob alone': [null, ['azurite-blob', '--blobHost', '0.0.0.0']],
 	};
 	for (const [who, [entrypoint, command]] of Object.entries(literal))
 		test(`starts as ${who} starts it`, async () => {
 			must(['run', '-d', '--name', 'literal', '--network', 'none', ...(entrypoint ? ['--entrypoint', `["${entrypoint}"]`] : []), 'localhost/zaffre:latest', ...command]);
 			const names = command[0] === 'azurite-blob' ? ['Blob'] : ['Blob', 'Queue', 'Table'];
-			for (const name of names) await says('literal', new RegExp(`^Azurite ${name} service is successfully listening`, 'm'));
+			for (const name of names) await says('literal', new RegExp(`^Azurite ${name} service (is successfully listening at|successfully listens on) http`, 'm'));
 			inside('literal', put);
 			assert.equal(inside('literal', get), 'Hello');
 			stop('literal');
@@ -118,14 +122,40 @@ describe('the image in a container', { skip }, () => {
 		stop('tls');
 	});
 
+	test('Testcontainers for Node.js itself', async (t) => {
+		const tc = path.join(dir, 'tc');
+		fs.mkdirSync(tc);
+		fs.writeFileSync(path.join(tc, 'package.json'), '{"private":true,"type":"module"}');
+		const npm = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '@testcontainers/azurite@11', '@azure/storage-blob@12'], { cwd: tc, encoding: 'utf8', timeout: 300_000 });
+		if (npm.status !== 0) return t.skip('@testcontainers/azurite cannot be had from the registry');
+		fs.writeFileSync(path.join(tc, 'run.js'), `import { AzuriteContainer } from '@testcontainers/azurite';
+import { BlobServiceClient } from '@azure/storage-blob';
+const container = await new AzuriteContainer('localhost/zaffre:latest').start();
+const box = BlobServiceClient.fromConnectionString(container.getConnectionString()).getContainerClient('box');
+await box.create();
+await box.uploadBlockBlob('hello', 'Hello', 5);
+console.log((await box.getBlobClient('hello').downloadToBuffer()).toString());
+await container.stop();
+`);
+		const socket = path.join(dir, 'socket');
+		const service = spawn('podman', [...global, 'system', 'service', '--time=0', `unix://${socket}`], { stdio: 'ignore', env });
+		try {
+			for (const end = Date.now() + 30_000; !fs.existsSync(socket); await sleep(50)) assert.ok(Date.now() < end, 'podman makes no socket');
+			const r = await promisify(execFile)(process.execPath, ['run.js'], { cwd: tc, timeout: 120_000, env: { ...process.env, DOCKER_HOST: `unix://${socket}`, TESTCONTAINERS_RYUK_DISABLED: 'true' } });
+			assert.equal(r.stdout.trim(), 'Hello');
+		} finally {
+			service.kill('SIGTERM');
+		}
+	});
+
 	test('the compose file of the recipes', { skip: has('podman-compose') ? false : 'podman-compose is not installed' }, async (t) => {
 		const text = fs.readFileSync(path.join(root, 'docs/recipes.md'), 'utf8');
 		const recipe = /^ {4}services:\n(?: {4}.*\n|\n)+/m.exec(text.slice(text.indexOf('## docker compose')))[0].replace(/^ {4}/gm, '').trimEnd();
 		// Ports of the host are not what is tested, and may be taken.
 		const file = path.join(dir, 'compose.yml');
 		fs.writeFileSync(file, `${recipe.replace(/^ *ports:.*\n/m, '').replace('image: zaffre:latest', 'image: localhost/zaffre:latest')}\n`);
-		fs.writeFileSync(`${dir}/podman`, `#!/bin/sh\nexec podman --root ${dir}/root --runroot ${dir}/run --storage-driver vfs --cgroup-manager cgroupfs --events-backend none "$@"\n`, { mode: 0o755 });
-		const compose = (...words) => spawnSync('podman-compose', ['--podman-path', `${dir}/podman`, '-p', 'zaffretest', '-f', file, ...words], { encoding: 'utf8', timeout: 120_000, env: { ...process.env, CONTAINERS_CONF: `${dir}/containers.conf` } });
+		fs.writeFileSync(`${dir}/podman`, `#!/bin/sh\nexec podman ${global.join(' ')} "$@"\n`, { mode: 0o755 });
+		const compose = (...words) => spawnSync('podman-compose', ['--podman-path', `${dir}/podman`, '-p', 'zaffretest', '-f', file, ...words], { encoding: 'utf8', timeout: 120_000, env });
 		const up = compose('up', '-d');
 		const name = podman(['ps', '--format', '{{.Names}}']).stdout.trim().split('\n').find((n) => /storage/.test(n));
 		if (!name && /netavark|iptables|nftables|bridge|network/i.test(up.stderr)) return t.skip(`this machine makes no networks for containers: ${up.stderr.slice(-200)}`);

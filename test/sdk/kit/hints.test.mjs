@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { BlobServiceClient, BlobSASPermissions, StorageSharedKeyCredential, generateBlobSASQueryParameters } from '@azure/storage-blob';
 import { TableClient } from '@azure/data-tables';
-import { removeDir, root, startServer, tempDir } from '../../lib/server.mjs';
+import { removeDir, root, scaled, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
 
@@ -102,6 +102,60 @@ describe('hints', () => {
 		assert.match(hint(header), /^A header's value is not of the form .*\(HeaderName: x-ms-blob-type, HeaderValue: Nonsense\)$/);
 		assert.match(hint(await client.put('/hints/b', { query: { comp: 'page' }, headers: { 'x-ms-page-write': 'clear', 'x-ms-range': 'bytes=0-511' } })), /^The blob is of another type/);
 		assert.match(hint(await service('table').post('/Tables', { body: '{}', headers: { 'content-type': 'application/json' } })), /^A new entity needs .*a new table TableName/);
+	});
+	// Requests put together from good and bad parts: whatever is refused says why, in the answer and in the log.
+	test('a sweep of requests over every service: no refusal without a hint', async (t) => {
+		const swept = path.join(dir, 'swept');
+		const own = await startServer({ accessLog: swept });
+		const methods = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH', 'MERGE', 'OPTIONS'];
+		const paths = {
+			blob: ['/', '/box', '/box/block', '/box/page', '/box/append', '/box/none', '/none/x', '/Bad_Name', '/$root/x', '/box/a%00b'],
+			queue: ['/', '/box', '/box/messages', '/box/messages/123', '/none/messages', '/B', '/box/messages/00000000-0000-0000-0000-000000000000'],
+			table: ['/', '/Tables', "/Tables('Box')", "/Tables('None')", '/Box', '/Box()', "/Box(PartitionKey='p',RowKey='r')", "/Box(PartitionKey='p',RowKey='none')", '/None', '/$batch', '/Box(nonsense'],
+			file: ['/', '/box', '/box/dir', '/box/dir/f', '/box/f', '/box/none/f', '/none', '/none/f', '/BAD', '/box/a|b'],
+		};
+		const queries = [{}, { comp: 'list' }, { restype: 'container' }, { restype: 'share' }, { restype: 'directory' }, { restype: 'service', comp: 'properties' }, { restype: 'container', comp: 'lease' }, { comp: 'lease' }, { comp: 'block', blockid: 'x' }, { comp: 'blocklist' }, { comp: 'page' }, { comp: 'appendblock' }, { comp: 'range' }, { comp: 'metadata' }, { comp: 'acl' },
+			{ comp: 'properties' }, { comp: 'tags' }, { comp: 'tier' }, { comp: 'snapshot' }, { comp: 'copy', copyid: 'x' }, { comp: 'undelete' }, { comp: 'rangelist' }, { comp: 'nonsense' }, { timeout: 'x' }, { snapshot: 'x' }, { versionid: 'x' }, { $filter: 'a eq' }, { $top: '0' }, { maxresults: '0' }, { visibilitytimeout: '-1' }, { popreceipt: 'x' }, { numofmessages: '99' }];
+		const extra = [{}, { 'x-ms-blob-type': 'BlockBlob' }, { 'x-ms-blob-type': 'x' }, { 'x-ms-blob-type': 'PageBlob', 'x-ms-blob-content-length': '100' }, { 'if-match': '"0x1"' }, { 'if-none-match': '*' }, { 'x-ms-lease-id': '00000000-0000-0000-0000-000000000001' }, { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': '5' }, { 'x-ms-lease-action': 'renew' }, { 'x-ms-lease-action': 'x' },
+			{ range: 'bytes=99-100' }, { 'x-ms-range': 'bytes=0-511', 'x-ms-page-write': 'update' }, { 'x-ms-range': 'x', 'x-ms-write': 'update' }, { 'content-md5': 'AAAA' }, { 'x-ms-meta-': 'x' }, { 'x-ms-meta-1': 'x' }, { 'x-ms-copy-source': 'x' }, { 'x-ms-copy-source': 'http://127.0.0.1:1/x' }, { 'x-ms-access-tier': 'x' }, { 'x-ms-version': 'x' }, { 'x-ms-date': 'Mon, 01 Jan 2001 00:00:00 GMT' }, { 'content-type': 'application/json', accept: 'application/json' },
+			{ 'content-type': 'application/json', accept: 'application/xml' }, { 'x-ms-type': 'file', 'x-ms-content-length': '-1' }, { 'x-ms-content-length': '10', 'x-ms-type': 'file' }, { 'x-ms-encryption-key': 'x' }, { 'x-ms-tags': 'a=b=c' }, { origin: 'http://other', 'access-control-request-method': 'PUT' }, { 'x-http-method': 'MERGE' }, { 'x-ms-requires-sync': 'x' }];
+		const bodies = [undefined, '', 'x', '<', '<?xml version="1.0"?><BlockList><Latest>eA==</Latest></BlockList>', '<QueueMessage><MessageText>x</MessageText></QueueMessage>', '{}', '{"PartitionKey":"p","RowKey":"r"}', '{"TableName":"9"}', Buffer.alloc(512)];
+		const others = [{}, {}, {}, {}, {}, {}, { anonymous: true }, { key: Buffer.alloc(64).toString('base64') }, { sas: new URLSearchParams('sv=2021-08-06&ss=b&srt=s&sp=r&se=2020-01-01T00:00:00Z&sig=x') }];
+		const clients = Object.fromEntries(Object.keys(paths).map((name) => [name, new Client(own, { service: name })]));
+		const { blob, queue, table, file } = clients;
+		for (const [c, where, options] of [[blob, '/box', { query: { restype: 'container' } }], [blob, '/box/block', { body: 'x', headers: { 'x-ms-blob-type': 'BlockBlob' } }], [blob, '/box/page', { headers: { 'x-ms-blob-type': 'PageBlob', 'x-ms-blob-content-length': '1024' } }], [blob, '/box/append', { headers: { 'x-ms-blob-type': 'AppendBlob' } }], [queue, '/box', {}], [file, '/box', { query: { restype: 'share' } }], [file, '/box/dir', { query: { restype: 'directory' } }], [file, '/box/f', { headers: { 'x-ms-type': 'file', 'x-ms-content-length': '10' } }]])
+			expectStatus(await c.put(where, options), 201);
+		expectStatus(await table.post('/Tables', { body: '{"TableName":"Box"}', headers: { 'content-type': 'application/json' } }), 201);
+		// What fits the service comes more often, so that requests get further than their first check.
+		const queriesOf = (...words) => queries.filter((q) => words.some((word) => Object.values(q).includes(word) || word in q));
+		const asks = { blob: [{}, {}, ...queriesOf('container', 'lease', 'block', 'blocklist', 'page', 'appendblock', 'metadata', 'tags', 'tier', 'snapshot', 'undelete')], queue: [{}, {}, ...queriesOf('metadata', 'acl', 'popreceipt', 'numofmessages', 'visibilitytimeout')], table: [{}, {}, {}, ...queriesOf('$filter', '$top')], file: [{}, {}, ...queriesOf('share', 'directory', 'range', 'rangelist', 'metadata', 'lease', 'properties')] };
+		const base = { blob: { 'x-ms-blob-type': 'BlockBlob' }, queue: {}, table: { 'content-type': 'application/json' }, file: { 'x-ms-type': 'file', 'x-ms-content-length': '10', 'x-ms-write': 'clear' } };
+		let state = 20;
+		const pick = (list) => {
+			let x = (state = (state + 0x6d2b79f5) >>> 0);
+			x = Math.imul(x ^ (x >>> 15), x | 1);
+			x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+			return list[((x ^ (x >>> 14)) >>> 0) % list.length];
+		};
+		const codes = new Set(), bare = [];
+		let refused = 0;
+		for (let i = 0; i < scaled(4000); i++) {
+			const name = pick(Object.keys(paths)), method = pick([pick(methods), pick(name === 'table' ? ['GET', 'POST', 'PUT', 'MERGE'] : ['GET', 'HEAD', 'PUT', 'PUT'])]), where = pick(paths[name]), options = { query: pick(pick([asks[name], asks[name], asks[name], queries])), headers: pick([base[name], { ...base[name], ...pick(extra) }, pick(extra)]), body: pick([undefined, pick(bodies)]), ...pick(others) };
+			if (method === 'DELETE' && !/none|bad|messages\/|block/i.test(where)) continue; // the others ask for it
+			if (method === 'GET' || method === 'HEAD') delete options.body;
+			const r = await clients[name].request(method, where, options);
+			if (r.status < 400) continue;
+			refused++;
+			codes.add(r.code);
+			if (hint(r).length < 10) bare.push(`${method} ${name}${where} ${JSON.stringify(options.query)} ${JSON.stringify(options.headers)}: ${r.status} ${r.headers['x-ms-error-code']}`);
+		}
+		await own.stop();
+		t.diagnostic(`${refused} refusals, ${codes.size} codes: ${[...codes].sort().join(' ')}`);
+		assert.deepEqual(bare, []);
+		if (scaled(4000) === 4000) assert.ok(refused > 2000 && codes.size > 35, `${refused} refusals, ${codes.size} codes`);
+		const silent = fs.readFileSync(swept, 'utf8').trim().split('\n').map((l) => JSON.parse(l)).filter((l) => l.status >= 400 && !(l.reason?.length > 10));
+		assert.deepEqual(silent, []);
+		await own.remove();
 	});
 	test('every error that the services answer has a sentence', () => {
 		const text = (file) => fs.readFileSync(path.join(root, file), 'utf8');
