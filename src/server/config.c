@@ -162,7 +162,8 @@ static const struct setting *flag_find(const char *arg, struct slice *ret_inline
 static void name_unknown(const char *what, const char *before, struct slice name, struct buf *error)
 {
 	char word[64];
-	snprintf(word, sizeof word, "%.*s", SLICE_FMT(slice_cut(&name, '=')));
+	struct slice first = slice_cut(&name, '=');
+	snprintf(word, sizeof word, "%.*s", SLICE_FMT(first));
 	const char *near = config_flag_near(word);
 	buf_printf(error, "unknown %s %s", what, word);
 	if (near)

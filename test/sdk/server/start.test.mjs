@@ -60,6 +60,8 @@ describe('words', () => {
 		assert.ok(asked.length, 'the program no longer asks: neither need the unit');
 		assert.deepEqual(asked.filter((name) => refused >= 0 && !allowed.has(name)), []);
 	});
+	const misspelt = path.join(dir(), 'conf');
+	fs.writeFileSync(misspelt, 'blobPrt = 1\n');
 	for (const [name, args, words] of [
 		['an unknown option', ['serve', '--nonsense'], 'unknown option --nonsense'],
 		['an unknown command', ['dance'], 'unknown command dance'],
@@ -71,7 +73,9 @@ describe('words', () => {
 		['a website on the port of Blob', ['serve', '--blobPort', '23499', '--webPort', '23499', '--queuePort', '0', '--tablePort', '0', '--filePort', '0'], '--webPort and --blobPort are both 23499'],
 		['more loops than there are', ['serve', '--threads', '65', ...anyPort], '--threads is at most 64'],
 		['something to make that is not known', ['serve', '--create', 'qeue:abcdef', ...anyPort], 'queue:NAME'],
-		['a certificate that is not there', ['serve', '--cert', '/nonexistent', '--key', '/nonexistent', ...anyPort], '/nonexistent'],
+		['a certificate that is not there', ['serve', '--cert', '/nonexistent', '--key', '/nonexistent', ...anyPort], '/nonexistent: No such file or directory'],
+		['a checkpoint that is not there', ['restore', '/nonexistent', '--location', '/nonexistent/new'], 'cannot open the checkpoint /nonexistent: No such file or directory'],
+		['a misspelt setting in a file', ['serve', '--config', misspelt, ...anyPort], 'line 1: unknown setting blobPrt; did you mean blobPort?'],
 	])
 		test(`${name} is refused`, async () => {
 			const r = await runProgram([...args, ...(args[0] === 'serve' ? ['--location', dir()] : [])]);
