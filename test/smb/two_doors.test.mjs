@@ -283,13 +283,14 @@ test('delete on close', async () => {
 	await c.end();
 });
 
-test('byte-range locks stop REST reads and writes of those bytes', async () => {
+test('byte-range locks stop REST reads of those bytes, and every write', async () => {
 	const { c, tree } = await client();
 	await file('locked').create(1000);
 	const open = await c.create(tree, 'locked', { disposition: 1 });
 	assert.equal((await c.lock(tree, open.id, [[100, 50, 0x12]])).status, 0);
 	assert.equal(await codeOf(file('locked').uploadRange('x'.repeat(10), 145, 10)), '409 FileLockConflict');
-	assert.equal(await codeOf(file('locked').uploadRange('x'.repeat(10), 150, 10)), 'ok');
+	assert.equal(await codeOf(file('locked').uploadRange('x'.repeat(10), 150, 10)), '409 FileLockConflict');
+	assert.equal(await codeOf(file('locked').downloadToBuffer(150, 10)), 'ok');
 	assert.equal(await codeOf(file('locked').downloadToBuffer(90, 20)), '409 FileLockConflict');
 	assert.equal((await c.lock(tree, open.id, [[100, 50, 4]])).status, 0);
 	assert.equal(await codeOf(file('locked').downloadToBuffer(90, 20)), 'ok');

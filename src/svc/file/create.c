@@ -5,6 +5,7 @@
 static enum err check_replace(struct txn *txn, const struct file_create_call *c, const struct inode *old,
 			      enum target_readonly readonly)
 {
+	TRY(target_check_pending(txn, &c->target, old->id));
 	if (c->target.kind == FILE_KIND_DIRECTORY)
 		return ERR_RESOURCE_ALREADY_EXISTS;
 	if (old->kind == FILE_KIND_DIRECTORY)
@@ -12,12 +13,15 @@ static enum err check_replace(struct txn *txn, const struct file_create_call *c,
 	if (c->never_replace)
 		return ERR_RESOURCE_ALREADY_EXISTS;
 	TRY(target_check_change(txn, &c->target, old, FILE_REST_CREATE, readonly));
+	if (!c->target.through_open)
+		TRY(file_opens_rest_write(txn, old->id));
 	return target_check_copy(old);
 }
 
 /* A lease id for a file that is not there fits no lease. */
-static enum err check_fresh(const struct file_create_call *c)
+static enum err check_fresh(struct txn *txn, const struct file_create_call *c, const struct inode *parent)
 {
+	TRY(target_check_pending(txn, &c->target, parent->id));
 	return c->target.has_lease_id && !c->target.through_open ? ERR_FILE_LEASE_NOT_PRESENT : ERR_OK;
 }
 
@@ -81,7 +85,7 @@ enum err file_create_here(struct txn *txn, struct file_create_call *c, enum targ
 	else if (e != ERR_RESOURCE_NOT_FOUND)
 		return e;
 	else
-		TRY(check_fresh(c));
+		TRY(check_fresh(txn, c, &parent));
 	TRY(c->replaced ? replace(txn, c, &parent, source, &n) : create(txn, c, &parent, source, &n));
 	TRY(put_payload(txn, c, &n));
 	if (c->replaced || n.content)

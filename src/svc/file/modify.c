@@ -50,7 +50,7 @@ enum err file_apply_get(struct txn *txn, void *call)
 	if (!c->want_bytes || c->inode.kind != FILE_KIND_FILE)
 		return ERR_OK;
 	if (!c->target.through_open && !c->target.has_snapshot)
-		TRY(file_opens_rest_range(txn, c->inode.id, false, c->offset, c->length));
+		TRY(file_opens_rest_read(txn, c->inode.id, c->offset, c->length));
 	if (!c->length)
 		return ERR_OK;
 	if (c->by_points)
@@ -77,6 +77,8 @@ static enum err resize(struct txn *txn, const struct file_modify_call *c, struct
 {
 	if (n->kind != FILE_KIND_FILE)
 		return ERR_RESOURCE_TYPE_MISMATCH;
+	if (!c->target.through_open)
+		TRY(file_opens_rest_write(txn, n->id));
 	TRY(inode_resize(txn, n, c->size_bytes));
 	/* A resize is a write: the time moves unless it is given. */
 	if (c->settings.written.how != FILE_TIME_SET && !c->target.through_open)
@@ -139,6 +141,7 @@ enum err file_apply_lease(struct txn *txn, void *call)
 	TRY(target_change(txn, &c->target, &n));
 	if (n.kind != FILE_KIND_FILE)
 		return ERR_RESOURCE_TYPE_MISMATCH;
+	TRY(target_check_pending(txn, &c->target, n.id));
 	/* Only taking a lease is an open; the others end or rename one that is held. */
 	if (c->lease.action == LEASE_ACTION_ACQUIRE && !c->target.through_open)
 		TRY(file_opens_rest_access(txn, n.id, FILE_REST_LEASE, c->target.breaks));
@@ -179,7 +182,7 @@ enum err file_apply_write(struct txn *txn, void *call)
 		return ERR_RESOURCE_TYPE_MISMATCH;
 	TRY(target_check_change(txn, &c->target, &n, FILE_REST_PUT_RANGE, READONLY_REFUSES));
 	if (!c->target.through_open)
-		TRY(file_opens_rest_range(txn, n.id, true, c->offset, c->length));
+		TRY(file_opens_rest_write(txn, n.id));
 	TRY(target_check_copy(&n));
 	uint64_t size = n.size_bytes;
 	TRY(write_range(txn, c, &n));

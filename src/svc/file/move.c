@@ -49,10 +49,12 @@ static enum err find_destination(struct txn *txn, const struct file_rename_call 
 static enum err check_destination(struct txn *txn, const struct file_rename_call *c, const struct inode *source,
 				  const struct destination *d)
 {
+	TRY(target_check_pending(txn, &c->target, d->parent.id));
 	if (!d->exists)
 		return c->target.has_lease_id && !c->target.through_open ? ERR_FILE_LEASE_NOT_PRESENT : ERR_OK;
 	if (d->old.id == source->id) /* the same name in other case */
 		return ERR_OK;
+	TRY(target_check_pending(txn, &c->target, d->old.id));
 	if (!c->replace)
 		return ERR_RESOURCE_ALREADY_EXISTS;
 	if (d->old.kind == FILE_KIND_DIRECTORY)

@@ -61,9 +61,10 @@ struct file_breaks {
  * (their rows were changed in this transaction). Without SMB clients it is one look at an empty range. */
 enum err file_opens_rest_access(struct txn *, uint64_t inode_id, enum file_rest_op,
 				struct file_breaks *ret_breaks) MUST_CHECK;
-/* ERR_FILE_LOCK_CONFLICT if a byte-range lock stops it. After file_opens_rest_access. */
-enum err file_opens_rest_range(struct txn *, uint64_t inode_id, bool write, uint64_t offset,
-			       uint64_t length) MUST_CHECK;
+/* ERR_FILE_LOCK_CONFLICT if a byte-range lock stops it. After file_opens_rest_access. A read is stopped by a lock of
+ * its bytes; what changes bytes needs the whole file, so a lock anywhere in it stops that. */
+enum err file_opens_rest_read(struct txn *, uint64_t inode_id, uint64_t offset, uint64_t length) MUST_CHECK;
+enum err file_opens_rest_write(struct txn *, uint64_t inode_id) MUST_CHECK;
 /* For lists: a file that is to be deleted is not shown to REST. */
 enum err file_opens_is_delete_pending(struct txn *, uint64_t inode_id, bool *ret) MUST_CHECK;
 /* Has the share any open at all? If not, a list need not ask for each file. */

@@ -120,6 +120,14 @@ enum err target_check_change(struct txn *txn, const struct file_target *t, const
 	return opens;
 }
 
+enum err target_check_pending(struct txn *txn, const struct file_target *t, uint64_t inode_id)
+{
+	bool pending = false;
+	if (!t->through_open)
+		TRY(file_opens_is_delete_pending(txn, inode_id, &pending));
+	return pending ? ERR_SMB_DELETE_PENDING : ERR_OK;
+}
+
 enum err target_check_copy(const struct inode *n)
 {
 	return n->copy.status == FILE_COPY_PENDING ? ERR_PENDING_COPY_OPERATION : ERR_OK;

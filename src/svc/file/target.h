@@ -20,6 +20,9 @@ enum err target_check_read(struct txn *, const struct file_target *, const struc
 enum target_readonly { READONLY_REFUSES, READONLY_IGNORED };
 enum err target_check_change(struct txn *, const struct file_target *, const struct inode *, enum file_rest_op,
 			     enum target_readonly) MUST_CHECK;
+/* ERR_SMB_DELETE_PENDING: an SMB client has it open to be deleted, and may still take that back. For what lies at a
+ * name that is asked for, and for a directory that something is to be made in. */
+enum err target_check_pending(struct txn *, const struct file_target *, uint64_t inode_id) MUST_CHECK;
 /* A copy that has not ended keeps its destination to itself. */
 enum err target_check_copy(const struct inode *) MUST_CHECK;
 

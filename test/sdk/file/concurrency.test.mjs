@@ -137,8 +137,10 @@ test('a byte range that an SMB client locks is its own until it unlocks', async 
 	const [mine, theirs] = [await m.open(path), await other.open(path)];
 	assert.equal((await m.c.lock(m.tree, mine, [[0, 10, 0x12]])).status, 0);
 	assert.notEqual((await other.c.lock(other.tree, theirs, [[5, 10, 0x12]])).status, 0);
-	expectError(await files.write(path, 0, 'rest'), 409, 'FileLockConflict');
-	expectStatus(await files.write(path, 10, 'rest'), 201);
+	// Put Range asks for the whole file, not for its own range alone.
+	for (const first of [0, 10]) expectError(await files.write(path, first, 'rest'), 409, 'FileLockConflict');
+	expectError(await files.get(path), 409, 'FileLockConflict');
+	expectStatus(await files.get(path, { 'x-ms-range': 'bytes=10-19' }), 206);
 	assert.equal((await m.c.lock(m.tree, mine, [[0, 10, 4]])).status, 0);
 	expectStatus(await files.write(path, 0, 'rest'), 201);
 	await m.end();

@@ -164,11 +164,21 @@ enum err file_opens_rest_access(struct txn *txn, uint64_t inode_id, enum file_re
 	return breaks_mark(txn, &f, &d, ret);
 }
 
-enum err file_opens_rest_range(struct txn *txn, uint64_t inode_id, bool write, uint64_t offset, uint64_t length)
+enum err file_opens_rest_read(struct txn *txn, uint64_t inode_id, uint64_t offset, uint64_t length)
 {
 	struct opens f;
 	TRY(opens_load(txn, inode_id, &f));
-	return lock_may_io(&f.rules, 0, write, offset, length) ? ERR_OK : ERR_FILE_LOCK_CONFLICT;
+	return lock_may_io(&f.rules, 0, false, offset, length) ? ERR_OK : ERR_FILE_LOCK_CONFLICT;
+}
+
+enum err file_opens_rest_write(struct txn *txn, uint64_t inode_id)
+{
+	struct opens f;
+	TRY(opens_load(txn, inode_id, &f));
+	for (size_t i = 0; i < f.rules.open_count; i++)
+		if (f.rules.open[i].range_count)
+			return ERR_FILE_LOCK_CONFLICT;
+	return ERR_OK;
 }
 
 enum err file_opens_is_delete_pending(struct txn *txn, uint64_t inode_id, bool *ret)
