@@ -217,6 +217,17 @@ static enum err list_diff(struct lister *l, struct diff *d)
 	return ERR_OK;
 }
 
+/* No such file was there then. If another one of its name was, it was deleted and made anew since. */
+static enum err not_there_before(struct txn *txn, const struct file_ranges_call *c, const struct file_view *view)
+{
+	struct inode other;
+	enum err e = c->target.place.by_id ? ERR_RESOURCE_NOT_FOUND
+					   : inode_find(txn, view, &c->target.place, NULL, &other);
+	if (e == ERR_OK)
+		return other.kind == FILE_KIND_FILE ? ERR_FILE_GENERATION_MISMATCH : ERR_RESOURCE_NOT_FOUND;
+	return e == ERR_PARENT_NOT_FOUND ? ERR_RESOURCE_NOT_FOUND : e;
+}
+
 /* The file as the earlier snapshot has it. */
 static enum err find_before(struct txn *txn, struct file_ranges_call *c, const struct file_view *now_view,
 			    struct file_view *ret_view, struct inode *ret)
@@ -230,7 +241,10 @@ static enum err find_before(struct txn *txn, struct file_ranges_call *c, const s
 	if (now_view->snapshot && s.number > now_view->snapshot)
 		return ERR_PREVIOUS_SNAPSHOT_CANNOT_BE_NEWER;
 	ret_view->snapshot = s.number;
-	TRY(inode_get(txn, ret_view, c->inode.id, ret));
+	e = inode_get(txn, ret_view, c->inode.id, ret);
+	if (e == ERR_RESOURCE_NOT_FOUND)
+		return not_there_before(txn, c, ret_view);
+	TRY(e);
 	if (ret->born_ticks != c->inode.born_ticks)
 		return ERR_FILE_GENERATION_MISMATCH;
 	if (c->follow_rename || c->target.place.by_id)
