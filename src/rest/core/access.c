@@ -177,15 +177,10 @@ uint32_t access_slow_down(struct request *r)
 	return v.wait_ms;
 }
 
-enum err access_check(struct request *r)
+static struct auth_request auth_request_of(struct request *r)
 {
-	const struct op *op = r->op;
-	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	const struct auth_account *account = rest_access_account(r->access, r->account);
-	r->account_index = account ? account->slot : 0;
-	r->account_known = account;
-	r->limits = account ? account->limits : NULL;
-	struct auth_request a = {
+	return (struct auth_request){
 		.head = r->head,
 		.query = &r->query,
 		.service = r->service,
@@ -204,6 +199,50 @@ enum err access_check(struct request *r)
 		.bearer = r->access->bearer,
 		.account_for_delegation = account,
 	};
+}
+
+static struct auth_demand demand_of(const struct request *r)
+{
+	const struct op *op = r->op;
+	return (struct auth_demand){
+		.sas = op->sas,
+		.account_sas = op->account_sas,
+		.resource_type = op->resource_type,
+		.at_container = r->level != LEVEL_OBJECT && r->level != LEVEL_MESSAGES && r->level != LEVEL_MESSAGE,
+		.no_bearer = op->bearer != BEARER_ONLY && r->version < op->bearer,
+		.bearer_only = op->bearer == BEARER_ONLY,
+	};
+}
+
+enum err request_check_source(struct request *r, struct slice object, struct slice token)
+{
+	const struct auth_identity *id = &r->identity;
+	bool one_object = (id->kind == AUTH_SERVICE_SAS || id->kind == AUTH_DELEGATION_SAS) && id->scope_object.len > 0;
+	if (!one_object || slice_eq(object, id->scope_object))
+		return ERR_OK;
+	struct auth_request a = auth_request_of(r);
+	struct auth_failure failure;
+	struct auth_identity source;
+	struct auth_demand demand = demand_of(r);
+	struct query query;
+	TRY(uri_parse_query(slice_is_set(token) ? token : SLICE(""), r->arena, &query));
+	a.object = object;
+	a.query = &query;
+	TRY(auth_authenticate(&a, r->arena, &source, &failure));
+	if (source.kind == AUTH_ANONYMOUS)
+		return auth_refusal(id, ERR_AUTHORIZATION_FAILURE);
+	return auth_authorize(&a, &source, &demand);
+}
+
+enum err access_check(struct request *r)
+{
+	const struct op *op = r->op;
+	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
+	const struct auth_account *account = rest_access_account(r->access, r->account);
+	r->account_index = account ? account->slot : 0;
+	r->account_known = account;
+	r->limits = account ? account->limits : NULL;
+	struct auth_request a = auth_request_of(r);
 	TRY(limits_check_address(account, r->client_ip));
 	if (op->anon == ANON_ALWAYS)
 		return ERR_OK; /* a preflight is never authenticated */
@@ -233,14 +272,7 @@ enum err access_check(struct request *r)
 	}
 	if (r->identity.kind == AUTH_ANONYMOUS)
 		return check_anonymous(r);
-	struct auth_demand demand = {
-		.sas = op->sas,
-		.account_sas = op->account_sas,
-		.resource_type = op->resource_type,
-		.at_container = r->level != LEVEL_OBJECT && r->level != LEVEL_MESSAGES && r->level != LEVEL_MESSAGE,
-		.no_bearer = op->bearer != BEARER_ONLY && r->version < op->bearer,
-		.bearer_only = op->bearer == BEARER_ONLY,
-	};
+	struct auth_demand demand = demand_of(r);
 	e = auth_authorize(&a, &r->identity, &demand);
 	if (e == ERR_AUTHENTICATION_FAILED && demand.bearer_only)
 		fault_add(r, "AuthenticationErrorDetail", SLICE("Only authentication scheme Bearer is supported"));

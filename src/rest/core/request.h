@@ -226,6 +226,9 @@ void request_own_payload(struct request *);
 /* From struct rest_service.redirect: `path` (which begins with the account) is a request to that service, made with the
  * authority of `account`. Everything but the proof of who asks goes on as for every other request. */
 void request_hand_over(struct request *, enum service, struct slice account, struct slice path);
+/* Another object of this container that a header names, as the source of a rename: may it be changed so too? By the
+ * request's own credentials, or, where those are a token for one object, by the token in the query of its URL. */
+enum err request_check_source(struct request *, struct slice object, struct slice token) MUST_CHECK;
 /* The client is gone: nobody reads the answer. Long work looks now and then and stops. Any thread. */
 bool request_is_abandoned(const struct request *);
 void request_pin(struct request *); /* once, before reading a record whose extents will be streamed */

@@ -9,8 +9,8 @@
 #define RENAME_SINCE	    VERSION(2021, 4, 10)
 #define RENAME_CONTENT_TYPE VERSION(2021, 6, 8)
 
-/* The path of the source behind its host, without query. Clients send the URL plain or wholly percent-encoded. */
-static enum err source_path(struct request *r, struct slice *ret)
+/* The path of the source behind its host, and its query. Clients send the URL plain or wholly percent-encoded. */
+static enum err source_path(struct request *r, struct slice *ret, struct slice *ret_query)
 {
 	struct slice url = request_header(r, "x-ms-file-rename-source");
 	if (!slice_is_set(url) || !url.len)
@@ -23,6 +23,7 @@ static enum err source_path(struct request *r, struct slice *ret)
 		return bad;
 	struct slice rest = slice_from(url, (size_t)(scheme - url.ptr) + 3);
 	rest = slice_from(rest, slice_find_byte(rest, '/'));
+	*ret_query = slice_from(rest, slice_find_byte(rest, '?') + 1);
 	rest = slice_first(rest, slice_find_byte(rest, '?'));
 	if (rest.len < 2 || uri_decode(slice_from(rest, 1), r->arena, ret) != ERR_OK)
 		return bad;
@@ -31,11 +32,11 @@ static enum err source_path(struct request *r, struct slice *ret)
 }
 
 /* What stands behind account and share. The host is not looked at: behind a proxy it is another one than ours. */
-static enum err source_in_share(struct request *r, struct slice *ret)
+static enum err source_in_share(struct request *r, struct slice *ret, struct slice *ret_query)
 {
 	struct slice path;
 	bool unused_secondary;
-	TRY(source_path(r, &path));
+	TRY(source_path(r, &path, ret_query));
 	struct slice rest = path, first = slice_cut(&rest, '/');
 	if (!slice_eq(first, r->container) || r->path_style) {
 		/* The account comes first in the path, unless the host named it. */
@@ -56,9 +57,10 @@ static enum err source_in_share(struct request *r, struct slice *ret)
 
 static enum err parse_source(struct request *r, enum file_kind kind, struct file_rename_call *c)
 {
-	struct slice path = SLICE_NONE;
+	struct slice path = SLICE_NONE, query = SLICE_NONE;
 	struct file_path_rules rules;
-	TRY(source_in_share(r, &path));
+	TRY(source_in_share(r, &path, &query));
+	TRY(request_check_source(r, path, query));
 	TRY(rest_file_path_rules_parse(r, "x-ms-source-allow-trailing-dot", &rules));
 	TRY(file_path_split(r->arena, path, rules, &c->source.place.path));
 	c->source.kind = kind;
@@ -81,6 +83,9 @@ static enum err parse(struct request *r, enum file_kind kind)
 	TRY(rest_lease_id_parse(r, "x-ms-destination-lease-id", &c->target.has_lease_id, &c->target.lease_id));
 	TRY(rest_file_flag_parse(r, "x-ms-file-rename-replace-if-exists", &c->replace));
 	TRY(rest_file_flag_parse(r, "x-ms-file-rename-ignore-readonly", &c->ignore_readonly));
+	if (c->ignore_readonly && !c->replace)
+		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-rename-ignore-readonly",
+				    request_header(r, "x-ms-file-rename-ignore-readonly"));
 	TRY(rest_file_settings_parse(r, SETTINGS_RENAME, directory, &c->settings));
 	TRY(metadata_parse(r, &c->metadata));
 	c->set_metadata = c->metadata.count > 0;
