@@ -203,6 +203,21 @@ enum io_accept io_accept(int listen_fd, size_t connections, int *reserve_fd, int
 	return IO_ACCEPTED;
 }
 
+uint16_t io_peer_port(int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = { .v6 = { 0 } };
+	socklen_t len = sizeof a;
+	if (getpeername(fd, &a.any, &len) != 0)
+		return 0;
+	if (a.any.sa_family == AF_INET)
+		return ntohs(a.v4.sin_port);
+	return a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port) : 0;
+}
+
 bool io_address_own(int fd, struct io_address *ret)
 {
 	union {

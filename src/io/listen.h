@@ -32,6 +32,8 @@ struct io_address {
 	size_t len;
 };
 bool io_address_own(int fd, struct io_address *ret);
+/* The port at the other end; 0 if there is none. */
+uint16_t io_peer_port(int fd);
 /* A descriptor kept for the moment when there is none left; -1 if there is none already. */
 int io_reserve_fd(void);
 /* Lets the process open as many descriptors as the system allows it. */

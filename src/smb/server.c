@@ -60,6 +60,8 @@ static void hand_over(struct smb_server *s, int fd, const char *address)
 	c->address_slot = slot;
 	c->sl = least_busy(s);
 	snprintf(c->address, sizeof c->address, "%s", address);
+	snprintf(c->address_and_port, sizeof c->address_and_port, strchr(address, ':') ? "[%s]:%u" : "%s:%u", address,
+		 io_peer_port(fd));
 	atomic_fetch_add_explicit(&c->sl->conn_count, 1, memory_order_relaxed);
 	if (io_loop_is_current(c->sl->loop)) {
 		smb_conn_adopt(c);

@@ -115,9 +115,10 @@ struct smb_conn {
 	struct io_stream stream;
 	struct io_task task; /* adopting, then freeing */
 	struct io_timer timer;
-	char address[IO_ADDRESS_TEXT_BYTES + 8];
-	bool closed;  /* no byte moves any more */
-	bool in_read; /* the reader is on the stack */
+	char address[IO_ADDRESS_TEXT_BYTES];
+	char address_and_port[IO_ADDRESS_TEXT_BYTES + 8]; /* as List Handles shows it */
+	bool closed;					  /* no byte moves any more */
+	bool in_read;					  /* the reader is on the stack */
 	bool read_paused, readable;
 	bool read_queued; /* reading goes on when others had their turn: read_task */
 	bool reap_queued;

@@ -128,7 +128,7 @@ static struct file_opener opener_of(const struct smb_request *r)
 		.client = guid_of(r->conn->client_guid),
 		.session_id = r->session->id,
 		.user = r->session->account->name,
-		.client_ip = slice_str(r->conn->address),
+		.client_ip = slice_str(r->conn->address_and_port),
 	};
 }
 
