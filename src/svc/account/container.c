@@ -67,7 +67,7 @@ enum err container_apply_lease(struct txn *txn, void *call)
 	return c->lease_is_change ? save_changed(txn, c) : resource_put(txn, &c->resource);
 }
 
-static enum err delete_check(struct txn *txn, struct resource_delete *base, const struct resource *r)
+static enum err delete_check(struct txn *txn, struct resource_delete *base, struct resource *r)
 {
 	struct container_delete *d = (struct container_delete *)base;
 	struct condition_target t = target_of(r);

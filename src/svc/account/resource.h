@@ -107,8 +107,8 @@ struct resource_delete {
 	uint64_t generation; /* in: the generation found when the request was parsed; another one is "not found" */
 	enum err missing_error;
 	uint32_t retention_days; /* not 0: it can be restored for so long */
-	/* May be NULL: leases, conditions. */
-	enum err (*check)(struct txn *, struct resource_delete *, const struct resource *);
+	/* May be NULL: leases, conditions. What it changes is what is kept for a restore. */
+	enum err (*check)(struct txn *, struct resource_delete *, struct resource *);
 };
 enum err resource_delete_remove(struct txn *, void *call); /* step 1, account partition */
 enum err resource_delete_close(struct txn *, void *call);  /* step 2, generation partition */

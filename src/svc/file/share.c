@@ -252,10 +252,14 @@ enum err share_apply_stats(struct txn *txn, void *call)
  * (or that they may go) and stops new ones for a while; the second removes the record within that while, by the one
  * clock that both partitions have, or not at all. */
 
-static enum err delete_check(struct txn *txn, struct resource_delete *base, const struct resource *r)
+/* A lease ends with its share: what is kept for a restore shows it broken. */
+static enum err delete_check(struct txn *txn, struct resource_delete *base, struct resource *r)
 {
+	uint32_t unused_left;
 	struct share_delete *d = (struct share_delete *)base;
 	TRY(lease_check_write(&r->lease, &lease_errors_share, txn_now(txn), d->has_lease_id ? &d->lease_id : NULL));
+	if (r->lease.held)
+		TRY(lease_break(&r->lease, &lease_errors_share, txn_now(txn), 0, &unused_left));
 	return txn_now(txn) - d->begun_ticks < DELETE_WITHIN_SECONDS * TICKS_PER_SECOND ? ERR_OK : ERR_BUSY;
 }
 
