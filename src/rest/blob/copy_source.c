@@ -225,15 +225,6 @@ static enum err found_in_file(struct request *r, const struct request *part, con
 	return ERR_OK;
 }
 
-/* Newer versions also say what the source answered. */
-static void tell_source_answer(struct request *r, enum err e)
-{
-	if (r->version < VERSION(2025, 11, 5))
-		return;
-	fault_add_header(r, "x-ms-copy-source-status-code", arena_printf(r->arena, "%d", err_info(e)->http_status));
-	fault_add_header(r, "x-ms-copy-source-error-code", slice_str(err_info(e)->code));
-}
-
 static bool is_bad_token(const struct request *r, enum err e)
 {
 	return slice_is_set(request_header(r, "x-ms-copy-source-authorization")) &&
@@ -254,7 +245,7 @@ static enum err source_error(struct request *r, const struct copy_source *s, enu
 		return e;
 	if (is_condition_failure(e) && !s->into_content && conditional_match_is_foreign(r, "x-ms-source-if-match"))
 		return ERR_SOURCE_CONDITION_NOT_MET;
-	tell_source_answer(r, e);
+	rest_source_tell_answer(r, e);
 	if (is_bad_token(r, e))
 		return ERR_COPY_SOURCE_INVALID;
 	switch (err_info(e)->http_status) {

@@ -149,6 +149,14 @@ bool rest_source_is_get(const struct op *op)
 	       (!op->restype || !*op->restype);
 }
 
+void rest_source_tell_answer(struct request *r, enum err e)
+{
+	if (r->version < VERSION(2025, 11, 5))
+		return;
+	fault_add_header(r, "x-ms-copy-source-status-code", arena_printf(r->arena, "%d", err_info(e)->http_status));
+	fault_add_header(r, "x-ms-copy-source-error-code", slice_str(err_info(e)->code));
+}
+
 static enum err fetch_into(struct request *r, struct payload_writer *w, source_read_fn *read, void *reader,
 			   char *buffer)
 {

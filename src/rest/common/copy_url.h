@@ -18,6 +18,9 @@ bool rest_source_url_has_signature(struct slice url);
 /* The row of a plain read of an object, of Blob and of File alike: nothing else is done for a copy. */
 bool rest_source_is_get(const struct op *);
 
+/* Newer versions also say, beside the refusal of the copy, what the source answered. */
+void rest_source_tell_answer(struct request *, enum err);
+
 /* The next bytes of a source; *ret 0 at its end. */
 typedef enum err source_read_fn(void *reader, char *dst, size_t cap, size_t *ret);
 /* On a worker: all bytes into req->payload through the writer, which is used up, with their hashes in req->body_md5 and

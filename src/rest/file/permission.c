@@ -101,7 +101,13 @@ static enum err put_binary(struct buf *b, struct slice text)
 /* The service says of a descriptor without SACL that it has none. */
 static bool lacks_sacl(struct slice text)
 {
-	return memmem(text.ptr, text.len, "S:(", 3) == NULL && memmem(text.ptr, text.len, "S:NO_ACCESS", 11) == NULL;
+	int depth = 0; /* within an entry of an ACL */
+	for (size_t i = 0; i + 1 < text.len; i++) {
+		depth += (text.ptr[i] == '(') - (text.ptr[i] == ')');
+		if (depth == 0 && text.ptr[i] == 'S' && text.ptr[i + 1] == ':')
+			return false;
+	}
+	return true;
 }
 
 static enum err format_get(struct request *r)
@@ -115,7 +121,7 @@ static enum err format_get(struct request *r)
 	} else {
 		json_put_text(b, c->call.text);
 		if (lacks_sacl(c->call.text))
-			BUF_PUT(b, "S:NO_ACCESS_CONTROL");
+			BUF_PUT(b, PERMISSION_NO_SACL);
 	}
 	BUF_PUT(b, "\"");
 	if (c->binary)

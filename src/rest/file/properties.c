@@ -116,6 +116,14 @@ bool rest_file_permission_key_parse(const struct request *r, struct slice text, 
 
 /* ---- permissions ---- */
 
+/* The service adds it where there is no SACL, and clients hand back what they read: it is the same descriptor. */
+static struct slice without_no_sacl(struct slice text)
+{
+	const size_t added = sizeof PERMISSION_NO_SACL - 1;
+	bool has = text.len > added && slice_eq(slice_from(text, text.len - added), SLICE(PERMISSION_NO_SACL));
+	return has ? slice_first(text, text.len - added) : text;
+}
+
 enum err rest_file_permission_canonical(struct request *r, struct slice given, bool binary, struct slice *ret)
 {
 	enum { WHOLE = SDDL_OWNER | SDDL_GROUP | SDDL_DACL };
@@ -133,7 +141,7 @@ enum err rest_file_permission_canonical(struct request *r, struct slice given, b
 	if (e == ERR_OK && (sddl_parts(buf_slice(&b)) & WHOLE) != WHOLE)
 		e = ERR_SYNTAX;
 	if (e == ERR_OK) {
-		*ret = arena_dup(r->arena, buf_slice(&text));
+		*ret = arena_dup(r->arena, without_no_sacl(buf_slice(&text)));
 		e = slice_is_set(*ret) ? ERR_OK : ERR_NO_MEMORY;
 	}
 	buf_fini(&b);
@@ -264,10 +272,13 @@ static enum err check_required(struct request *r, enum settings_use use)
 	return ERR_OK;
 }
 
-/* Restore (2026-06-06) stores the attributes of a new file as they are given; else it is to be archived. */
+#define PROPERTY_SEMANTICS_SINCE VERSION(2026, 6, 6)
+
+/* Restore stores the attributes of a new file as they are given; else it is to be archived. */
 static enum err add_archive(struct request *r, struct file_settings *s)
 {
-	struct slice v = request_header(r, "x-ms-file-property-semantics");
+	struct slice v = file_since(r, PROPERTY_SEMANTICS_SINCE) ? request_header(r, "x-ms-file-property-semantics")
+								 : SLICE_NONE;
 	bool restore = slice_eq_nocase(v, SLICE("Restore"));
 	if (slice_is_set(v) && v.len && !restore && !slice_eq_nocase(v, SLICE("New")))
 		return fault_header(r, ERR_INVALID_HEADER_VALUE, "x-ms-file-property-semantics", v);

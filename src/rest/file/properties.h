@@ -27,6 +27,7 @@ bool rest_file_attributes_parse(struct slice text, uint32_t *ret);
 size_t rest_file_permission_key_format(const struct request *, uint64_t key, char dst[FILE_PERMISSION_KEY_BYTES]);
 bool rest_file_permission_key_parse(const struct request *, struct slice text, uint64_t *ret);
 
+#define PERMISSION_NO_SACL "S:NO_ACCESS_CONTROL"
 /* A descriptor as sent into the canonical text that is stored. ERR_FILE_INVALID_PERMISSION. */
 enum err rest_file_permission_canonical(struct request *, struct slice given, bool binary,
 					struct slice *ret) MUST_CHECK;

@@ -67,10 +67,6 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	take_headers(part, &to->http);
 	if (!c->copy.has_metadata)
 		TRY(metadata_from_answer(r->arena, part, &to->metadata));
-	if (!to->settings.set_attributes) {
-		to->settings.set_attributes = true;
-		to->settings.attributes = FILE_ATTR_ARCHIVE;
-	}
 	if (!c->override_permission)
 		to->settings.permission.how = FILE_PERMISSION_INHERIT;
 	if (c->source.service != SERVICE_FILE) {
@@ -82,9 +78,10 @@ static enum err take_from_source(struct request *r, struct copy_call *c)
 	c->copy.source_inode = *from;
 	to->http.has_md5 = from->http.has_md5;
 	memcpy(to->http.md5, from->http.md5, sizeof to->http.md5);
-	if (!slice_is_set(request_header(r, "x-ms-file-attributes")) ||
-	    slice_eq_nocase(request_header(r, "x-ms-file-attributes"), SLICE("source")))
-		to->settings.attributes = from->attributes | FILE_ATTR_ARCHIVE;
+	if (!to->settings.set_attributes) {
+		to->settings.set_attributes = true;
+		to->settings.attributes = from->attributes;
+	}
 	return c->override_permission ? ERR_OK : take_permission(r, &c->source, from, &to->settings.permission);
 }
 
@@ -233,6 +230,16 @@ static enum err parse_permission_mode(struct request *r, struct copy_call *c)
 	return ERR_OK;
 }
 
+/* As a new file is, a copy is to be archived, whatever attributes it has from its source or from the request; unless
+ * the request says that it is not. */
+static enum err parse_archive(struct request *r, bool *ret)
+{
+	static const char name[] = "x-ms-file-copy-set-archive";
+	TRY(rest_file_flag_parse(r, name, ret));
+	*ret |= !slice_is_set(request_header(r, name));
+	return ERR_OK;
+}
+
 static enum err start(struct request *r)
 {
 	return rest_file_source_start(r, &((struct copy_call *)r->call)->source);
@@ -256,7 +263,7 @@ static enum err parse_copy(struct request *r)
 	TRY(metadata_parse(r, &to->metadata));
 	c->copy.has_metadata = to->metadata.count > 0;
 	TRY(rest_file_flag_parse(r, "x-ms-file-copy-ignore-readonly", &c->copy.ignore_readonly));
-	TRY(rest_file_flag_parse(r, "x-ms-file-copy-set-archive", &c->copy.set_archive));
+	TRY(parse_archive(r, &c->copy.set_archive));
 	c->copy.copy.id = rng_uuid(r->rng);
 	c->copy.copy.source = c->source.url;
 	TRY(rest_file_find(r, &c->partition));

@@ -70,6 +70,7 @@ enum err rest_file_source_result(struct request *r, const struct file_source *s)
 	bool inside = s->trusted && s->service == SERVICE_FILE;
 	if (inside && (e == ERR_RESOURCE_NOT_FOUND || e == ERR_PARENT_NOT_FOUND || e == ERR_SHARE_NOT_FOUND))
 		return e == ERR_SHARE_NOT_FOUND ? e : ERR_RESOURCE_NOT_FOUND;
+	rest_source_tell_answer(r, e);
 	if (e == ERR_NO_MEMORY || info->http_status >= 500)
 		return ERR_CANNOT_VERIFY_COPY_SOURCE;
 	switch (info->http_status) {
