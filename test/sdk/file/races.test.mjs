@@ -176,7 +176,7 @@ describe('the same names at once', () => {
 	test('creates and deletes against lists: a name is there once or not at all, with the size of one create', async () => {
 		const d = fresh('d');
 		expectStatus(await files.mkdir(d), 201);
-		let done = false, lists = 0;
+		let done = false, lists = 0, seen = 0;
 		const writers = Array.from({ length: 4 }, async (_, w) => {
 			for (let i = 0; i < scaled(300, 20); i++) {
 				const path = `${d}/n${i % 3}`;
@@ -189,7 +189,9 @@ describe('the same names at once', () => {
 			for (; !done; lists++) {
 				const r = await connections[4 + i].exchange(client.bytes('GET', d, { query: { restype: 'directory', comp: 'list' } }));
 				assert.equal(r.status, 200);
-				const entries = [...r.text.matchAll(/<File><Name>(n\d)<\/Name><Properties><Content-Length>(\d+)</g)];
+				const entries = [...r.text.matchAll(/<File><Name>(n\d)<\/Name><FileId>\d+<\/FileId><Properties><Content-Length>(\d+)</g)];
+				assert.equal(entries.length, r.text.split('<File>').length - 1, 'every entry was looked at');
+				seen += entries.length;
 				assert.equal(new Set(entries.map((m) => m[1])).size, entries.length);
 				assert.ok(entries.every((m) => Number(m[2]) >= 1000 && Number(m[2]) < 1004), r.text);
 			}
@@ -197,7 +199,7 @@ describe('the same names at once', () => {
 		await Promise.all(writers);
 		done = true;
 		await Promise.all(listers);
-		assert.ok(lists > 3);
+		assert.ok(lists > 3 && seen > 3);
 	});
 	test('after a lease was acknowledged no write without it succeeds', async () => {
 		for (let round = 0; round < scaled(200, 15); round++) {
