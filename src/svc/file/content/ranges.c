@@ -221,8 +221,8 @@ static enum err list_diff(struct lister *l, struct diff *d)
 static enum err not_there_before(struct txn *txn, const struct file_ranges_call *c, const struct file_view *view)
 {
 	struct inode other;
-	enum err e = c->target.place.by_id ? ERR_RESOURCE_NOT_FOUND
-					   : inode_find(txn, view, &c->target.place, NULL, &other);
+	enum err e =
+		c->target.place.by_id ? ERR_RESOURCE_NOT_FOUND : inode_find(txn, view, &c->target.place, NULL, &other);
 	if (e == ERR_OK)
 		return other.kind == FILE_KIND_FILE ? ERR_FILE_GENERATION_MISMATCH : ERR_RESOURCE_NOT_FOUND;
 	return e == ERR_PARENT_NOT_FOUND ? ERR_RESOURCE_NOT_FOUND : e;
