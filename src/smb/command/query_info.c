@@ -17,13 +17,13 @@ struct info_query {
 	struct share_stats_call stats;
 };
 
-/* Everything that a class may show, of one instant. */
+/* By store_read_points: the inode is one row, the path is of one instant by itself, and a permission never changes. */
 static enum err apply_query(struct txn *t, void *call)
 {
 	struct info_query *q = call;
-	struct file_view live = { 0 };
 	TRY(file_apply_open_note(t, &q->note));
-	TRY(inode_path(t, &live, q->note.inode.id, &q->path));
+	if (q->in.type == SMB2_INFO_FILE)
+		return file_path_of(t, &q->note.inode, &q->path);
 	q->sddl = SLICE_NONE;
 	if (q->note.inode.permission == 0)
 		return ERR_OK;
@@ -36,7 +36,8 @@ static enum err query_look(struct smb_request *r, struct info_query *q)
 	const struct smb_open *o = r->open;
 	if (!o->snapshot) {
 		q->note.handle = o->handle;
-		return smb_look(r, apply_query, q);
+		return store_read_points(r->conn->sl->server->config.store, r->tree->partition, apply_query, q,
+					 &r->arena);
 	}
 	q->get.target = (struct file_target){ .has_snapshot = true,
 					      .snapshot_ticks = o->snapshot_ticks,

@@ -203,6 +203,8 @@ struct file_open_note_call {
 	struct inode inode;
 };
 enum err file_apply_open_note(struct txn *, void *call);
+/* Its path from the root, as of one instant, also by store_read_points. */
+enum err file_path_of(struct txn *, const struct inode *, struct slice *ret) MUST_CHECK;
 
 /* ---- CLOSE ---- */
 enum file_close_how {

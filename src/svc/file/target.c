@@ -50,6 +50,24 @@ static enum err find_steady(struct txn *txn, const struct file_target *t, const 
 	return ERR_BUSY;
 }
 
+enum err file_path_of(struct txn *txn, const struct inode *n, struct slice *ret)
+{
+	static const struct file_view live = { 0 };
+	struct share_state before, after;
+	if (n->parent_id == FILE_ROOT_ID && n->id != FILE_ROOT_ID) { /* one row says it all */
+		*ret = n->name;
+		return ERR_OK;
+	}
+	for (int i = 0; i < WALKS_MAX; i++) {
+		TRY(share_state_load(txn, &before));
+		enum err e = inode_path(txn, &live, n->id, ret);
+		TRY(share_state_load(txn, &after));
+		if (before.tree_stamp == after.tree_stamp)
+			return e;
+	}
+	return ERR_BUSY;
+}
+
 enum err target_read(struct txn *txn, const struct file_target *t, struct file_view *ret_view, struct inode *ret)
 {
 	struct inode n;
