@@ -10,12 +10,14 @@
 #include "base/sys/clock.h"
 
 #include <assert.h>
+#include <sched.h>
 
 enum { NEEDS_NOTHING = 0, NEEDS_SESSION = 1, NEEDS_TREE = 3, PARTS_MAX = 256, NEXT_LEAST = SMB2_HEADER_BYTES + 8 };
 enum {
 	ALONE_LEAST = 32,		 /* requests one after the other, then a loop is taken for one client's */
 	ALONE_LINGER_NS = 80 * 1000,	 /* its next request is looked for so long before the loop sleeps */
 	ALONE_LONG_NS = 2 * 1000 * 1000, /* a commit that took so long is not waited for again soon */
+	TOGETHER_NS = 50 * 1000,	 /* the first of several writes waits so long for the others */
 };
 enum { DECISIONS_MAX = 8 }; /* of one request in this thread, one within the other: a bound for the stack */
 
@@ -238,12 +240,13 @@ static void job_fill(struct smb_request *r, struct slice partition, apply_fn *ap
 	r->committing = true;
 }
 
-/* A loop whose only busy client asks one thing after the other has nothing else to do while a commit is written: it
- * waits for the disk itself, and the commit changes no thread. As soon as somebody else asks it is as ever. */
+/* A loop with one busy client has nothing else to do while a commit is written: it waits for the disk itself, and the
+ * commit changes no thread. As soon as somebody else asks it is as ever. */
 static void alone_note(struct smb_loop *sl, const struct smb_conn *c)
 {
-	bool alone = sl->alone == c && sl->work_count == 0;
+	bool only = sl->alone == c, alone = only && sl->work_count == 0;
 	sl->alone = c;
+	sl->only_count = only ? sl->only_count + 1 : 0;
 	sl->alone_count = alone ? sl->alone_count + 1 : 0;
 	io_loop_linger(sl->loop, sl->alone_count >= ALONE_LEAST ? ALONE_LINGER_NS : 0);
 }
@@ -260,7 +263,52 @@ static void alone_waited(struct smb_loop *sl, uint64_t began_ns)
 	if (ns > ALONE_LINGER_NS)
 		io_loop_linger(sl->loop, 0);
 	if (ns > ALONE_LONG_NS)
-		sl->alone_count = 0;
+		sl->alone_count = sl->only_count = 0;
+}
+
+/* The client has several writes under way: they are committed together when all of them are here. How many that are is
+ * known from the last time: those that were committed, and those that had come until then. */
+static void together_run(struct io_task *t)
+{
+	struct smb_loop *sl = io_container_of(t, struct smb_loop, together);
+	uint64_t now_ns = base_monotonic_ns();
+	if (sl->together_done) { /* and answered: their successors are on their way */
+		sl->together_done = false;
+		sl->together_expected = sl->together_last + sl->together_count;
+		sl->together_until_ns = now_ns + TOGETHER_NS;
+		io_loop_linger(sl->loop, ALONE_LINGER_NS);
+	}
+	sl->together_queued = sl->together_count > 0;
+	if (!sl->together_queued)
+		return;
+	io_loop_defer(sl->loop, t);
+	if (sl->together_count < sl->together_expected && now_ns < sl->together_until_ns) {
+		sched_yield();
+		return;
+	}
+	sl->together_last = sl->together_count;
+	sl->together_count = 0;
+	sl->together_done = true;
+	store_write_together(sl->server->config.store);
+	alone_waited(sl, now_ns);
+}
+
+static void together_add(struct smb_loop *sl, struct store_job *job)
+{
+	sl->together_count++;
+	store_write_held(sl->server->config.store, job);
+	if (sl->together_queued)
+		return;
+	sl->together_queued = true;
+	sl->together_until_ns = base_monotonic_ns() + TOGETHER_NS;
+	sl->together.run = together_run;
+	io_loop_defer(sl->loop, &sl->together);
+}
+
+/* All that is under way on the loop are such writes, of a client that was the only one for a while. */
+static bool is_together(const struct smb_loop *sl)
+{
+	return sl->only_count >= ALONE_LEAST && sl->work_count == sl->together_count + 1;
 }
 
 void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, void *call, smb_then_fn *then)
@@ -269,7 +317,10 @@ void smb_commit(struct smb_request *r, struct slice partition, apply_fn *apply, 
 	struct store *store = sl->server->config.store;
 	job_fill(r, partition, apply, call, then);
 	if (!is_alone(sl)) {
-		store_write(store, &r->job);
+		if (is_together(sl))
+			together_add(sl, &r->job);
+		else
+			store_write(store, &r->job);
 		return;
 	}
 	uint64_t began_ns = base_monotonic_ns();

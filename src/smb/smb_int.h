@@ -239,8 +239,14 @@ struct smb_loop {
 	struct smb_conn *conns;
 	atomic_size_t conn_count;
 	size_t work_count;	      /* chains and closes under way, also of connections that are gone */
-	const struct smb_conn *alone; /* whose requests were the last ones here, one after the other, and how many */
+	const struct smb_conn *alone; /* whose requests were the last ones here */
+	unsigned only_count;	      /* how many those are, and how many of them came one after the other */
 	unsigned alone_count;
+	/* writes of that client that are committed together: see smb_commit */
+	struct io_task together;
+	bool together_queued, together_done;
+	size_t together_count, together_last, together_expected;
+	uint64_t together_until_ns;
 	struct rng rng;
 	struct io_task drain_task, evict_task;
 	atomic_bool evicting; /* evict_task is posted */

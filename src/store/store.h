@@ -12,7 +12,8 @@
  * store_read runs apply here and now on one snapshot; puts are accepted and thrown away (that is the dry run).
  * store_write queues; the committer runs apply over the overlay of its group, makes the group durable with one sync and
  * then calls done from a thread of its own: never inside store_write. done must be quick and must not block.
- * store_write_here may decide in the calling thread, if no disk is needed; store_write_alone commits in it.
+ * store_write_here may decide in the calling thread, if no disk is needed; store_write_alone and store_write_together
+ * commit in it.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -129,6 +130,11 @@ bool store_write_here(struct store *, struct store_job *, enum err *ret_result) 
 /* As store_write, from a thread that has nothing else to do until the job is done: committed here and now if nobody
  * else is at it and nothing waits. `done` may be called before this returns. */
 void store_write_alone(struct store *, struct store_job *);
+/* As store_write, several jobs at a time, from a thread that has nothing else to do until they are done: each is queued
+ * and nobody is told; then, from the same thread and soon, store_write_together commits them here and now if nobody
+ * else is at it, else it leaves them to who is. `done` may be called before that returns, or any time before it. */
+void store_write_held(struct store *, struct store_job *);
+void store_write_together(struct store *);
 /* For threads that may block: queues, and waits for the answer. */
 enum err store_write_wait(struct store *, struct slice partition, apply_fn *, void *call, struct arena *) MUST_CHECK;
 /* Manual stores only: commits one group of what is queued, in this thread; returns how many jobs were answered. */

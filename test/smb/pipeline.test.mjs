@@ -112,3 +112,42 @@ test('a client that leaves in the middle of its writes', async () => {
 	}
 	await c.end();
 });
+
+test('the last request and the end of the connection, sent at once, are both seen', { timeout: 60_000 }, async () => {
+	for (let round = 0; round < 30; round++) {
+		const { c } = await client(1);
+		c.socket.cork();
+		const echo = c.request(COMMAND.ECHO, Buffer.from([4, 0, 0, 0]));
+		c.socket.end();
+		assert.equal((await echo).status, 0);
+		await c.ended; // the server closes as well
+	}
+});
+
+test('small writes of one client, several under way: what was acknowledged is there after kill -9', { timeout: 120_000 }, async () => {
+	const bytes = 4096, depth = 4, enough = 600;
+	const { c, tree } = await client(1);
+	const open = await c.create(tree, 'small', { disposition: 2 });
+	const written = crypto.randomBytes(2 * enough * bytes);
+	const acknowledged = [];
+	let next = 0, killed;
+	const one = async () => {
+		while (next < 2 * enough) {
+			const at = next++ * bytes;
+			const { status } = await c.write(tree, open.id, at, written.subarray(at, at + bytes));
+			if (status === null) return; // killed
+			assert.equal(status, 0);
+			acknowledged.push(at);
+			if (acknowledged.length === enough) killed = server.kill9();
+		}
+	};
+	await Promise.all(Array.from({ length: depth }, one));
+	assert.ok(acknowledged.length >= enough && acknowledged.length < 2 * enough);
+	await killed;
+	await server.restart();
+	const mibs = Math.ceil((Math.max(...acknowledged) + bytes) / MIB);
+	const again = await client(mibs);
+	const kept = await contents(again.c, again.tree, 'small', mibs);
+	for (const at of acknowledged) assert.ok(written.subarray(at, at + bytes).equals(kept.subarray(at, at + bytes)), `at ${at}`);
+	await again.c.end();
+});

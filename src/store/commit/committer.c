@@ -13,8 +13,8 @@
  * as soon as it was applied: it is the same before those groups and after them (is_settled).
  *
  * A front end's thread that has nothing else to do may commit its job itself, if nobody else is at it
- * (store_write_alone): the job then changes threads neither on its way to the disk nor back. Meanwhile the committer
- * builds what comes from others, and is woken for it when that commit is over. */
+ * (store_write_alone, or store_write_together for several): the job then changes threads neither on its way to the disk
+ * nor back. Meanwhile the committer builds what comes from others, and is woken for it when that commit is over. */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -59,7 +59,7 @@ static void sleep_until_woken(atomic_uint *idle)
 	atomic_store(idle, AWAKE);
 }
 
-void store_write(struct store *s, struct store_job *job)
+void store_write_held(struct store *s, struct store_job *job)
 {
 	/* A full queue is answered by the committer too: done is never called from here. */
 	size_t queued = atomic_fetch_add(&s->queued_count, 1);
@@ -67,6 +67,11 @@ void store_write(struct store *s, struct store_job *job)
 	job->next = atomic_load_explicit(&s->pushed, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak(&s->pushed, &job->next, job))
 		;
+}
+
+void store_write(struct store *s, struct store_job *job)
+{
+	store_write_held(s, job);
 	wake(&s->idle);
 	/* While it waits for the disk the committer looks when that is over. The other one is woken for several. */
 	bool enough = (atomic_fetch_add_explicit(&s->pushes, 1, memory_order_relaxed) + 1) % JOBS_PER_WAKE == 0;
@@ -595,6 +600,24 @@ void store_write_alone(struct store *s, struct store_job *job)
 	bool done = write_here(s, job, &none);
 	assert(!done); /* only those of store_write_here are, in that way */
 	(void)done;
+}
+
+void store_write_together(struct store *s)
+{
+	bool waits = true;
+	if (!store_is_shared(s) && !s->manual && pthread_mutex_trylock(&s->build_lock) == 0) {
+		if (!atomic_load(&s->under_way) && !atomic_load(&s->stopped)) {
+			take_pushed(s);
+			run_build(s, s->building);
+			if (s->building->group)
+				commit_built(s, s->building);
+			waits = s->building->group || pending_next(&s->pending) || atomic_load(&s->pushed) ||
+				atomic_load(&s->closing);
+		}
+		pthread_mutex_unlock(&s->build_lock);
+	}
+	if (waits)
+		wake(&s->idle);
 }
 
 /* ---- threads ---- */

@@ -127,7 +127,7 @@ static void counted(struct store_job *job, enum err result)
 	sem_post(c->done);
 }
 
-enum way { QUEUED_ONLY, ALONE, HERE, WAYS };
+enum way { QUEUED_ONLY, ALONE, HERE, TOGETHER, WAYS, HELD };
 
 static void push(struct counting *c, unsigned key, enum way way, sem_t *done)
 {
@@ -144,8 +144,12 @@ static void push(struct counting *c, unsigned key, enum way way, sem_t *done)
 		store_write(store, &c->job);
 	else if (way == ALONE)
 		store_write_alone(store, &c->job);
+	else if (way == TOGETHER || way == HELD)
+		store_write_held(store, &c->job);
 	else if (store_write_here(store, &c->job, &result))
 		counted(&c->job, result);
+	if (way == TOGETHER)
+		store_write_together(store);
 	in_call = false;
 }
 
@@ -246,6 +250,33 @@ static void test_who_is_alone_commits_itself(void **state)
 	assert_int_equal(sum_of_all(), WRITES);
 	assert_true(atomic_load(&commits_here) > WRITES / 2);
 	close_it();
+}
+
+/* As many as are held are one commit, by who held them. */
+static void test_what_is_held_is_committed_together(void **state)
+{
+	struct counting c[KEYS];
+	sem_t done;
+	sem_init(&done, 0, 0);
+	open_it();
+	while (!atomic_load(&store->idle)) /* the committer sleeps, and has let go of the lock */
+		sched_yield();
+	pthread_mutex_lock(&store->build_lock);
+	pthread_mutex_unlock(&store->build_lock);
+	for (unsigned i = 0; i < KEYS; i++)
+		push(&c[i], i, HELD, &done);
+	assert_int_equal(atomic_load(&commits), 0);
+	in_call = true;
+	store_write_together(store);
+	in_call = false;
+	for (unsigned i = 0; i < KEYS; i++)
+		assert_true(wait_for(&done));
+	assert_int_equal(atomic_load(&commits), 1);
+	assert_int_equal(atomic_load(&commits_here), 1);
+	assert_int_equal(sum_of_all(), KEYS);
+	close_it();
+	for (unsigned i = 0; i < KEYS; i++)
+		arena_fini(&c[i].arena);
 }
 
 static void *write_alone(void *arg)
@@ -353,6 +384,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_who_is_alone_commits_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_held_is_committed_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_came_meanwhile_is_not_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_job_is_lost_between_two, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_did_not_happen_runs_again, setup, teardown),
