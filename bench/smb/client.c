@@ -27,6 +27,7 @@ enum {
 	NONCE_BYTES = 12,
 	HEAD_BYTES = SMB2_TCP_PREFIX_BYTES + SMB2_TRANSFORM_BYTES,
 	PEEK_BYTES = 512, /* of a long answer */
+	AHEAD_BYTES = 4096,
 	STATUS_PENDING_ = 0x103,
 	STATUS_MORE = (int)0xC0000016,
 	NTLM_FLAGS = 0x20088215, /* 128 bits, extended security, always sign, NTLM, sign, target, unicode */
@@ -43,6 +44,8 @@ struct client {
 	struct buf out;
 	size_t part_at;
 	char *in;
+	size_t ahead_at, ahead_end;
+	char ahead[AHEAD_BYTES]; /* read, and not taken yet */
 };
 
 void client_die(const char *format, ...)
@@ -267,24 +270,44 @@ void client_send(struct client *c)
 	send_all(c->fd, prefix, len + SMB2_TCP_PREFIX_BYTES);
 }
 
-/* `dst` NULL: the bytes are thrown away where they are. */
-static void receive_all(int fd, char *dst, size_t len)
+static size_t receive_some(struct client *c, char *dst, size_t len, int flags)
+{
+	for (;;) {
+		ssize_t n = recv(c->fd, dst, len, flags);
+		if (n > 0)
+			return (size_t)n;
+		if (n == 0 || errno != EINTR)
+			client_die("the server closed the connection");
+	}
+}
+
+/* Small answers are read with what is there after them, large ones to where they belong. `dst` NULL: the bytes are
+ * thrown away where they are. */
+static void receive_all(struct client *c, char *dst, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = recv(fd, dst, len, dst ? MSG_WAITALL : MSG_TRUNC);
-		if (n < 0 && errno == EINTR)
+		size_t part = c->ahead_end - c->ahead_at;
+		if (part == 0 && len >= sizeof c->ahead) {
+			part = receive_some(c, dst, len, dst ? MSG_WAITALL : MSG_TRUNC);
+		} else if (part == 0) {
+			c->ahead_at = 0;
+			c->ahead_end = receive_some(c, c->ahead, sizeof c->ahead, 0);
 			continue;
-		if (n <= 0)
-			client_die("the server closed the connection");
-		dst = dst ? dst + n : NULL;
-		len -= (size_t)n;
+		} else {
+			part = part < len ? part : len;
+			if (dst)
+				memcpy(dst, c->ahead + c->ahead_at, part);
+			c->ahead_at += part;
+		}
+		dst = dst ? dst + part : NULL;
+		len -= part;
 	}
 }
 
 static size_t length_receive(struct client *c)
 {
 	unsigned char prefix[SMB2_TCP_PREFIX_BYTES];
-	receive_all(c->fd, (char *)prefix, sizeof prefix);
+	receive_all(c, (char *)prefix, sizeof prefix);
 	size_t len = (size_t)prefix[1] << 16 | (size_t)prefix[2] << 8 | prefix[3];
 	if (prefix[0] != 0 || len < SMB2_HEADER_BYTES || len > CLIENT_BUFFER_BYTES)
 		client_die("an answer of %zu bytes", len);
@@ -299,9 +322,9 @@ struct client_answer client_receive(struct client *c)
 		size_t have = whole ? len : PEEK_BYTES;
 		char *m = c->in;
 		assert(m);
-		receive_all(c->fd, m, have);
+		receive_all(c, m, have);
 		if (!whole)
-			receive_all(c->fd, NULL, len - have);
+			receive_all(c, NULL, len - have);
 		if (smb2_message_kind(slice_make(m, have)) == SMB2_MESSAGE_TRANSFORM) {
 			struct smb2_transform t = { .size = (uint32_t)(len - SMB2_TRANSFORM_BYTES) };
 			memcpy(t.tag, m + 4, sizeof t.tag);
