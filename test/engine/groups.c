@@ -114,6 +114,47 @@ static void a_group_sees_the_one_on_its_way(void **state)
 	}
 }
 
+/* An engine may keep an iterator for the short scans of a group. Scans whose ends come nearer and go farther, before and
+ * after the group below is committed; and a group sees what was committed after those before it were begun. */
+static void short_scans_of_one_group(void **state)
+{
+	struct fixture *f = *state;
+	struct engine *e = f->engine;
+	if (!e->ops->groups_overlap)
+		return;
+	for (int round = 0; round < 4; round++) {
+		struct engine_group *first = group_open(e);
+		for (char c = '1'; c <= '6'; c++)
+			group_put(first, "p", slice_make((char[]){ 'r', c }, 2), SLICE("base"));
+		expect_text(f, NULL, first, "p", SLICE("r"), SLICE("r2"), 1, "r1=base ");
+		group_done(first);
+		if (round & 1)
+			group_done(group_open(e));
+		first = group_open(e);
+		expect_text(f, NULL, first, "p", SLICE("r2"), SLICE("r4"), 1, "r2=base r3=base ");
+		group_put(first, "p", SLICE("r2"), SLICE("1"));
+		group_del(first, "p", SLICE("r4"));
+		struct engine_group *second = group_open(e);
+		for (int committed = 0; committed < 2; committed++) {
+			expect_text(f, NULL, second, "p", SLICE("r1"), SLICE("r3"), 1, "r1=base r2=1 ");
+			group_put(second, "p", SLICE("r5"), SLICE("2"));
+			for (size_t limit = 1; limit <= 6; limit++) {
+				expect_text(f, NULL, second, "p", SLICE("r1"), SLICE("s"), limit,
+					    "r1=base r2=1 r3=base r5=2 r6=base ");
+				expect_text(f, NULL, second, "p", SLICE("r4"), SLICE("r5"), limit, "");
+				expect_text(f, NULL, second, "p", SLICE("r3"), SLICE("r6"), limit, "r3=base r5=2 ");
+				expect_text(f, NULL, second, "q", SLICE("r1"), SLICE("s"), limit, "");
+			}
+			if (!committed)
+				group_done(first);
+		}
+		group_done(second);
+		first = group_open(e);
+		expect_text(f, NULL, first, "p", SLICE("r1"), SLICE("s"), 2, "r1=base r2=1 r3=base r5=2 r6=base ");
+		e->ops->group_abort(first);
+	}
+}
+
 /* `more` is exact over the merge too: rows the overlay deleted do not count. */
 static void more_over_the_overlay(void **state)
 {
@@ -237,6 +278,7 @@ const struct CMUnitTest group_tests[] = {
 	SUITE_TEST(overlay_is_seen_inside_only),
 	SUITE_TEST(overlay_is_merged_into_scans),
 	SUITE_TEST(a_group_sees_the_one_on_its_way),
+	SUITE_TEST(short_scans_of_one_group),
 	SUITE_TEST(more_over_the_overlay),
 	SUITE_TEST(abort_leaves_nothing),
 	SUITE_TEST(a_write_set_is_in_order),

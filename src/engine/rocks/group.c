@@ -44,9 +44,17 @@ enum err rocks_group_begin(struct engine *e, struct engine_group **ret)
 	return ERR_OK;
 }
 
+void rocks_group_drop_iterator(struct engine_group *g)
+{
+	if (g->iterator)
+		rocksdb_iter_destroy(g->iterator);
+	g->iterator = NULL;
+}
+
 static void group_end(struct engine_group *g)
 {
 	size_t bytes;
+	rocks_group_drop_iterator(g);
 	rocksdb_writebatch_data(g->batch, &bytes);
 	if (bytes <= KEEP_BATCH_BYTES) {
 		rocksdb_writebatch_clear(g->batch);

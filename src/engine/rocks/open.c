@@ -521,6 +521,7 @@ struct rocks *rocks_new(void)
 	for (int i = 0; i < 2; i++) {
 		r->group[i].rocks = r;
 		r->group[i].batch = rocksdb_writebatch_create();
+		r->group[i].iterator_read = rocksdb_readoptions_create();
 		overlay_init(&r->group[i].overlay, 2 * LIMIT_GROUP_BYTES);
 	}
 	r->pins = malloc(PINS_FIRST * sizeof *r->pins);
@@ -575,6 +576,8 @@ void rocks_close(struct engine *e)
 				 rocks_last_error());
 	}
 	journal_free(r->journal);
+	for (int i = 0; i < 2; i++)
+		rocks_group_drop_iterator(&r->group[i]);
 	database_close(r);
 	if (!r->moment_of)
 		segments_close(r->segments);
@@ -593,6 +596,7 @@ void rocks_close(struct engine *e)
 		rocksdb_cache_destroy(r->cache);
 	for (int i = 0; i < 2; i++) {
 		rocksdb_writebatch_destroy(r->group[i].batch);
+		rocksdb_readoptions_destroy(r->group[i].iterator_read);
 		overlay_fini(&r->group[i].overlay);
 		free(r->group[i].changes);
 	}

@@ -247,25 +247,42 @@ static enum err scan_merge(struct scan *s, rocksdb_iterator_t *it, struct overla
 	}
 }
 
+static enum err scan_by(rocksdb_iterator_t *it, const struct engine_group *group, struct slice from, struct slice until,
+			struct scan *s)
+{
+	rocksdb_iter_seek(it, from.ptr, from.len);
+	struct overlay_pair pair = { group ? overlay_seek(&group->overlay, from) : NULL,
+				     group && group->below ? overlay_seek(&group->below->overlay, from) : NULL };
+	TRY(scan_merge(s, it, pair, until));
+	return iter_error(it);
+}
+
+/* To make an iterator over all tables costs more than a few rows read with it. RocksDB asks for the end of a scan again
+ * at each seek. */
+static enum err scan_short(struct engine_group *g, struct slice from, struct slice until, struct scan *s)
+{
+	rocksdb_readoptions_set_iterate_upper_bound(g->iterator_read, until.ptr, until.len);
+	if (!g->iterator)
+		g->iterator = rocksdb_create_iterator_cf(g->rocks->db, g->iterator_read, g->rocks->family[FAMILY_ROWS]);
+	return scan_by(g->iterator, g, from, until, s);
+}
+
 /* One family's part of a scan. */
 static enum err scan_family(struct rocks *r, enum family family, const rocksdb_snapshot_t *snapshot,
-			    const struct engine_group *group, struct slice from, struct slice until, struct scan *s)
+			    struct engine_group *group, struct slice from, struct slice until, struct scan *s)
 {
 	if (slice_cmp(from, until) >= 0)
 		return ERR_OK;
 	rocks_count_nothing();
+	if (group && !snapshot && family == FAMILY_ROWS && s->limit < SCAN_LONG_ROWS)
+		return scan_short(group, from, until, s);
 	rocksdb_readoptions_t *read = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_snapshot(read, snapshot);
 	rocksdb_readoptions_set_iterate_upper_bound(read, until.ptr, until.len);
 	if (s->limit >= SCAN_LONG_ROWS && !s->fold)
 		rocksdb_readoptions_set_readahead_size(read, SCAN_AHEAD_BYTES);
 	rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, read, r->family[family]);
-	rocksdb_iter_seek(it, from.ptr, from.len);
-	struct overlay_pair pair = { group ? overlay_seek(&group->overlay, from) : NULL,
-				     group && group->below ? overlay_seek(&group->below->overlay, from) : NULL };
-	enum err err = scan_merge(s, it, pair, until);
-	if (err == ERR_OK)
-		err = iter_error(it);
+	enum err err = scan_by(it, group, from, until, s);
 	rocksdb_iter_destroy(it);
 	rocksdb_readoptions_destroy(read);
 	return err;
@@ -281,7 +298,7 @@ static struct slice key_max(struct slice a, struct slice b)
 	return slice_cmp(a, b) < 0 ? b : a;
 }
 
-enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, const struct engine_group *group,
+enum err rocks_scan(struct rocks *r, const rocksdb_snapshot_t *snapshot, struct engine_group *group,
 		    struct slice partition, const struct scan_spec *spec, struct arena *arena, struct rows *ret)
 {
 	static const char first_content[] = { KEY_TAG_CONTENT }, behind_contents[] = { KEY_TAG_CONTENT + 1 };

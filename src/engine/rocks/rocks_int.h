@@ -39,6 +39,10 @@ struct engine_group {
 	const struct engine_group *below; /* was being committed when this one was begun: its writes are seen here */
 	rocksdb_writebatch_t *batch;	  /* kept from group to group */
 	struct overlay overlay;
+	/* For short scans of rows, made by the first one of the group. It has at least what was committed when the group
+	 * began; what came later is in the two overlays. NULL: there was none. */
+	rocksdb_iterator_t *iterator;
+	rocksdb_readoptions_t *iterator_read; /* holds the end of the scan under way */
 	struct extent_change *changes;
 	size_t change_count, change_cap;
 	size_t put_bytes, delete_count, publish_count;
@@ -134,7 +138,7 @@ enum err rocks_get(struct rocks *, enum family, rocksdb_readoptions_t *, struct 
 /* A property of all families, added up; 0 if it cannot be told. */
 uint64_t rocks_property(struct rocks *, const char *name);
 /* Scans the partition's rows, merged with those of the group (NULL: none). */
-enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, const struct engine_group *, struct slice partition,
+enum err rocks_scan(struct rocks *, const rocksdb_snapshot_t *, struct engine_group *, struct slice partition,
 		    const struct scan_spec *, struct arena *, struct rows *ret) MUST_CHECK;
 
 /* write.c */
@@ -158,6 +162,7 @@ enum err rocks_group_scan(struct engine_group *, struct slice partition, const s
 			  struct rows *ret_rows);
 enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome rocks_group_commit(struct engine_group *);
+void rocks_group_drop_iterator(struct engine_group *);
 void rocks_group_abort(struct engine_group *);
 /* So little is free that RocksDB could not write a table. */
 bool rocks_is_tight(struct rocks *);
