@@ -19,7 +19,8 @@
 #define BLOCK_HASH_LOAD	    0.75      /* in each block a hash beside the binary search */
 #define INDEX_RESTART	    8	      /* keys share long prefixes: a third of the memory, the same speed */
 #define TABLE_FILE_BYTES    (32 * MIB)
-#define LEVEL_BASE_BYTES    (32 * MIB) /* what every compaction of level 0 may have to rewrite */
+#define LEVEL_BASE_BYTES    (32 * MIB)	/* what every compaction of level 0 may have to rewrite */
+#define CONTENTS_BASE_BYTES (128 * MIB) /* new ones are moved, but deletes among them have each level rewritten */
 #define BLOOM_BITS_PER_KEY  10
 #define TABLE_CHECKSUM_XXH3 4 /* RocksDB has CRC-32C as well, but without the processor's help in Debian's build */
 /* How much of a table is written with one call, and after how much the disk is told to begin. A kernel that is not
@@ -74,7 +75,8 @@ static rocksdb_options_t *family_options(struct opening *o, enum family family)
 	rocksdb_options_set_memtable_whole_key_filtering(p, 1);
 	rocksdb_options_set_level0_file_num_compaction_trigger(p, LEVEL0_FILES);
 	rocksdb_options_set_target_file_size_base(p, TABLE_FILE_BYTES);
-	rocksdb_options_set_max_bytes_for_level_base(p, LEVEL_BASE_BYTES);
+	rocksdb_options_set_max_bytes_for_level_base(p, family == FAMILY_CONTENTS ? CONTENTS_BASE_BYTES
+										  : LEVEL_BASE_BYTES);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(p, 1);
 	return p;
 }
