@@ -7,7 +7,7 @@
 #define ACCOUNT_PATH "/devstoreaccount1/"
 enum { SIGNED_MAX = 100000, LIST_PAGE = 5000 };
 
-static struct template get, put;
+static struct template get, put, page_create, page_write;
 static char *signed_heads[SIGNED_MAX];
 
 static const char *blob_path(void)
@@ -173,6 +173,34 @@ static void put_page_request(struct conn *c)
 	http_request(c, "PUT", slice_str(page_blob_path()), "comp=page", headers, payload(c));
 }
 
+/* Put Blob of a page blob, then Put Page of all its bytes: two requests, each durable. One operation is both. */
+static void page_put_request(struct conn *c)
+{
+	char headers[256];
+	if (c->step == 0) {
+		c->key = next_key();
+		snprintf(headers, sizeof headers,
+			 "x-ms-blob-type: PageBlob\r\nx-ms-blob-content-length: %llu\r\nContent-Length: 0\r\n",
+			 (unsigned long long)opt.bytes);
+		template_init(&page_create, "PUT", blob_path(), "", headers);
+		template_use(c, &page_create, c->key);
+		return;
+	}
+	snprintf(headers, sizeof headers,
+		 "x-ms-page-write: update\r\nx-ms-range: bytes=0-%llu\r\nContent-Length: %llu\r\n",
+		 (unsigned long long)opt.bytes - 1, (unsigned long long)opt.bytes);
+	template_init(&page_write, "PUT", blob_path(), "comp=page", headers);
+	template_use(c, &page_write, c->key);
+	c->body = payload(c);
+}
+
+static enum answer page_put_answer(struct conn *c, const struct reply *r)
+{
+	if (r->status != 201)
+		return ANSWER_BAD;
+	return c->step == 0 ? ANSWER_MORE : ANSWER_DONE;
+}
+
 /* All pages of a listing. One operation is the whole list; --keys says how many blobs it must show. */
 static void list_pages(struct conn *c, const char *more)
 {
@@ -266,6 +294,8 @@ const struct work works_blob[] = {
 	  list_dirs_request, list_answer },
 	{ "plarge", "make one page blob of --keys times --bytes (--count 1 --connections 1)", &protocol_http, 4096, 0,
 	  1 << 18, false, page_blob_request, put_answer },
+	{ "pmake", "Put Blob of a page blob and Put Page of --bytes, from --base on", &protocol_http, 4096, 0, 1, false,
+	  page_put_request, page_put_answer },
 	{ "pput", "Put Page of --bytes somewhere in that blob", &protocol_http, 4096, 0, 1 << 18, false,
 	  put_page_request, put_answer },
 	{ "health", "GET /health", &protocol_http, 0, 0, 1, false, health_request, health_answer },
