@@ -114,8 +114,8 @@ static void a_group_sees_the_one_on_its_way(void **state)
 	}
 }
 
-/* An engine may keep an iterator for the short scans of a group. Scans whose ends come nearer and go farther, before and
- * after the group below is committed; and a group sees what was committed after those before it were begun. */
+/* An engine may keep an iterator for the short scans of a group. Scans whose ends come nearer and go farther, before
+ * and after the group below is committed; and a group sees what was committed after those before it were begun. */
 static void short_scans_of_one_group(void **state)
 {
 	struct fixture *f = *state;

@@ -39,8 +39,8 @@ struct engine_group {
 	const struct engine_group *below; /* was being committed when this one was begun: its writes are seen here */
 	rocksdb_writebatch_t *batch;	  /* kept from group to group */
 	struct overlay overlay;
-	/* For short scans of rows, made by the first one of the group. It has at least what was committed when the group
-	 * began; what came later is in the two overlays. NULL: there was none. */
+	/* For short scans of rows, made by the first one of the group. It has at least what was committed when the
+	 * group began; what came later is in the two overlays. NULL: there was none. */
 	rocksdb_iterator_t *iterator;
 	rocksdb_readoptions_t *iterator_read; /* holds the end of the scan under way */
 	struct extent_change *changes;
