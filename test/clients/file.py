@@ -32,6 +32,8 @@ refused("ShareAlreadyExists", service.create_share, "pyshare")
 properties = share.get_share_properties()
 assert (properties.quota, properties.metadata, properties.access_tier) == (3, {"a": "b"}, "Hot")
 share.set_share_quota(4)
+share.set_share_properties(quota=5, access_tier=ShareAccessTier("Cool"))
+assert (share.get_share_properties().quota, share.get_share_properties().access_tier) == (5, "Cool")
 share.set_share_metadata({"c": "d"})
 share.set_share_access_policy({"p": AccessPolicy(permission=ShareSasPermissions(read=True), expiry=datetime.utcnow() + timedelta(hours=1), start=datetime.utcnow())})
 assert len(share.get_share_access_policy()["signed_identifiers"]) == 1
@@ -50,6 +52,9 @@ directory.set_http_headers(file_attributes=NTFSAttributes(hidden=True, directory
 assert "Hidden" in str(directory.get_directory_properties().file_attributes)
 sub = directory.create_subdirectory("sub")
 refused("DirectoryNotEmpty", directory.delete_directory)
+directory.create_subdirectory("other")
+directory.delete_subdirectory("other")
+refused("ResourceNotFound", directory.delete_subdirectory, "other")
 sub = sub.rename_directory("dir/renamed")
 assert sub.exists()
 assert [item.name for item in share.list_directories_and_files("dir")] == ["renamed"]
@@ -93,6 +98,7 @@ refused("ResourceNotFound", small.get_file_properties)
 assert [item.name for item in directory.list_directories_and_files(name_starts_with="mo", include=["timestamps", "Etag", "Attributes", "PermissionKey"], include_extended_info=True)] == ["moved"]
 assert list(directory.list_handles(recursive=True)) == []
 assert directory.close_all_handles(recursive=True) == {"closed_handles_count": 0, "failed_handles_count": 0}
+assert directory.close_handle("1") == renamed.close_handle("1") == {"closed_handles_count": 0, "failed_handles_count": 0}
 
 # snapshots
 snapshot = share.create_snapshot()["snapshot"]
@@ -116,4 +122,9 @@ refused("LeaseIdMissing", share.delete_share, delete_snapshots=True)
 lease.break_lease(lease_break_period=0)
 share.delete_share(delete_snapshots=True)
 refused("ShareNotFound", share.get_share_properties)
+deleted = [s for s in service.list_shares(name_starts_with="pyshare", include_deleted=True) if s.deleted]
+back = service.undelete_share("pyshare", deleted[0].version)
+assert back.get_directory_client("dir").get_file_client("copy").download_file().readall() == data
+refused("ShareAlreadyExists", service.undelete_share, "pyshare", deleted[0].version)
+back.delete_share(delete_snapshots=True)
 print("done")

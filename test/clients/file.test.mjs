@@ -25,7 +25,7 @@ before(async () => {
 		fs.mkdirSync(path.dirname(path.join(source, name)), { recursive: true });
 		fs.writeFileSync(path.join(source, name), crypto.randomBytes(size));
 	}
-	server = await startServer();
+	server = await startServer({ flags: ['--shareDeleteRetentionDays', '1'] });
 	sdk = ShareServiceClient.fromConnectionString(server.connectionString);
 });
 after(async () => {

@@ -107,6 +107,12 @@ test('a tree 250 deep', async () => {
 	expectStatus(await files.rename(`${own}/d/d`, `${own}/e/d`, {}, { directory: true }), 200);
 	assert.equal((await files.get(`${path.replace('/d/d', '/e/d')}/f`)).text, 'deep');
 	assert.deepEqual(await files.names(`${own}/d`), []);
+	// From the bottom up, for nothing goes that has something in it.
+	path = path.replace('/d/d', '/e/d');
+	expectError(await files.rmdir(`${own}/e`), 409, 'DirectoryNotEmpty');
+	expectStatus(await files.delete(`${path}/f`), 202);
+	for (; path !== own; path = path.slice(0, path.lastIndexOf('/'))) expectStatus(await files.rmdir(path), 202);
+	assert.deepEqual(await files.names(own), ['d/']);
 });
 
 // A rename is one step, whatever hangs below: it does not look how deep that is. What comes to lie too deep is kept.

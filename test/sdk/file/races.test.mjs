@@ -2,7 +2,7 @@
 // Racing clients of the File service, each on a connection of its own: creates of one name, renames of one source, rename against
 // create, delete and list, range writes against reads, quota, leases; and all of it under kill -9.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { scaled, startServer } from '../../lib/server.mjs';
 import { RawConnection } from '../../lib/http.mjs';
 import { element, expectStatus, uniqueName } from '../../lib/assert.mjs';
@@ -15,11 +15,14 @@ before(async () => {
 	client = fileClient(server);
 	files = new Files(client);
 	home = await files.newShare();
+});
+after(() => server?.remove());
+// Opened for each test: one that uses few of them, and takes long, would find the others closed for being idle.
+beforeEach(async () => {
 	connections = await Promise.all(Array.from({ length: CLIENTS }, () => RawConnection.open(server.ports.file)));
 });
-after(async () => {
-	for (const c of connections ?? []) await c.end();
-	await server?.remove();
+afterEach(async () => {
+	for (const c of connections) await c.end();
 });
 
 // All at once, each on its own connection.
