@@ -105,6 +105,17 @@ describe('the explorer in development mode', () => {
 		}
 	});
 
+	test('a change that a browser asks for needs the session of the page', async () => {
+		const port = new URL(base).port;
+		const kit = async (headers) => (await ask(base, '/test/clock?advance=3600', { method: 'POST', body: '', headers })).status;
+		const moved = async () => JSON.parse((await ask(base, '/test')).text).advancedSeconds;
+		assert.equal(await kit({ host: `127.0.0.1:${port}`, origin: `http://127.0.0.1:${port}` }), 401);
+		assert.equal(await moved(), 0);
+		assert.equal(await kit({ origin: base.slice(0, -1), 'x-zaffre-session': session }), 200, 'the page has a session');
+		assert.equal(await kit({}), 200, 'a program is no browser');
+		assert.equal(await moved(), 7200);
+	});
+
 	test('read-only: by the header of the page, every write is refused, a get of messages too', async () => {
 		const headers = { ...VERSION, 'x-zaffre-session': session };
 		const write = (path, method, extra = {}) => ask(base, path, { method, body: method === 'GET' ? undefined : '', headers: { ...headers, ...extra } });
@@ -114,6 +125,9 @@ describe('the explorer in development mode', () => {
 		assert.equal((await write('/api/queue/devstoreaccount1/queue1', 'DELETE', only)).status, 403);
 		assert.equal((await write('/api/queue/devstoreaccount1/queue1/messages', 'GET', only)).status, 403);
 		assert.equal((await write('/api/queue/devstoreaccount1/queue1/messages?peekonly=true', 'GET', only)).status, 200);
+		assert.equal((await write('/api/sign?account=devstoreaccount1', 'POST')).status, 200);
+		assert.equal((await write('/api/sign?account=devstoreaccount1', 'POST', only)).status, 403, 'a SAS could write');
+		assert.equal((await write('/test/clock?advance=1', 'POST', only)).status, 403);
 	});
 
 	test('what is stored is no page of this origin', async () => {

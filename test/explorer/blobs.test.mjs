@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { removeDir, startServer, tempDir } from '../lib/server.mjs';
-import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
+import { ACCOUNT, FILES, agree, explorerTests, rows, told } from './stage.mjs';
 
 // What a hand does that drags files or folders of this machine over the list and lets go.
 async function drop(page, files) {
@@ -56,7 +56,7 @@ explorerTests('explorer, blobs', (stage) => {
 			if (decodeURIComponent(route.request().url()).includes(btoa('00000002'))) await held;
 			await route.continue().catch(() => {});
 		});
-		await page.setInputFiles('input[type=file]', { name: 'long.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(9 * 1024 * 1024, 'x') });
+		await page.setInputFiles(FILES, { name: 'long.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(9 * 1024 * 1024, 'x') });
 		await page.locator('.uploads', { hasText: '8.0 MiB of 9.0 MiB' }).waitFor();
 		await page.getByRole('button', { name: 'Cancel' }).click();
 		await page.locator('.uploads', { hasText: 'cancelled' }).waitFor();
@@ -118,10 +118,12 @@ explorerTests('explorer, blobs', (stage) => {
 		// What is shown is not what is stored: it is not deleted unseen.
 		const looked = page.waitForResponse((answer) => answer.request().method() === 'HEAD' && /past\.txt/.test(answer.url()));
 		await page.locator('.panel').getByRole('button', { name: 'Delete' }).click();
+		await agree(page);
 		await page.locator('.toast.bad', { hasText: 'ConditionNotMet' }).waitFor();
 		await looked;
 		await page.locator('.history li.current', { hasText: '9 B' }).waitFor();
 		await page.locator('.panel').getByRole('button', { name: 'Delete' }).click();
+		await agree(page);
 		await rows(page).filter({ hasText: 'past.txt' }).waitFor({ state: 'detached' });
 		await page.getByLabel('deleted').check();
 		await rows(page).filter({ hasText: /past\.txt.*versions stay/s }).click();
@@ -180,5 +182,86 @@ explorerTests('explorer, blobs', (stage) => {
 		await told(page, 'Copied to photos/copied/here.txt');
 		assert.equal((await blob('copied/here.txt').downloadToBuffer()).toString(), 'what is copied');
 		await stage.done(page);
+	});
+
+	test('a copy and a promoted version overwrite nothing that somebody else wrote', async () => {
+		await put('from.txt', 'what is copied');
+		await put('to.txt', 'theirs');
+		const page = await stage.open(`#/blobs/${ACCOUNT}/photos?blob=from.txt`);
+		await page.getByRole('button', { name: 'Copy to …' }).click();
+		await page.getByLabel('container/name').fill('photos/to.txt');
+		await page.getByRole('button', { name: 'Copy', exact: true }).click();
+		await page.locator('dialog .problem', { hasText: 'photos/to.txt is there already' }).waitFor();
+		assert.equal((await blob('to.txt').downloadToBuffer()).toString(), 'theirs');
+		await page.locator('dialog').getByRole('button', { name: 'Overwrite' }).click();
+		await told(page, 'Copied to photos/to.txt');
+		assert.equal((await blob('to.txt').downloadToBuffer()).toString(), 'what is copied');
+
+		await put('from.txt', 'second');
+		await page.goto(page.url().replace(/#.*/, `#/blobs/${ACCOUNT}/photos?blob=from.txt&tab=history`));
+		await page.locator('.history li.current', { hasText: '6 B' }).waitFor();
+		await put('from.txt', 'third and newest');
+		await page.locator('.history li', { hasText: 'version' }).first().getByRole('button', { name: 'Promote' }).click();
+		await page.locator('.toast.bad', { hasText: 'ConditionNotMet' }).waitFor();
+		assert.equal((await blob('from.txt').downloadToBuffer()).toString(), 'third and newest');
+		await page.locator('.history li.current', { hasText: '16 B' }).waitFor(); // and now it is seen
+		await stage.done(page);
+	});
+
+	test('a large blob is downloaded by a SAS; read-only through the page', async () => {
+		const size = 64 * 1024 * 1024 + 1;
+		await stage.world.service.getContainerClient('backups').getBlockBlobClient('huge.bin').uploadData(Buffer.alloc(size));
+		const page = await stage.open(`#/blobs/${ACCOUNT}/backups?blob=huge.bin`);
+		const saved = async () => {
+			const download = page.waitForEvent('download');
+			await page.getByRole('button', { name: 'Download' }).click();
+			assert.equal((await download).suggestedFilename(), 'huge.bin');
+			assert.equal(fs.statSync(await (await download).path()).size, size);
+			return (await download).url();
+		};
+		assert.match(await saved(), /^http.*&sig=/);
+		await page.getByText('read-only').click();
+		assert.match(await saved(), /^blob:/);
+		await stage.done(page);
+	});
+
+	test('a folder that is picked arrives; those that wait are shown and can be cancelled together', async () => {
+		const dir = tempDir();
+		try {
+			fs.mkdirSync(path.join(dir, 'picked/deep'), { recursive: true });
+			for (let i = 0; i < 9; i++) fs.writeFileSync(path.join(dir, `picked/deep/${i}.txt`), `number ${i}`);
+			const page = await stage.open(`#/blobs/${ACCOUNT}/website?prefix=folder/`);
+			await page.getByText('No blobs here.').waitFor();
+			let release;
+			const held = new Promise((resolve) => (release = resolve));
+			let sent = 0;
+			await page.route(/picked/, async (route) => {
+				if (route.request().method() === 'PUT' && sent++ === 2) await held;
+				await route.continue().catch(() => {});
+			});
+			await page.setInputFiles('input[data-folder]', path.join(dir, 'picked'));
+			await page.locator('.uploads footer', { hasText: '7 to go' }).waitFor();
+			assert.equal(await page.locator('.uploads > div', { hasText: 'waits' }).count(), 5, 'six are shown');
+			await page.getByRole('button', { name: 'Cancel all' }).click();
+			await page.locator('.uploads footer', { hasText: '0 to go, 7 not done' }).waitFor();
+			release();
+			const names = [];
+			for await (const one of stage.world.service.getContainerClient('website').listBlobsFlat()) names.push(one.name);
+			assert.equal(names.length, 2);
+			for (const name of names) assert.match(name, /^folder\/picked\/deep\/\d\.txt$/);
+			await page.getByRole('button', { name: 'Dismiss all' }).click();
+			await page.locator('.uploads').waitFor({ state: 'detached' });
+			// Why one cannot be written is told as it is.
+			const [name] = names;
+			await stage.world.service.getContainerClient('website').getBlobClient(name).getBlobLeaseClient().acquireLease(-1);
+			await page.goto(page.url().replace(/#.*/, `#/blobs/${ACCOUNT}/website?prefix=${encodeURIComponent(path.dirname(name))}/`));
+			await rows(page).filter({ hasText: path.basename(name) }).waitFor();
+			await page.setInputFiles(FILES, { name: path.basename(name), mimeType: 'text/plain', buffer: Buffer.from('mine') });
+			await page.locator('.uploads', { hasText: 'LeaseIdMissing' }).waitFor();
+			assert.equal(await page.getByRole('button', { name: 'Overwrite' }).count(), 0, 'that would not help');
+			await stage.done(page);
+		} finally {
+			removeDir(dir);
+		}
 	});
 });

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { TableClient } from '@azure/data-tables';
 import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
-import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
+import { ACCOUNT, agree, explorerTests, rows, told } from './stage.mjs';
 
 const BATCH_OPLOCK = 9, EXCLUSIVE_LOCK = 0x12;
 
@@ -19,11 +19,21 @@ explorerTests('explorer, edits', (stage) => {
 		await page.locator('.panel pre.content').waitFor();
 		assert.equal(await page.locator('.panel pre.content').innerText(), JSON.stringify({ order: 7 }, null, 2));
 		assert.match(await page.locator('.panel h3').first().innerText(), /Base64[^]*JSON/);
-		await page.getByLabel('New text').fill('<changed & told>');
-		await page.getByLabel('hide for').fill('0');
-		await page.locator('.panel').getByRole('button', { name: 'Update' }).click();
+		// What was Base64 is edited as what is inside, and stays Base64 unless somebody says otherwise.
+		assert.equal(await page.getByLabel('New text').inputValue(), '{"order":7}');
+		const update = async (text) => {
+			await page.getByLabel('New text').fill(text);
+			await page.getByLabel('hide for').fill('0');
+			const done = page.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.status() === 204);
+			await page.locator('.panel').getByRole('button', { name: 'Update' }).click();
+			await done;
+			return (await queue.peekMessages()).peekedMessageItems[0].messageText;
+		};
+		assert.equal(await update('{"order":8}'), Buffer.from('{"order":8}').toString('base64'));
+		await rows(page).filter({ hasText: '{"order":8}' }).click();
+		await page.getByLabel('send as Base64').uncheck();
+		assert.equal(await update('<changed & told>'), '<changed & told>');
 		await told(page, 'Updated');
-		assert.equal((await queue.peekMessages()).peekedMessageItems[0].messageText, '<changed & told>');
 		await page.getByRole('button', { name: 'Add message' }).click();
 		await page.getByLabel('Text', { exact: true }).fill('grüße');
 		await page.getByLabel('as Base64').check();
@@ -37,6 +47,7 @@ explorerTests('explorer, edits', (stage) => {
 		assert.equal((await queue.getProperties()).approximateMessagesCount, 2);
 		assert.equal((await queue.peekMessages({ numberOfMessages: 32 })).peekedMessageItems.length, 1, 'the new one is not visible yet');
 		await page.getByRole('button', { name: 'Clear' }).click();
+		await agree(page, 'Clear it');
 		await page.getByText('No messages.').waitFor();
 		assert.equal((await queue.getProperties()).approximateMessagesCount, 0);
 		await stage.done(page);
@@ -94,6 +105,51 @@ explorerTests('explorer, edits', (stage) => {
 		await page.locator('pre.content', { hasText: 'Grow slowly.' }).waitFor();
 		assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'nothing is changed in a snapshot');
 		assert.equal(await rows(page).filter({ hasText: 'held.txt' }).count(), 0, 'as it was then');
+		await stage.done(page);
+	});
+
+	test('tables: CSV keeps every type, two types under one name, empty texts and what is not there', async () => {
+		const [from, to] = ['csvfrom', 'csvto'].map((name) => TableClient.fromConnectionString(stage.server.connectionString, name, { allowInsecureConnection: true }));
+		await Promise.all([from.createTable(), to.createTable()]);
+		const entities = [
+			{ partitionKey: 'p', rowKey: '1', mixed: 7, empty: '', long: { type: 'Int64', value: '9007199254740993' }, half: { type: 'Double', value: 1 } },
+			{ partitionKey: 'p', rowKey: '2', mixed: 'seven, "quoted"\nand more', at: new Date(0), id: { type: 'Guid', value: 'c9da6455-213d-42c9-9a79-3e9149a57833' } },
+			{ partitionKey: 'q', rowKey: ' 3 ', mixed: true, bytes: Uint8Array.of(0, 255) },
+		];
+		for (const one of entities) await from.createEntity(one);
+		const page = await stage.open(`#/tables/${ACCOUNT}/csvfrom`);
+		await rows(page).nth(2).waitFor();
+		const download = page.waitForEvent('download');
+		await page.getByRole('button', { name: 'Export CSV' }).click();
+		const csv = readFileSync(await (await download).path(), 'utf8');
+		await page.goto(page.url().replace(/#.*/, `#/tables/${ACCOUNT}/csvto`));
+		await page.getByRole('heading', { name: 'Tables / csvto' }).waitFor();
+		await page.getByRole('button', { name: 'Import' }).click();
+		await page.getByLabel('Rows').fill(csv);
+		await page.locator('dialog').getByRole('button', { name: 'Import' }).click();
+		await told(page, '3 imported');
+		const read = async (table) => {
+			const found = [];
+			for await (const { etag: _, timestamp: __, 'odata.metadata': ___, ...entity } of table.listEntities({ disableTypeConversion: true })) found.push(entity);
+			return found;
+		};
+		assert.deepEqual(await read(to), await read(from));
+		await stage.done(page);
+	});
+
+	test('queues: a move to a queue that is not there takes nothing; a queue can be followed', async () => {
+		const queue = stage.world.queues.getQueueClient('lonely-poison');
+		await queue.create();
+		await queue.sendMessage('stays');
+		const page = await stage.open(`#/queues/${ACCOUNT}/lonely-poison`);
+		await page.getByRole('button', { name: 'Move to lonely' }).click();
+		await agree(page, 'Move them');
+		await page.locator('.toast.bad', { hasText: 'QueueNotFound' }).waitFor();
+		assert.equal((await queue.peekMessages()).peekedMessageItems[0].dequeueCount, 0, 'nobody took it');
+		await page.getByLabel('follow').check();
+		await queue.sendMessage('came later');
+		await rows(page).filter({ hasText: 'came later' }).waitFor();
+		await page.getByText('about 2 messages').waitFor();
 		await stage.done(page);
 	});
 });

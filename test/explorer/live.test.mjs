@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files, Live, Access, the test kit and Operate in a real browser, while clients race.
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { ContainerSASPermissions } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { explorerOf } from '../lib/browser.mjs';
 import { Client } from '../lib/http.mjs';
-import { startServer } from '../lib/server.mjs';
+import { removeDir, startServer, tempDir } from '../lib/server.mjs';
 import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
-import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
+import { ACCOUNT, FILES, agree, explorerTests, rows, told } from './stage.mjs';
 
 explorerTests('explorer, what happens now', (stage) => {
 	test('files: directories, upload, ranges, snapshots', async () => {
@@ -20,13 +22,13 @@ explorerTests('explorer, what happens now', (stage) => {
 		await page.getByText('2026.csv').click();
 		await page.getByRole('tab', { name: 'Ranges' }).click();
 		await page.locator('.panel code', { hasText: '32768–36863' }).waitFor();
-		await page.setInputFiles('input[type=file]', { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('a new file') });
+		await page.setInputFiles(FILES, { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('a new file') });
 		await rows(page).filter({ hasText: 'new.txt' }).click();
 		await page.locator('pre.content', { hasText: 'a new file' }).waitFor();
 		const stored = await stage.world.team.getDirectoryClient('reports').getFileClient('new.txt').downloadToBuffer();
 		assert.equal(stored.toString(), 'a new file');
 		// The same name again is not overwritten without a word.
-		await page.setInputFiles('input[type=file]', { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('newer') });
+		await page.setInputFiles(FILES, { name: 'new.txt', mimeType: 'text/plain', buffer: Buffer.from('newer') });
 		await page.locator('.uploads', { hasText: 'is there already' }).getByRole('button', { name: 'Overwrite' }).click();
 		await page.locator('.uploads', { hasText: 'is there already' }).waitFor({ state: 'detached' });
 		await page.locator('.uploads', { hasText: 'done' }).waitFor();
@@ -48,7 +50,7 @@ explorerTests('explorer, what happens now', (stage) => {
 		});
 		const local = path.join(stage.server.dataDir, '..', `long-${process.pid}.bin`);
 		writeFileSync(local, Buffer.alloc(9 * 1024 * 1024, 'x'));
-		await page.setInputFiles('input[type=file]', local);
+		await page.setInputFiles(FILES, local);
 		await page.locator('.uploads', { hasText: '8.0 MiB of 9.0 MiB' }).waitFor();
 		rmSync(local);
 		await page.getByRole('button', { name: 'Cancel' }).click();
@@ -144,7 +146,7 @@ explorerTests('explorer, what happens now', (stage) => {
 		await stage.done(page);
 	});
 
-	test('live: filtered by operation and account, copied as curl; markup in what clients send is shown and never runs', async () => {
+	test('live: filtered by operation and account; markup in what clients send is shown and never runs', async () => {
 		const evil = '<img src=x onerror="window.ran=1">';
 		const client = new Client(stage.server, { service: 'blob' });
 		const page = await stage.open(`#/live/${ACCOUNT}`);
@@ -160,14 +162,8 @@ explorerTests('explorer, what happens now', (stage) => {
 		}
 		assert.equal(await rows(page).count(), 1);
 		await page.locator('.panel code', { hasText: evil }).first().waitFor();
-		await page.getByRole('button', { name: 'Copy as curl' }).click();
-		await page.getByRole('button', { name: 'Copied' }).waitFor();
-		const curl = await page.evaluate(() => navigator.clipboard.readText());
-		assert.ok(curl.startsWith(`curl -X PUT '${stage.server.endpoints.blob}/photos/filtered.txt'`), curl);
-		assert.match(curl, /-H 'x-ms-blob-type: BlockBlob'/i);
-		assert.doesNotMatch(curl, /authorization:/i);
 		await page.locator('[data-filter]').fill('no_such_operation');
-		await page.getByText('Nothing yet.').waitFor();
+		await page.getByText('Nothing that fits the filter, so far.').waitFor();
 		const path = `/photos/${encodeURIComponent(evil)}`, put = () => client.put(path, { headers: { 'x-ms-blob-type': 'BlockBlob' }, body: 'y' });
 		await put();
 		assert.equal((await client.put(path, { query: { comp: 'lease' }, headers: { 'x-ms-lease-action': 'acquire', 'x-ms-lease-duration': '-1' } })).status, 201);
@@ -184,6 +180,56 @@ explorerTests('explorer, what happens now', (stage) => {
 		assert.equal(await page.evaluate(() => window.ran), undefined);
 		assert.equal(await page.locator('main img').count(), 0);
 		await stage.done(page);
+	});
+
+	test('live: copied as curl it is sent again and does the same, without the credentials of who sent it', async () => {
+		const dir = tempDir();
+		const shell = (line) => new Promise((resolve) => execFile('sh', ['-c', `${line} -s -o answer -w '%{http_code}'`], { cwd: dir }, (_, out) => resolve(out)));
+		const client = (service) => new Client(stage.server, { service });
+		const page = await stage.open(`#/live/${ACCOUNT}`);
+		try {
+			await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+			await rows(page).first().waitFor({ timeout: 15_000 });
+			const curlOf = async (words) => {
+				await page.locator('[data-filter]').fill(words);
+				await rows(page).first().click();
+				await page.getByRole('button', { name: 'Copy as curl' }).click();
+				await page.getByRole('button', { name: 'Copied' }).waitFor();
+				await page.locator('[data-close]').click();
+				return page.evaluate(() => navigator.clipboard.readText());
+			};
+			const blob = stage.world.photos.getBlockBlobClient("it's a [name] & {more}.txt");
+			await blob.upload('first', 5, { metadata: { colour: 'blue' } });
+			const put = await curlOf("BLOB_PUT 201 it's");
+			assert.match(put, /-H 'x-ms-meta-colour: blue'/);
+			assert.doesNotMatch(put, /authorization|SharedKey/i);
+			assert.match(put, /^# the body, 5 bytes, is not kept/);
+			writeFileSync(path.join(dir, 'body'), 'again');
+			assert.equal(await shell(put), '201');
+			assert.equal((await blob.downloadToBuffer()).toString(), 'again');
+			assert.equal((await blob.getProperties()).metadata.colour, 'blue');
+
+			await client('blob').put('/photos/curled.txt', { headers: { 'x-ms-blob-type': 'BlockBlob', 'if-match': '"0x0"' }, body: 'x' });
+			assert.equal(await shell(await curlOf('BLOB_PUT 412 curled.txt')), '412', 'its condition is sent, too');
+			await client('blob').head('/photos/readme.md');
+			assert.equal(await shell(await curlOf('BLOB_GET_PROPERTIES 200 readme.md')), '200');
+			await client('queue').put('/curled');
+			assert.equal(await shell(await curlOf('QUEUE_CREATE 201 curled')), '204', 'there already');
+			for await (const _ of stage.world.people.listEntities({ queryOptions: { filter: "name eq 'Ken'" } }));
+			assert.equal(await shell(await curlOf('people Ken 200')), '200');
+			assert.match(readFileSync(path.join(dir, 'answer'), 'utf8'), /"Ken"/);
+			await stage.world.team.rootDirectoryClient.getFileClient('plan.txt').downloadToBuffer();
+			assert.equal(await shell(await curlOf('FILE_GET plan.txt')), '206');
+			// One that came with a SAS: the signature was never shown, so it gets one of its own.
+			const sas = await stage.world.photos.generateSasUrl({ permissions: ContainerSASPermissions.parse('l'), expiresOn: new Date(Date.now() + 3600e3) });
+			assert.equal((await fetch(`${sas}&restype=container&comp=list&prefix=by-sas`)).status, 200);
+			const list = await curlOf('by-sas 200');
+			assert.ok(!list.includes(new URL(sas).searchParams.get('sig')) && !list.includes('REDACTED'));
+			assert.equal(await shell(list), '200');
+			await stage.done(page);
+		} finally {
+			removeDir(dir);
+		}
 	});
 
 	test('access: every kind of SAS that is built works, and a refused one is explained', async () => {
@@ -210,6 +256,7 @@ explorerTests('explorer, what happens now', (stage) => {
 		};
 		await why(sas);
 		await page.getByText('would be allowed').waitFor();
+		await page.locator('[data-explained]').getByText(/^Whoever has it may read, list on every blob of the container photos, until 2/).waitFor();
 		await why(`GET ${sas.replace(/sig=..../, 'sig=AAAA')}`);
 		await page.getByText('403 AuthenticationFailed').waitFor();
 		assert.match(await page.locator('[data-string]').innerText(), /\/blob\/devstoreaccount1\/photos/);
@@ -231,7 +278,8 @@ explorerTests('explorer, what happens now', (stage) => {
 			await queue.sendMessage('an hour away', { visibilityTimeout: 3500 });
 			const page = await stage.browser.open(own, '#/testkit');
 			await page.getByRole('button', { name: '+ 1 h' }).click();
-			await page.getByText('60 min').waitFor();
+			await page.locator('.pairs').getByText('60 min').waitFor();
+			await page.locator('.problem', { hasText: 'The clock of this server runs 60 min ahead' }).waitFor(); // in every view
 			assert.equal((await queue.peekMessages()).peekedMessageItems.length, 1, 'the clock moved');
 			await page.getByLabel('how far').fill('100');
 			await page.getByRole('button', { name: '+ 30 days' }).click();
@@ -241,14 +289,17 @@ explorerTests('explorer, what happens now', (stage) => {
 			await page.getByRole('button', { name: 'Save this state' }).click();
 			await page.getByRole('button', { name: 'Restore one message' }).waitFor();
 			await page.getByRole('button', { name: 'Reset devstoreaccount1' }).click();
+			await agree(page, 'Empty it');
 			await told(page, 'devstoreaccount1 is empty');
 			assert.equal(await queue.exists(), false);
 			await page.getByRole('button', { name: 'Restore one message' }).click();
+			await agree(page, 'Go back');
 			await told(page, 'As it was at one message');
 			assert.equal(await queue.exists(), true);
 			await page.getByPlaceholder('every one, or').fill('QUEUE_CREATE');
 			await page.getByRole('button', { name: 'Add rule' }).click();
 			await rows(page).filter({ hasText: /busy\s*QUEUE_CREATE/ }).waitFor();
+			await page.locator('.problem', { hasText: 'Requests fail on purpose: a rule of the test kit.' }).waitFor();
 			await page.getByRole('button', { name: 'Remove all' }).click();
 			await page.getByText('No rules').waitFor();
 			await page.getByRole('link', { name: 'Operate' }).click();

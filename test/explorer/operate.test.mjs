@@ -6,19 +6,24 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { removeDir, runProgram, startServer, tempDir } from '../lib/server.mjs';
-import { explorerTests, rows, told } from './stage.mjs';
+import { agree, explorerTests, rows, told } from './stage.mjs';
 
 explorerTests('explorer, operate', (stage) => {
 	const card = (page, title) => page.locator('section.card', { has: page.getByRole('heading', { name: title, exact: true }) });
 
 	test('accounts: added, given a new key, removed', async () => {
 		const page = await stage.open('#/operate');
-		page.answers = ['fresh'];
 		await page.getByRole('button', { name: 'Add account' }).click();
+		await page.getByLabel('Name', { exact: true }).fill('Not allowed!');
+		await page.getByRole('button', { name: 'Create' }).click();
+		assert.ok(await page.getByLabel('Name', { exact: true }).evaluate((input) => !input.checkValidity()), 'what no name can be is told before it is sent');
+		await page.getByLabel('Name', { exact: true }).fill('fresh');
+		await page.getByRole('button', { name: 'Create' }).click();
 		const key = /key1: (\S+)/.exec(await page.locator('dialog pre').innerText())[1];
 		await page.locator('dialog').getByRole('button', { name: 'Close' }).last().click();
 		const row = rows(page).filter({ hasText: 'fresh' });
 		await row.getByRole('button', { name: 'Rotate key 1' }).click();
+		await page.getByRole('button', { name: 'Make a new key' }).click();
 		const now = /key1: (\S+)/.exec(await page.locator('dialog pre').innerText())[1];
 		assert.notEqual(now, key);
 		const list = (accountKey) => BlobServiceClient.fromConnectionString(`DefaultEndpointsProtocol=http;AccountName=fresh;AccountKey=${accountKey};BlobEndpoint=${stage.server.endpoints.blob.replace(/[^/]+$/, 'fresh')};`).getProperties();
@@ -26,6 +31,7 @@ explorerTests('explorer, operate', (stage) => {
 		await assert.rejects(list(key), { statusCode: 403 });
 		await page.locator('dialog').getByRole('button', { name: 'Close' }).last().click();
 		await row.getByRole('button', { name: 'Remove' }).click();
+		await page.getByRole('button', { name: 'Remove it' }).click();
 		await page.locator('dialog').getByRole('button', { name: 'Close' }).last().click();
 		await row.waitFor({ state: 'detached' });
 		await stage.done(page);
@@ -94,6 +100,7 @@ explorerTests('explorer, operate', (stage) => {
 			removeDir(path.dirname(copy));
 		}
 		await rows(page).filter({ hasText: 'first' }).getByRole('button', { name: 'Remove' }).click();
+		await agree(page, 'Remove it');
 		await rows(page).filter({ hasText: 'first' }).waitFor({ state: 'detached' });
 		assert.deepEqual(fs.readdirSync(folder), ['second']);
 		await stage.done(page);

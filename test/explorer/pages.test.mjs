@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
+import { OTHER_NAME, explorerOf } from '../lib/browser.mjs';
 import { removeDir, startServer, tempDir } from '../lib/server.mjs';
 import { ACCOUNT, explorerTests, rows } from './stage.mjs';
 
@@ -50,6 +51,8 @@ function weakTexts(least) {
 }
 
 explorerTests('explorer, every view', (stage) => {
+	before(() => stage.world.photos.getBlobClient('readme.md').getBlobLeaseClient().acquireLease(-1)); // one that does not end while we look
+
 	for (const colorScheme of ['light', 'dark'])
 		test(`${colorScheme}, at 1,024 pixels: nothing sticks out, every text can be read, its address opens it`, async () => {
 			for (const [hash, title, ready] of VIEWS) {
@@ -63,6 +66,47 @@ explorerTests('explorer, every view', (stage) => {
 				await stage.done(page);
 			}
 		});
+
+	test('by another name than localhost, without HTTPS: one signs in, goes from account to account, changes, copies, and signs out', async () => {
+		const own = await startServer({
+			flags: ['--mode', 'production', '--adminPort', '0'],
+			env: { ZAFFRE_ACCOUNTS: `first:${Buffer.alloc(64, 1).toString('base64')};second:${Buffer.alloc(64, 2).toString('base64')}`, ZAFFRE_ADMIN_TOKEN: 'a token of some length' },
+		});
+		try {
+			const page = await stage.browser.open(own, '#/home');
+			await page.goto(explorerOf(own).replace('127.0.0.1', OTHER_NAME));
+			assert.equal(await page.evaluate(() => isSecureContext), false);
+			await page.getByLabel('or admin token').fill('a token of some length');
+			await page.getByRole('button', { name: 'Sign in' }).click();
+			await page.getByText('nothing is wrong').waitFor();
+			await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
+			await page.getByRole('button', { name: 'Copied' }).waitFor();
+			await page.getByLabel('Account', { exact: true }).selectOption('second');
+			await page.getByText('No containers yet.').waitFor();
+			await page.getByRole('button', { name: 'New container' }).click();
+			await page.getByLabel('Name', { exact: true }).fill('made-here');
+			await page.keyboard.press('Enter');
+			await rows(page).filter({ hasText: 'made-here' }).waitFor();
+			assert.equal(await page.title(), 'second · Blobs · Zaffre');
+			await page.getByLabel('Account', { exact: true }).selectOption('first');
+			await page.getByText('No containers yet.').waitFor();
+			await page.getByRole('button', { name: 'sign out' }).click();
+			await page.getByRole('button', { name: 'Sign in' }).waitFor();
+			await page.reload();
+			await page.getByRole('button', { name: 'Sign in' }).waitFor();
+			await stage.done(page);
+		} finally {
+			await own.remove();
+		}
+	});
+
+	test('damage that a scrub found is told in every view', async () => {
+		const page = await stage.open(`#/queues/${ACCOUNT}`);
+		await page.route(/run=%2Fscrub%2Fprogress/, (route) => route.fulfill({ json: { status: 200, text: '{"state":"done","percent":100,"damaged":2}' } }));
+		await page.reload();
+		await page.locator('.problem', { hasText: 'The last scrub found damage: 2 in all.' }).waitFor();
+		await stage.done(page);
+	});
 
 	test('the switch of light and dark is kept', async () => {
 		const page = await stage.open('#/home', { colorScheme: 'light' });

@@ -14,6 +14,13 @@ export const rows = (page) => page.locator('tbody tr[tabindex]');
 // footer with the buttons "Save" and "Delete" is found by the text "Saved".
 export const told = (page, words) => page.locator('.toasts').getByText(words, { exact: true }).last().waitFor();
 
+// Presses a button of the question that is open, and waits until it is gone.
+export async function agree(page, button = 'Delete') {
+	await page.locator('dialog').getByRole('button', { name: button, exact: true }).click();
+	await page.locator('dialog').waitFor({ state: 'detached' });
+}
+export const FILES = 'input[data-files]'; // of the button "Upload"
+
 export function explorerTests(name, tests) {
 	describe(name, { skip: browserMissing() }, () => {
 		const stage = {};

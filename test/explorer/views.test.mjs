@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { TableClient } from '@azure/data-tables';
-import { ACCOUNT, explorerTests, rows, told } from './stage.mjs';
+import { ACCOUNT, FILES, agree, explorerTests, rows, told } from './stage.mjs';
 
 explorerTests('explorer', (stage) => {
 	test('home: endpoints, connection strings, what the account holds', async () => {
@@ -34,12 +34,12 @@ explorerTests('explorer', (stage) => {
 		await page.getByText('0000.png').click();
 		await page.locator('img.preview').waitFor();
 		assert.ok(await page.locator('img.preview').evaluate((image) => image.decode().then(() => image.naturalWidth === 96)));
-		await page.setInputFiles('input[type=file]', { name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('one\n') });
+		await page.setInputFiles(FILES, { name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('one\n') });
 		await page.getByText('up.txt').first().waitFor();
 		await rows(page).filter({ hasText: 'up.txt' }).click();
 		await page.locator('pre.content', { hasText: 'one' }).waitFor();
 		// The same name again is not overwritten without a word.
-		await page.setInputFiles('input[type=file]', { name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('two\n') });
+		await page.setInputFiles(FILES, { name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('two\n') });
 		await page.getByText('is there already').waitFor();
 		const overwritten = page.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.status() === 201);
 		await page.getByRole('button', { name: 'Overwrite' }).click();
@@ -78,6 +78,7 @@ explorerTests('explorer', (stage) => {
 		await page.getByRole('button', { name: 'Break' }).click();
 		await page.locator('.panel .tag', { hasText: 'broken' }).waitFor();
 		await page.getByRole('button', { name: 'Delete' }).click();
+		await agree(page);
 		await rows(page).filter({ hasText: 'up.txt' }).waitFor({ state: 'detached' });
 		await stage.done(page);
 	});
@@ -85,7 +86,7 @@ explorerTests('explorer', (stage) => {
 	test('a blob of several blocks goes up and comes down whole', async () => {
 		const page = await stage.open(`#/blobs/${ACCOUNT}/backups`);
 		const bytes = Buffer.alloc(9 * 1024 * 1024, 'zaffre ');
-		await page.setInputFiles('input[type=file]', { name: 'large.bin', mimeType: 'application/octet-stream', buffer: bytes });
+		await page.setInputFiles(FILES, { name: 'large.bin', mimeType: 'application/octet-stream', buffer: bytes });
 		await rows(page).filter({ hasText: 'large.bin' }).click({ timeout: 30_000 });
 		const download = page.waitForEvent('download');
 		await page.getByRole('button', { name: 'Download' }).click();
@@ -130,6 +131,7 @@ explorerTests('explorer', (stage) => {
 	test('queues: a poison queue is moved back', async () => {
 		const page = await stage.open(`#/queues/${ACCOUNT}/orders-poison`);
 		await page.getByRole('button', { name: 'Move to orders' }).click();
+		await agree(page, 'Move them');
 		await told(page, '1 moved to orders');
 		await page.getByText('No messages.').waitFor();
 		await stage.done(page);
@@ -177,11 +179,13 @@ explorerTests('explorer', (stage) => {
 		await stage.world.people.updateEntity({ partitionKey: 'asia', rowKey: '002', born: 1961 }, 'Merge');
 		for (const box of await page.getByLabel('pick').all()) await box.check();
 		await page.getByRole('button', { name: 'Delete 2' }).click();
+		await agree(page);
 		await page.locator('.toast.bad', { hasText: 'batch refused' }).waitFor();
 		assert.equal((await stage.world.people.getEntity('asia', '001')).born, 1950);
 		await page.locator('td', { hasText: '1961' }).waitFor();
 		for (const box of await page.getByLabel('pick').all()) await box.check();
 		await page.getByRole('button', { name: 'Delete 2' }).click();
+		await agree(page);
 		await told(page, '2 deleted');
 		await assert.rejects(stage.world.people.getEntity('asia', '001'), { statusCode: 404 });
 		await stage.done(page);
@@ -227,7 +231,12 @@ explorerTests('explorer', (stage) => {
 		const table = TableClient.fromConnectionString(stage.server.connectionString, 'markup', { allowInsecureConnection: true });
 		await table.createTable();
 		await table.createEntity({ partitionKey: '<b>p', rowKey: '"><i>', evil, link: url });
-		for (const hash of [`#/blobs/${ACCOUNT}/markup`, `#/queues/${ACCOUNT}/markup`, `#/tables/${ACCOUNT}/markup`]) {
+		const share = stage.world.shares.getShareClient('markup'); // names of files have no < and no "
+		await share.create();
+		const file = share.rootDirectoryClient.getFileClient("&lt;img onerror='window.ran=1'&gt;.html");
+		await file.create(evil.length, { metadata: { evil } });
+		await file.uploadRange(evil, 0, evil.length);
+		for (const hash of [`#/blobs/${ACCOUNT}/markup`, `#/queues/${ACCOUNT}/markup`, `#/tables/${ACCOUNT}/markup`, `#/files/${ACCOUNT}/markup`]) {
 			const page = await stage.open(hash);
 			await rows(page).first().waitFor();
 			for (let i = 0; i < (await rows(page).count()); i++) {
@@ -235,6 +244,11 @@ explorerTests('explorer', (stage) => {
 				await rows(page).nth(i).click();
 				await page.locator('.panel').waitFor();
 				for (const tab of await page.locator('.panel [role=tab]').all()) await tab.click();
+				for (const asks of ['Delete', 'Copy to …']) {
+					if (!(await page.locator('.panel').getByRole('button', { name: asks, exact: true }).count()) || /queues/.test(hash)) continue;
+					await page.locator('.panel').getByRole('button', { name: asks, exact: true }).click();
+					await page.locator('dialog').getByRole('button', { name: 'Cancel' }).click();
+				}
 				await page.locator('[data-close]').click();
 			}
 			assert.equal(await page.evaluate(() => window.ran), undefined);
@@ -245,6 +259,22 @@ explorerTests('explorer', (stage) => {
 		await folder.getByText('inner').waitFor();
 		assert.equal(await folder.evaluate(() => window.ran), undefined);
 		await stage.done(folder);
+		// What somebody types or pastes, and what an address brings along.
+		const access = await stage.open(`#/access/${ACCOUNT}`);
+		await access.getByLabel('resource').fill(evil);
+		await access.getByRole('button', { name: 'Sign' }).click();
+		await access.locator('[data-made]').waitFor();
+		await access.getByRole('tab', { name: 'Why was this refused?' }).click();
+		await access.getByLabel('request', { exact: true }).fill(`GET ${stage.server.endpoints.blob}/${encodeURIComponent(evil)}?sv=2022-11-02&sr=c&sp=r&sip=${encodeURIComponent(evil)}&sig=AAAA`);
+		await access.getByRole('button', { name: 'Why?' }).click();
+		await access.locator('[data-explained]', { hasText: evil }).waitFor();
+		for (const hash of [`#/blobs/${encodeURIComponent(evil)}/${encodeURIComponent(evil)}?blob=${encodeURIComponent(evil)}&tab=${encodeURIComponent(url)}`, `#/tables/${ACCOUNT}/people?filter=${encodeURIComponent(evil)}`, `#/${encodeURIComponent(evil)}`]) {
+			await access.goto(access.url().replace(/#.*/, hash));
+			await access.locator('main h1').waitFor();
+		}
+		assert.equal(await access.evaluate(() => window.ran), undefined);
+		assert.equal(await access.locator('main img, main script').count(), 0);
+		await stage.done(access);
 	});
 
 	test('keyboard, deep links, read-only and 1,024 pixels', async () => {

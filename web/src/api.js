@@ -16,6 +16,12 @@ export class ServiceError extends Error {
 	}
 }
 
+// crypto.randomUUID is there on loopback and over HTTPS alone.
+export function uuid() {
+	const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+	return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
 export const isReadOnly = () => readOnly;
 export function setReadOnly(on) {
 	readOnly = on;
@@ -43,6 +49,8 @@ export function logout() {
 	session = null;
 	sessionStorage.removeItem('zaffre.session');
 }
+// Somebody signed in, so there is something to sign out of.
+export const isSignedIn = () => sessionStorage.getItem('zaffre.session') !== null;
 
 async function errorOf(answer) {
 	const text = await answer.text();
@@ -90,7 +98,7 @@ export async function ask(path, options = {}) {
 
 // An operation of a service. `path` begins with '/', already encoded.
 export function request(service, account, path, options = {}) {
-	const headers = { 'x-ms-version': VERSION, 'x-ms-client-request-id': `explorer-${crypto.randomUUID()}`, ...options.headers };
+	const headers = { 'x-ms-version': VERSION, 'x-ms-client-request-id': `explorer-${uuid()}`, ...options.headers };
 	if (service === 'table') {
 		headers['x-ms-version'] = '2019-02-02';
 		headers.DataServiceVersion = '3.0;NetFx';

@@ -69,27 +69,28 @@ export function pretty(value) {
 	}
 }
 
+// What is not there (null) is nothing between two commas; an empty text is "".
 export function csvRow(values) {
-	return values.map((v) => (/[",\r\n]/.test(v) || /^\s|\s$/.test(v) ? `"${v.replaceAll('"', '""')}"` : v)).join(',') + '\r\n';
+	return values.map((v) => (v === null ? '' : v === '' || /[",\r\n]/.test(v) || /^\s|\s$/.test(v) ? `"${v.replaceAll('"', '""')}"` : v)).join(',') + '\r\n';
 }
 export function csvParse(value) {
 	const rows = [];
-	let row = [], field = '', quoted = false;
+	let row = [], field = null, quoted = false;
 	for (let i = 0; i < value.length; i++) {
 		const c = value[i];
 		if (quoted) {
 			if (c === '"' && value[i + 1] === '"') { field += '"'; i++; }
 			else if (c === '"') quoted = false;
 			else field += c;
-		} else if (c === '"' && field === '') quoted = true;
-		else if (c === ',') { row.push(field); field = ''; }
+		} else if (c === '"' && field === null) { quoted = true; field = ''; }
+		else if (c === ',') { row.push(field); field = null; }
 		else if (c === '\n' || c === '\r') {
 			if (c === '\r' && value[i + 1] === '\n') i++;
-			row.push(field); rows.push(row); row = []; field = '';
-		} else field += c;
+			row.push(field); rows.push(row); row = []; field = null;
+		} else field = (field ?? '') + c;
 	}
-	if (field !== '' || row.length) { row.push(field); rows.push(row); }
-	return rows.filter((r) => r.length > 1 || r[0] !== '');
+	if (field !== null || row.length) { row.push(field); rows.push(row); }
+	return rows.filter((r) => r.length > 1 || r[0] !== null);
 }
 
 // Lines that two texts have in common, and those that one has alone: [{ kind: ' ' | '-' | '+', line }].

@@ -2,9 +2,11 @@
 // The frame around the views: who is signed in, where one is, the keyboard, light and dark.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { ask, isReadOnly, login, setReadOnly, whenLoginNeeded } from './api.js';
+import { ask, isReadOnly, isSignedIn, login, logout, setReadOnly, whenLoginNeeded } from './api.js';
+import { commandJson } from './commands.js';
+import { count, duration } from './format.js';
 import { go, link, useRoute } from './router.js';
-import { Dialog, Problem, Toasts } from './ui.jsx';
+import { Dialog, Problem, Questions, Toasts } from './ui.jsx';
 import { startSampling } from './samples.js';
 import { views } from './views/index.js';
 
@@ -36,10 +38,11 @@ function Login({ onDone }) {
 }
 
 const KEYS = [
-	['g then h, b, q, t, …', 'go to a view (the underlined letter)'],
+	['g, then a letter', 'go to the view with that letter underlined'],
 	['/', 'to the filter of this view'],
 	['j, k or arrows, Enter', 'walk the rows, open one'],
 	['r', 'load again'],
+	['← →', 'from tab to tab'],
 	['Esc', 'close what is open'],
 	['?', 'this list'],
 ];
@@ -83,6 +86,21 @@ function Theme() {
 	return <button type="button" class="plain" title="light, dark, or as the system has it" onClick={() => set(next[theme])}>{{ auto: '◐ auto', light: '☀ light', dark: '☾ dark' }[theme]}</button>;
 }
 
+// What is wrong beside what the overview says: what somebody switched on for a test and may have forgotten, and what a scrub found.
+async function moreWarnings(overview) {
+	const found = [];
+	if (overview.mode === 'development') {
+		const kit = await ask('/test');
+		if (kit.faults.length) found.push(`Requests fail on purpose: ${kit.faults.length === 1 ? 'a rule' : `${kit.faults.length} rules`} of the test kit.`);
+		if (kit.advancedSeconds) found.push(`The clock of this server runs ${duration(kit.advancedSeconds * 1000)} ahead of the machine (test kit).`);
+	}
+	if (overview.scope === '*') {
+		const scrub = await commandJson('/scrub/progress');
+		if (scrub.damaged) found.push(`The last scrub found damage: ${count(scrub.damaged)} in all. Operate has what it found.`);
+	}
+	return found;
+}
+
 function App() {
 	const route = useRoute();
 	const [overview, setOverview] = useState();
@@ -93,10 +111,13 @@ function App() {
 	whenLoginNeeded(() => setNeedsLogin(true));
 	const load = async () => {
 		try {
-			setOverview(await ask('/api/overview'));
+			const found = await ask('/api/overview');
+			setOverview((old) => ({ ...found, warnings: [...found.warnings, ...(old?.more ?? [])], more: old?.more }));
 			setError(undefined);
 			setNeedsLogin(false);
 			startSampling();
+			const more = await moreWarnings(found).catch(() => []);
+			setOverview({ ...found, warnings: [...found.warnings, ...more], more });
 		} catch (problem) {
 			setError(problem);
 		}
@@ -112,6 +133,7 @@ function App() {
 	if (overview.readOnly && !isReadOnly()) setReadOnly(true);
 	const view = views.find((one) => one.id === route.view && one.shown(overview)) ?? views[0];
 	const account = overview.accounts.find((one) => one.name === route.parts[0])?.name ?? overview.accounts[0].name;
+	document.title = [route.parts[1] ?? (overview.accounts.length > 1 && view.byAccount ? account : ''), view.title, 'Zaffre'].filter(Boolean).join(' · ');
 	return (
 		<div class="frame">
 			<nav>
@@ -122,6 +144,11 @@ function App() {
 						<span>{mark(one.title, one.key)}</span>
 					</a>
 				))}
+				{overview.accounts.length > 1 && (
+					<label class="account">Account
+						<select aria-label="Account" value={account} onChange={(event) => go(view.byAccount ? view.id : 'blobs', [event.currentTarget.value])}>{overview.accounts.map((one) => <option key={one.name}>{one.name}</option>)}</select>
+					</label>
+				)}
 				<div class="foot">
 					<label class="switch">
 						<input
@@ -137,6 +164,7 @@ function App() {
 					</label>
 					<Theme />
 					<button type="button" class="plain" onClick={() => setHelp(true)}>⌨ keys</button>
+					{isSignedIn() && <button type="button" class="plain" onClick={() => { logout(); location.reload(); }}>⏻ sign out</button>}
 					<span class="quiet">{overview.version} · {overview.mode}</span>
 				</div>
 			</nav>
@@ -150,6 +178,7 @@ function App() {
 					<dl class="pairs">{KEYS.map(([keys, what]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>)}</dl>
 				</Dialog>
 			)}
+			<Questions />
 			<Toasts />
 		</div>
 	);

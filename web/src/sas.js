@@ -21,3 +21,10 @@ export async function blobSas(f) {
 }
 export const toQuery = (parameters) =>
 	Object.entries(parameters).filter(([, value]) => value).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+
+// An account SAS: permissions in the order that the service wants, services and types by their letters.
+export function accountStringToSign(f) {
+	return [f.account, f.permissions, f.services, f.types, f.start ?? '', f.expiry, f.ip ?? '', f.protocol ?? '', SAS_VERSION, '', ''].join('\n');
+}
+export const accountParameters = (f) => ({ sv: SAS_VERSION, ss: f.services, srt: f.types, sp: f.permissions, st: f.start, se: f.expiry, sip: f.ip, spr: f.protocol });
+export const accountSas = async (f) => toQuery({ ...accountParameters(f), sig: await sign(f.account, accountStringToSign(f)) });

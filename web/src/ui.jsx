@@ -71,21 +71,30 @@ export function Act({ onClick, children, kind = '', disabled, title, type = 'but
 	);
 }
 
+// The clipboard is there on loopback and over HTTPS alone; elsewhere the old way, which needs a selection.
+async function toClipboard(value) {
+	if (navigator.clipboard) return navigator.clipboard.writeText(value);
+	const area = Object.assign(document.createElement('textarea'), { value });
+	(document.querySelector('dialog[open]') ?? document.body).append(area);
+	area.select();
+	const done = document.execCommand('copy');
+	area.remove();
+	if (!done) throw new Error('This browser does not let the page copy.');
+}
+
+// `value`: a text, or a function that makes one when somebody wants it.
 export function Copy({ value, label = 'Copy' }) {
 	const [done, set] = useState(false);
-	return (
-		<button
-			type="button"
-			class="small"
-			onClick={async () => {
-				await attempt(() => navigator.clipboard.writeText(value));
-				set(true);
-				setTimeout(() => set(false), 1200);
-			}}
-		>
-			{done ? 'Copied' : label}
-		</button>
-	);
+	const copy = async () => {
+		const copied = await attempt(async () => {
+			await toClipboard(typeof value === 'function' ? await value() : value);
+			return true;
+		});
+		if (!copied) return;
+		set(true);
+		setTimeout(() => set(false), 1200);
+	};
+	return <button type="button" class="small" onClick={copy}>{done ? 'Copied' : label}</button>;
 }
 
 export function Dialog({ title, onClose, children, wide }) {
@@ -104,11 +113,20 @@ export function Dialog({ title, onClose, children, wide }) {
 	);
 }
 
+// One stop of the tab key; arrows go from one to the next.
 export function Tabs({ tabs, value, onChange }) {
+	const move = (event) => {
+		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+		if (!step) return;
+		const next = (tabs.findIndex(([id]) => id === value) + step + tabs.length) % tabs.length;
+		event.preventDefault();
+		event.currentTarget.children[next].focus();
+		onChange(tabs[next][0]);
+	};
 	return (
-		<div class="tabs" role="tablist">
+		<div class="tabs" role="tablist" onKeyDown={move}>
 			{tabs.map(([id, label]) => (
-				<button key={id} type="button" role="tab" aria-selected={id === value} onClick={() => onChange(id)}>{label}</button>
+				<button key={id} type="button" role="tab" aria-selected={id === value} tabIndex={id === value ? 0 : -1} onClick={() => onChange(id)}>{label}</button>
 			))}
 		</div>
 	);
@@ -124,7 +142,9 @@ export function Pairs({ pairs }) {
 	);
 }
 
-// Rows that the keyboard walks: arrows or j and k, Enter opens. A column of numbers has a '#' before its name.
+// A column of numbers has a '#' before its name; one that gives way to an open panel in a narrow window a '~'.
+const MARKS = { '#': 'number', '~': 'type' };
+// Rows that the keyboard walks: arrows or j and k, Enter opens.
 export function Rows({ head, rows, empty = 'Nothing here.', selected, onOpen, render, id, cls = '' }) {
 	const body = useRef();
 	// For measurements: when the first rows were in the page.
@@ -141,7 +161,7 @@ export function Rows({ head, rows, empty = 'Nothing here.', selected, onOpen, re
 	return (
 		<div class={`scroll ${cls}`}>
 			<table class="rows">
-				<thead><tr>{head.map((name, i) => (name[0] === '#' ? <th key={i} class="number">{name.slice(1)}</th> : <th key={i}>{name}</th>))}</tr></thead>
+				<thead><tr>{head.map((name, i) => (MARKS[name[0]] ? <th key={i} class={MARKS[name[0]]}>{name.slice(1)}</th> : <th key={i}>{name}</th>))}</tr></thead>
 				<tbody ref={body} onKeyDown={move}>
 					{rows.length === 0 && <tr class="empty"><td colSpan={head.length}>{empty}</td></tr>}
 					{rows.map((row, i) => (
@@ -232,6 +252,38 @@ export function Conflict({ mine, theirs, onKeep, onOverwrite }) {
 	);
 }
 
-export function confirmed(question) {
-	return window.confirm(question);
+// ---- questions that come before something is done ----
+
+let pushQuestion = () => {};
+// Shows the one question that is open. It is answered by a button, by Enter, or by Escape, which is a no.
+export function Questions() {
+	const [open, set] = useState(null);
+	pushQuestion = set;
+	if (!open) return null;
+	const answer = (value) => { set(null); open.resolve(value); };
+	const submit = (event) => {
+		event.preventDefault();
+		const given = new FormData(event.currentTarget).get('answer');
+		answer(open.label ? given.trim() || null : true);
+	};
+	return (
+		<Dialog title={open.title} onClose={() => answer(null)}>
+			<form onSubmit={submit}>
+				{open.text && <p>{open.text}</p>}
+				{open.label && <label>{open.label} <input name="answer" autofocus required autocomplete="off" spellcheck={false} pattern={open.pattern} title={open.hint} /></label>}
+				{open.hint && <p class="quiet">{open.hint}</p>}
+				<footer>
+					<button type="button" onClick={() => answer(null)}>Cancel</button>
+					<button type="submit" class={open.kind ?? 'primary'} autofocus={!open.label}>{open.action}</button>
+				</footer>
+			</form>
+		</Dialog>
+	);
 }
+const ask = (question) => new Promise((resolve) => pushQuestion({ ...question, resolve }));
+// Does somebody really want this? `action` is what the button says.
+export const confirmed = async (title, { text, action = 'Delete', kind = 'danger' } = {}) => Boolean(await ask({ title, text, action, kind }));
+// What names of containers, queues and shares are like, and how to say it.
+export const RESOURCE_NAME = { pattern: '[a-z0-9](-?[a-z0-9]){2,62}', hint: '3 to 63 lower-case letters, digits and single hyphens; a letter or digit first and last.' };
+// A name, or null. `pattern` and `hint`: what names are like.
+export const named = (title, { label = 'Name', action = 'Create', ...more } = {}) => ask({ title, label, action, ...more });

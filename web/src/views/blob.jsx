@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One blob: preview, properties, metadata, tags, lease, and its past on a timeline. Edits carry the ETag they were made on.
 import { useEffect, useState } from 'preact/hooks';
-import { ServiceError, children, escapeXml, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
-import { ago, bytes, diffLines, pretty, when } from '../format.js';
+import { ServiceError, children, escapeXml, isReadOnly, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
+import { ago, bytes, diffLines, save, when } from '../format.js';
+import { PREVIEW_BYTES, Preview, asText } from '../preview.jsx';
 import { blobSas, isoSeconds } from '../sas.js';
 import { Act, Conflict, Copy, Dialog, PairEditor, Pairs, Problem, Tabs, attempt, confirmed, toast, useLoad } from '../ui.jsx';
 import { blobOf } from './blobs.jsx';
 import { endpointOf } from './home.jsx';
 
-const PREVIEW_BYTES = 256 * 1024;
-const IMAGES = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 const HEADERS = { 'x-ms-blob-content-type': 'content-type', 'x-ms-blob-content-encoding': 'content-encoding', 'x-ms-blob-content-language': 'content-language', 'x-ms-blob-cache-control': 'cache-control', 'x-ms-blob-content-disposition': 'content-disposition' };
 const stateQuery = (state) => (state?.version ? `?versionid=${encodeURIComponent(state.version)}` : state?.snapshot ? `?snapshot=${encodeURIComponent(state.snapshot)}` : '');
 
@@ -17,48 +16,6 @@ async function readBytes(account, path, state, most) {
 	const answer = await request('blob', account, path + stateQuery(state), { headers: { 'x-ms-range': `bytes=0-${most - 1}` }, accept: [416] });
 	return answer.status === 416 ? new Uint8Array() : new Uint8Array(await answer.arrayBuffer());
 }
-const asText = (data) => {
-	try {
-		return new TextDecoder('utf-8', { fatal: true }).decode(data);
-	} catch {
-		return null;
-	}
-};
-
-function Preview({ account, path, props, state }) {
-	const type = props.get('content-type') ?? '';
-	const size = Number(props.get('content-length'));
-	const [url, setUrl] = useState(null);
-	const image = IMAGES.test(type) && size < 20 * 1024 * 1024;
-	const loaded = useLoad(() => readBytes(account, path, state, image ? size || 1 : PREVIEW_BYTES), [path, props.get('etag')]);
-	useEffect(() => {
-		if (!image || !loaded.value) return undefined;
-		const made = URL.createObjectURL(new Blob([loaded.value], { type }));
-		setUrl(made);
-		return () => URL.revokeObjectURL(made);
-	}, [loaded.value]);
-	if (loaded.error) return <Problem error={loaded.error} />;
-	if (!loaded.value) return <p class="quiet">Loading …</p>;
-	if (image) return url && <img class="preview" src={url} alt="" />;
-	const whole = asText(loaded.value) ?? (size > PREVIEW_BYTES ? asText(loaded.value.slice(0, -3)) : null);
-	if (whole !== null && !whole.includes('\0'))
-		return (
-			<>
-				<pre class="content">{(size <= PREVIEW_BYTES && /json/.test(type) && pretty(whole)) || whole}</pre>
-				{size > PREVIEW_BYTES && <p class="quiet">The first {bytes(PREVIEW_BYTES)} of {bytes(size)}.</p>}
-			</>
-		);
-	return <pre class="content hex">{hex(loaded.value.slice(0, 1024))}</pre>;
-}
-function hex(data) {
-	let out = '';
-	for (let at = 0; at < data.length; at += 16) {
-		const row = [...data.slice(at, at + 16)];
-		out += `${at.toString(16).padStart(6, '0')}  ${row.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(48)} ${row.map((b) => (b > 31 && b < 127 ? String.fromCharCode(b) : '·')).join('')}\n`;
-	}
-	return out;
-}
-
 function Properties({ account, path, props, onChange }) {
 	const [edit, setEdit] = useState(Object.entries(HEADERS).map(([header, from]) => [header, props.get(from) ?? '']));
 	const [conflict, setConflict] = useState(null);
@@ -93,7 +50,7 @@ function Properties({ account, path, props, onChange }) {
 				]}
 			/>
 			{tier && (
-				<label>
+				<label class="field">
 					Tier{' '}
 					<select value={tier} onChange={async (e) => { if (await attempt(() => request('blob', account, `${path}?comp=tier`, { method: 'PUT', headers: { 'x-ms-access-tier': e.currentTarget.value } }), 'Tier set')) onChange(); }}>
 						{['Hot', 'Cool', 'Cold', 'Archive'].map((one) => <option key={one}>{one}</option>)}
@@ -204,11 +161,11 @@ export function Lease({ act, state, status, duration, onChange }) {
 	};
 	return (
 		<>
-			<Pairs pairs={[['State', <span class={`tag ${state === 'leased' ? 'warn' : ''}`}>{state}</span>], ['Status', status], ['Duration', duration]]} />
-			<label>for <select value={seconds} onChange={(e) => setSeconds(e.currentTarget.value)}>{['15', '30', '60', '-1'].map((one) => <option key={one} value={one}>{one === '-1' ? 'ever' : `${one} s`}</option>)}</select></label>
-			<label>Lease id <input value={id} onInput={(e) => setId(e.currentTarget.value)} placeholder="of whoever holds it" /></label>
+			<Pairs pairs={[['State', <span class={`tag first ${state === 'leased' ? 'warn' : ''}`}>{state}</span>], ['Status', status], ['Duration', duration]]} />
+			<label class="field">Acquire for <select value={seconds} onChange={(e) => setSeconds(e.currentTarget.value)}>{['15', '30', '60', '-1'].map((one) => <option key={one} value={one}>{one === '-1' ? 'ever' : `${one} s`}</option>)}</select></label>
+			<label class="field">Lease id <input value={id} onInput={(e) => setId(e.currentTarget.value)} placeholder="to renew or release: of whoever holds it" /></label>
 			<footer>
-				<Act onClick={() => run('acquire', { 'x-ms-lease-duration': seconds }, 'Acquired')}>Acquire</Act>
+				<Act kind="primary" onClick={() => run('acquire', { 'x-ms-lease-duration': seconds }, 'Acquired')}>Acquire</Act>
 				<Act disabled={!id} onClick={() => run('renew', { 'x-ms-lease-id': id }, 'Renewed')}>Renew</Act>
 				<Act disabled={!id} onClick={() => run('release', { 'x-ms-lease-id': id }, 'Released')}>Release</Act>
 				<Act kind="danger" onClick={() => run('break', { 'x-ms-lease-break-period': '0' }, 'Broken')}>Break</Act>
@@ -217,6 +174,7 @@ export function Lease({ act, state, status, duration, onChange }) {
 	);
 }
 
+const isPresent = (one) => !one.snapshot && (!one.version || one.current);
 async function history(account, container, name) {
 	const found = [];
 	let marker = '';
@@ -227,7 +185,7 @@ async function history(account, container, name) {
 		marker = list.some((one) => one.name !== name) ? '' : text(page.documentElement, 'NextMarker');
 	} while (marker && found.length < 1000);
 	// The present state first, then the newest.
-	const at = (one) => (!one.snapshot && (!one.version || one.current) ? '~' : '') + (one.version || one.snapshot || new Date(one.modified).toISOString());
+	const at = (one) => (isPresent(one) ? '~' : '') + (one.version || one.snapshot || new Date(one.modified).toISOString());
 	return found.sort((a, b) => (at(a) < at(b) ? 1 : -1));
 }
 
@@ -238,8 +196,9 @@ function Diff({ account, path, state, onClose }) {
 	}, []);
 	const [old, now] = loaded.value ?? [];
 	return (
-		<Dialog title="Then and now" onClose={onClose} wide>
+		<Dialog title={`${state.snapshot ? 'Snapshot' : 'Version'} of ${when(state.version || state.snapshot)}, and now`} onClose={onClose} wide>
 			<Problem error={loaded.error} />
+			{loaded.value && old !== null && old === now && <p class="quiet">The same text.</p>}
 			{loaded.value && (old === null || now === null ? <p>Not text: nothing to compare by lines.</p> : (
 				<pre class="content diff">{diffLines(old, now).map((part, i) => <div key={i} class={{ '+': 'added', '-': 'removed', ' ': '' }[part.kind]}>{part.kind} {part.line}</div>)}</pre>
 			))}
@@ -252,7 +211,13 @@ function History({ account, container, name, path, overview, onChange }) {
 	const [diff, setDiff] = useState(null);
 	const source = (state) => `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${seg(name)}${stateQuery(state)}`;
 	const done = () => { loaded.reload(); onChange(); };
-	const promote = async (state) => { if (await attempt(() => request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source(state) } }), 'That is the blob now')) done(); };
+	// It takes the place of what is shown as the present state, or of nothing; what somebody else wrote meanwhile stays.
+	const present = (loaded.value ?? []).find((one) => isPresent(one) && !one.deleted);
+	const condition = present ? { 'If-Match': present.etag.startsWith('"') ? present.etag : `"${present.etag}"` } : { 'If-None-Match': '*' };
+	const promote = async (state) => {
+		await attempt(() => request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source(state), ...condition } }), 'That is the blob now');
+		done();
+	};
 	const snapshot = async () => { if (await attempt(() => request('blob', account, `${path}?comp=snapshot`, { method: 'PUT' }), 'Snapshot made')) done(); };
 	const undelete = async () => { if (await attempt(() => request('blob', account, `${path}?comp=undelete`, { method: 'PUT' }), 'Restored')) done(); };
 	return (
@@ -262,9 +227,10 @@ function History({ account, container, name, path, overview, onChange }) {
 				{loaded.value?.some((one) => one.deleted) && <Act onClick={undelete}>Undelete</Act>}
 			</footer>
 			<Problem error={loaded.error} />
+			{!loaded.value && !loaded.error && <p class="quiet">Loading …</p>}
 			<ol class="history">
 				{(loaded.value ?? []).map((one, i) => {
-					const base = !one.snapshot && (!one.version || one.current);
+					const base = isPresent(one);
 					return (
 						<li key={i} class={one.deleted ? 'deleted' : base ? 'current' : ''}>
 							<b>{base ? (one.deleted ? 'deleted' : 'now') : one.snapshot ? 'snapshot' : 'version'}</b> <span title={one.modified}>{ago(one.modified)}</span> · {bytes(one.size)}
@@ -273,7 +239,7 @@ function History({ account, container, name, path, overview, onChange }) {
 								<div class="buttons">
 									<button type="button" class="small" onClick={() => setDiff(one)}>Compare</button>
 									<Act kind="small" onClick={() => promote(one)}>Promote</Act>
-									<Download account={account} container={container} name={name} overview={overview} state={one} small />
+									<Download account={account} container={container} name={name} size={one.size} overview={overview} state={one} small />
 								</div>
 							)}
 						</li>
@@ -285,46 +251,68 @@ function History({ account, container, name, path, overview, onChange }) {
 	);
 }
 
-// By a SAS of an hour at the Blob endpoint: the browser saves it as it comes, whatever its size.
-export function Download({ account, container, name, overview, state, small }) {
-	const start = () =>
-		attempt(async () => {
-			const file = name.slice(name.lastIndexOf('/') + 1).replace(/[^\x20-\x7e]|["\\]/g, '_') || 'blob';
-			const resource = state?.version ? 'bv' : state?.snapshot ? 'bs' : 'b';
-			const sas = await blobSas({
-				account, container, blob: name, resource, time: state?.version || state?.snapshot, permissions: 'r',
-				expiry: isoSeconds(new Date(overview.now).getTime() + 3600e3), disposition: `attachment; filename="${file}"`,
-			});
-			const where = `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${name.split('/').map(seg).join('/')}${stateQuery(state)}`;
-			location.href = where + (where.includes('?') ? '&' : '?') + sas;
+const IN_MEMORY_BYTES = 64 * 1024 * 1024;
+// A small one through the page, so that what goes wrong is told here. A large one by a SAS of an hour at the Blob endpoint: the browser
+// saves it as it comes. Where nothing is signed (read-only) it goes through the page whatever its size.
+export function Download({ account, container, name, size, overview, state, small }) {
+	const file = name.slice(name.lastIndexOf('/') + 1) || 'blob';
+	const path = `${seg(container)}/${name.split('/').map(seg).join('/')}${stateQuery(state)}`;
+	const throughPage = async () => save(file, await (await request('blob', account, `/${seg(container)}/${seg(name)}${stateQuery(state)}`)).blob());
+	const bySas = async () => {
+		const sas = await blobSas({
+			account, container, blob: name, resource: state?.version ? 'bv' : state?.snapshot ? 'bs' : 'b', time: state?.version || state?.snapshot, permissions: 'r',
+			expiry: isoSeconds(new Date(overview.now).getTime() + 3600e3), disposition: `attachment; filename="${file.replace(/[^\x20-\x7e]|["\\]/g, '_')}"`,
 		});
+		location.href = `${endpointOf(overview, 'blob')}/${account}/${path}${path.includes('?') ? '&' : '?'}${sas}`;
+	};
+	const start = () => attempt(() => (size <= IN_MEMORY_BYTES || isReadOnly() ? throughPage() : bySas()));
 	return <button type="button" class={small ? 'small' : ''} onClick={start}>Download</button>;
 }
 
+// Nothing that is there is overwritten unless somebody says so, and a copy under way can be given up.
 function CopyTo({ account, container, name, overview, onClose, onDone }) {
 	const [to, setTo] = useState(`${container}/${name}-copy`);
 	const [progress, setProgress] = useState(null);
-	const start = () =>
-		attempt(async () => {
-			const at = to.indexOf('/');
-			const path = `/${seg(to.slice(0, at))}/${seg(to.slice(at + 1))}`;
-			const source = `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${seg(name)}`;
-			let answer = await request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source } });
-			while (answer.headers.get('x-ms-copy-status') === 'pending') {
-				setProgress(answer.headers.get('x-ms-copy-progress') ?? 'pending');
-				await new Promise((resolve) => setTimeout(resolve, 300));
-				answer = await request('blob', account, path, { method: 'HEAD' });
-			}
-			if (answer.headers.get('x-ms-copy-status') === 'failed') throw new Error(answer.headers.get('x-ms-copy-status-description') ?? 'The copy failed.');
+	const [error, setError] = useState(null);
+	const at = to.indexOf('/');
+	const path = `/${seg(to.slice(0, at))}/${seg(to.slice(at + 1))}`;
+	const run = async (overwrite) => {
+		const source = `${endpointOf(overview, 'blob')}/${account}/${seg(container)}/${seg(name)}`;
+		let answer = await request('blob', account, path, { method: 'PUT', headers: { 'x-ms-copy-source': source, ...(!overwrite && { 'If-None-Match': '*' }) } });
+		const id = answer.headers.get('x-ms-copy-id');
+		while (answer.headers.get('x-ms-copy-status') === 'pending') {
+			setProgress({ id, text: answer.headers.get('x-ms-copy-progress') ?? '' });
+			await new Promise((resolve) => setTimeout(resolve, 300));
+			answer = await request('blob', account, path, { method: 'HEAD' });
+		}
+		const status = answer.headers.get('x-ms-copy-status');
+		if (status !== 'success') throw new ServiceError(0, status, answer.headers.get('x-ms-copy-status-description') ?? '');
+	};
+	const start = async (overwrite) => {
+		setError(null);
+		try {
+			await run(overwrite);
 			toast(`Copied to ${to}`);
 			onDone();
-		});
-	const [have, all] = (progress ?? '').split('/').map(Number);
+		} catch (problem) {
+			setError(problem);
+			setProgress(null);
+		}
+	};
+	const giveUp = () => attempt(() => request('blob', account, `${path}?${query({ comp: 'copy', copyid: progress.id })}`, { method: 'PUT', headers: { 'x-ms-copy-action': 'abort' } }));
+	const [have, all] = (progress?.text ?? '').split('/').map(Number);
+	const exists = error?.status === 409 && error.code === 'BlobAlreadyExists';
 	return (
-		<Dialog title="Copy to" onClose={onClose}>
-			<label>container/name <input value={to} onInput={(e) => setTo(e.currentTarget.value)} /></label>
-			{all > 0 && <progress max={all} value={have} />}
-			<footer><Act kind="primary" onClick={start}>Copy</Act></footer>
+		<Dialog title={`Copy ${name}`} onClose={onClose}>
+			<form onSubmit={(e) => { e.preventDefault(); start(exists); }}>
+				<label>To container/name <input autofocus value={to} disabled={progress} onInput={(e) => { setTo(e.currentTarget.value); setError(null); }} /></label>
+				{exists ? <div class="problem" role="alert">{to} is there already.</div> : <Problem error={error} />}
+				{progress && <p class="quiet">{all > 0 ? <><progress max={all} value={have} /> {bytes(have)} of {bytes(all)}</> : 'Copying …'}</p>}
+				<footer>
+					{progress ? <Act onClick={giveUp}>Give up</Act> : <button type="button" onClick={onClose}>Cancel</button>}
+					<Act type="submit" kind={exists ? 'danger' : 'primary'} disabled={progress || at < 1 || at === to.length - 1}>{exists ? 'Overwrite' : 'Copy'}</Act>
+				</footer>
+			</form>
 		</Dialog>
 	);
 }
@@ -336,7 +324,7 @@ export function BlobPanel({ account, container, name, overview, tab = 'preview',
 	const props = loaded.value;
 	const changed = () => { loaded.reload(); onChange(); };
 	const remove = async () => {
-		if (!confirmed(`Delete ${name}?`)) return;
+		if (!(await confirmed(`Delete ${name}?`, { text: 'Its snapshots go with it.' }))) return;
 		const headers = { 'If-Match': props.get('etag'), 'x-ms-delete-snapshots': 'include' };
 		if (await attempt(() => request('blob', account, path, { method: 'DELETE', headers }))) { onGone(); onClose(); }
 		else changed(); // what somebody else made of it meanwhile is shown before it can be deleted
@@ -350,16 +338,17 @@ export function BlobPanel({ account, container, name, overview, tab = 'preview',
 			</header>
 			<div class="quiet path"><code>{container}/{name}</code> <Copy label="Copy URL" value={`${endpointOf(overview, 'blob')}/${account}/${container}/${name.split('/').map(seg).join('/')}`} /></div>
 			{gone ? <History account={account} container={container} name={name} path={path} overview={overview} onChange={changed} /> : <Problem error={loaded.error} />}
+			{!props && !loaded.error && <p class="quiet">Loading …</p>}
 			{props && (
 				<>
 					<footer>
-						<Download account={account} container={container} name={name} overview={overview} />
+						<Download account={account} container={container} name={name} size={Number(props.get('content-length'))} overview={overview} />
 						<Act onClick={() => setCopying(true)}>Copy to …</Act>
 						<Act kind="danger" onClick={remove}>Delete</Act>
 					</footer>
 					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']]} value={tab} onChange={onTab} />
 					<div class="tabbody" key={props.get('etag') + (props.get('x-ms-lease-state') ?? '')}>
-						{tab === 'preview' && <Preview account={account} path={path} props={props} />}
+						{tab === 'preview' && <Preview type={props.get('content-type') ?? ''} size={Number(props.get('content-length'))} read={(most) => readBytes(account, path, null, most)} />}
 						{tab === 'properties' && <Properties account={account} path={path} props={props} onChange={changed} />}
 						{tab === 'metadata' && <Metadata account={account} path={path} props={props} onChange={changed} />}
 						{tab === 'tags' && <Tags account={account} path={path} />}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers and blobs as folders, a page at a time. A blob opens beside the list (views/blob.jsx).
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { children, query, request, seg, text, xml } from '../api.js';
 import { ago, bytes } from '../format.js';
 import { go, link } from '../router.js';
-import { Act, Pager, Problem, Rows, attempt, confirmed, toast, usePages } from '../ui.jsx';
+import { Act, Pager, Problem, RESOURCE_NAME, Rows, attempt, confirmed, named, toast, usePages } from '../ui.jsx';
 import { filesOf, uploadBlob } from '../upload.js';
-import { DropZone, Uploads, useUploads } from '../uploads.jsx';
+import { DropZone, UploadButtons, Uploads, useUploads } from '../uploads.jsx';
 import { BlobPanel } from './blob.jsx';
 
 const PAGE = 100;
@@ -27,11 +27,11 @@ function ContainerList({ account }) {
 		return { rows, next: text(page.documentElement, 'NextMarker') };
 	}, [account, prefix, deleted]);
 	const create = async () => {
-		const name = prompt('Name of the new container');
+		const name = await named('New container', { ...RESOURCE_NAME, pattern: `\\$root|\\$web|${RESOURCE_NAME.pattern}` });
 		if (name && (await attempt(() => request('blob', account, `/${seg(name)}?restype=container`, { method: 'PUT' }), `Container ${name} is there`))) pages.reload();
 	};
 	const remove = async (one) => {
-		if (confirmed(`Delete the container ${one.name} with its blobs?`) && (await attempt(() => request('blob', account, `/${seg(one.name)}?restype=container`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
+		if ((await confirmed(`Delete the container ${one.name}?`, { text: 'Its blobs go with it.' })) && (await attempt(() => request('blob', account, `/${seg(one.name)}?restype=container`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
 	};
 	const restore = async (one) => {
 		const headers = { 'x-ms-deleted-container-name': one.name, 'x-ms-deleted-container-version': one.version };
@@ -42,7 +42,7 @@ function ContainerList({ account }) {
 			<header class="bar">
 				<h1>Containers</h1>
 				<input data-filter placeholder="Begins with …" value={prefix} onInput={(e) => setPrefix(e.currentTarget.value)} />
-				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> deleted</label>
+				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> show deleted</label>
 				<button type="button" data-reload onClick={pages.reload}>Reload</button>
 				<Act kind="primary" onClick={create}>New container</Act>
 			</header>
@@ -50,12 +50,12 @@ function ContainerList({ account }) {
 			<Rows
 				head={['Name', 'Changed', 'Public', 'Lease', '']}
 				rows={pages.value?.rows ?? []}
-				empty={pages.loading ? 'Loading …' : 'No containers.'}
+				empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : prefix ? `No container begins with ${prefix}.` : 'No containers yet. Blobs live in containers: make one with "New container", or with a client (Home has its connection string).'}
 				id={(one) => one.name + one.version}
 				onOpen={(one) => !one.deleted && go('blobs', [account, one.name])}
 				render={(one) => (
 					<>
-						<td>{one.deleted ? <s>{one.name}</s> : <a href={link('blobs', [account, one.name])}>{one.name}</a>}</td>
+						<td class="main" title={one.name}>{one.deleted ? <s>{one.name}</s> : <a href={link('blobs', [account, one.name])}>{one.name}</a>}</td>
 						<td title={one.modified}>{ago(one.modified)}</td>
 						<td>{one.access && <span class="tag warn">{one.access}</span>}</td>
 						<td>{one.lease && one.lease !== 'available' && <span class="tag">{one.lease}</span>}</td>
@@ -113,7 +113,6 @@ function Container({ account, container, params, overview }) {
 	const prefix = params.prefix ?? '';
 	const [draft, setDraft] = useState(prefix);
 	const [deleted, setDeleted] = useState(params.deleted === '1');
-	const picker = useRef();
 	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted,deletedwithversions' : '' }), [account, container, prefix, deleted]);
 	const open = params.blob;
 	const to = (change) => go('blobs', [account, container], { prefix, ...change });
@@ -127,17 +126,16 @@ function Container({ account, container, params, overview }) {
 				<form class="filter" onSubmit={(e) => { e.preventDefault(); to({ prefix: draft }); }}>
 					<input data-filter placeholder="Jump to a prefix" value={draft} onInput={(e) => setDraft(e.currentTarget.value)} />
 				</form>
-				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> deleted</label>
+				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> show deleted</label>
 				<button type="button" data-reload onClick={pages.reload}>Reload</button>
-				<Act kind="primary" onClick={() => picker.current.click()}>Upload</Act>
-				<input ref={picker} type="file" multiple hidden onChange={(e) => { uploads.start([...e.currentTarget.files].map((file) => ({ path: file.name, file }))); e.currentTarget.value = ''; }} />
+				<UploadButtons uploads={uploads} />
 			</header>
 			<Problem error={pages.error} />
 			<Uploads uploads={uploads} />
 			<div class="split">
 				<div>
 					<Rows
-						head={['Name', '#Size', 'Type', 'Changed', '']}
+						head={['Name', '#Size', '~Type', 'Changed', '']}
 						rows={rows}
 						empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : 'No blobs here. Drop files to upload them.'}
 						id={(one) => one.name + (one.deleted ? one.deletedAt : '') + (one.folder ? '/' : '')}
@@ -149,9 +147,9 @@ function Container({ account, container, params, overview }) {
 							</>
 						) : (
 							<>
-								<td class="text">{one.deleted || one.versionsOnly ? <s>{one.name.slice(base.length)}</s> : one.name.slice(base.length)}</td>
+								<td class="main" title={one.name}>{one.deleted || one.versionsOnly ? <s>{one.name.slice(base.length)}</s> : one.name.slice(base.length)}</td>
 								<td class="number">{one.versionsOnly ? '' : bytes(one.size)}</td>
-								<td class="text">{one.type}</td>
+								<td class="type" title={one.type}>{one.type}</td>
 								<td title={one.modified}>{ago(one.modified)}</td>
 								<td>
 									{one.deleted && <span class="tag bad">deleted</span>}

@@ -40,6 +40,29 @@ function smbLines(overview, account) {
 	].join('\n');
 }
 
+// Beside an application: the image that `make oci` makes, reached by its name and at the ports that this server has. The public key of
+// development mode needs a flag where others can reach it.
+function compose(overview, string) {
+	const found = overview.endpoints.filter((one) => ['blob', 'queue', 'table', 'file'].includes(one.service) && one.port);
+	const command = [
+		...(overview.mode === 'development' ? ['--iKnowThisKeyIsPublic'] : ['--mode production']), '--location /data',
+		...found.map(({ service, port }) => `--${service}Host 0.0.0.0 --${service}Port ${port}`),
+	].join(' ');
+	return [
+		'services:',
+		'  zaffre:',
+		'    image: zaffre:latest',
+		`    command: ${command}`,
+		`    ports: [${found.map(({ port }) => `"127.0.0.1:${port}:${port}"`).join(', ')}]`,
+		'    volumes: ["zaffre:/data"]',
+		'  app:',
+		'    environment:',
+		`      AZURE_STORAGE_CONNECTION_STRING: "${string.replaceAll(/127\.0\.0\.1|localhost/g, 'zaffre')}"`,
+		'volumes:',
+		'  zaffre:',
+	].join('\n');
+}
+
 function snippets(overview, account) {
 	const string = connectionString(overview, account);
 	const blob = `${endpointOf(overview, 'blob')}/${account.name}`;
@@ -52,9 +75,9 @@ function snippets(overview, account) {
 		['net', '.NET', `var service = new BlobServiceClient(\n    "${string}");`],
 		['java', 'Java', `BlobServiceClient service = new BlobServiceClientBuilder()\n    .connectionString("${string}")\n    .buildClient();`],
 		['go', 'Go', `client, err := azblob.NewClientFromConnectionString(\n\t"${string}", nil)`],
-		['compose', 'compose', `services:\n  app:\n    environment:\n      AZURE_STORAGE_CONNECTION_STRING: "${string.replaceAll('127.0.0.1', 'zaffre')}"`],
+		['compose', 'compose', compose(overview, string)],
 		['az', 'az', `export AZURE_STORAGE_CONNECTION_STRING='${string}'\naz storage container list -o table`],
-		['azcopy', 'azcopy', `# a SAS from the SAS view, or:\nSAS=$(az storage container generate-sas -n photos --permissions racwdl --expiry 2030-01-01 -o tsv)\nazcopy copy 'dir/*' "${blob}/photos?$SAS" --from-to=LocalBlob`],
+		['azcopy', 'azcopy', `# a SAS from the view Access, or from az:\nSAS=$(az storage container generate-sas -n photos --permissions racwdl --expiry 2030-01-01 -o tsv)\nazcopy copy 'dir/*' "${blob}/photos?$SAS" --from-to=LocalBlob`],
 		['rclone', 'rclone', `rclone lsd ":azureblob,account=${account.name},key='${key}',endpoint='${blob}':"`],
 		...(endpointOf(overview, 'smb') ? [['smb', 'SMB', smbLines(overview, account)]] : []),
 	];
@@ -78,16 +101,17 @@ function Holdings({ account, files }) {
 	const u = counted ?? seen.value;
 	if (!u) return <Problem error={seen.error} />;
 	const about = (name) => (u.more.has(name) ? '> ' : '');
-	const figure = (view, name, word) => <a href={link(view, [account])}><b>{about(name)}{count(u[name])}</b> {u[name] === 1 ? word : `${word}s`}</a>;
+	const amount = (name, say) => (u.more.has(name) && !u[name] ? '?' : about(name) + say(u[name])); // nothing seen so far is no figure
+	const figure = (view, name, word) => <a href={link(view, [account])}><b>{amount(name, count)}</b> {u[name] === 1 ? word : `${word}s`}</a>;
 	return (
 		<div class="figures">
 			{figure('blobs', 'containers', 'container')}
 			{figure('blobs', 'blobs', 'blob')}
-			<a href={link('blobs', [account])}><b>{about('blobBytes')}{bytes(u.blobBytes)}</b> in blobs</a>
+			<a href={link('blobs', [account])}><b>{amount('blobBytes', bytes)}</b> in blobs</a>
 			{figure('queues', 'queues', 'queue')}
 			{figure('tables', 'tables', 'table')}
 			{files && figure('files', 'shares', 'share')}
-			{files && <a href={link('files', [account])}><b>{about('fileBytes')}{bytes(u.fileBytes)}</b> in files</a>}
+			{files && <a href={link('files', [account])}><b>{amount('fileBytes', bytes)}</b> in files</a>}
 			{running && <span class="counting"><span class="name">counting {running.at} …</span> <button type="button" class="small" onClick={() => running.stop.abort()}>Stop</button></span>}
 			{!running && u.more.size > 0 && <button type="button" class="small" title="goes through every list; that can take a while" onClick={start}>Count all</button>}
 		</div>
@@ -126,8 +150,8 @@ export function Home({ overview }) {
 						pairs={[...overview.endpoints]
 							.filter((one) => one.port)
 							.map((one) => [
-								{ blob: 'Blob', queue: 'Queue', table: 'Table', file: 'File', smb: 'File over SMB', web: 'Static website', admin: 'Explorer, metrics' }[one.service] ?? one.service,
-								<><code>{endpointOf(overview, one.service)}</code> <Copy value={endpointOf(overview, one.service)} /></>,
+								{ blob: 'Blob', queue: 'Queue', table: 'Table', file: 'File', smb: 'File over SMB', web: 'Static website', admin: 'Explorer' }[one.service] ?? one.service,
+								<span class="copied"><code>{endpointOf(overview, one.service)}</code> <Copy value={endpointOf(overview, one.service)} /></span>,
 							])}
 					/>
 				</section>

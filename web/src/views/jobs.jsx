@@ -71,7 +71,7 @@ export function Checkpoints({ overview }) {
 						<td title={when(one.seconds * 1000)}>{ago(one.seconds * 1000)}</td>
 						<td class="actions">
 							<Copy label="Copy restore" value={`zaffre restore ${folder}/${one.name} --location /another/directory`} />{' '}
-							<Act kind="small" onClick={() => { if (confirmed(`Remove the checkpoint ${one.name}?`)) job.run('remove', { name: one.name }, 'Removed').then(list.reload); }}>Remove</Act>
+							<Act kind="small" onClick={async () => { if (await confirmed(`Remove the checkpoint ${one.name}?`, { action: 'Remove it' })) job.run('remove', { name: one.name }, 'Removed').then(list.reload); }}>Remove</Act>
 						</td>
 					</>
 				)}

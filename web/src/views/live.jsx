@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { Chart } from '../chart.jsx';
+import { curlOf } from '../curl.js';
 import { ago, count, plainPath } from '../format.js';
 import { go, link } from '../router.js';
 import { current, onSample } from '../samples.js';
@@ -45,11 +46,6 @@ function useRequests(paused, matches) {
 	return { list, error };
 }
 
-function curl(one, overview) {
-	const headers = Object.entries(one.headers ?? {}).filter(([name]) => !/^(content-length|user-agent)$/i.test(name));
-	return [`curl -X ${one.method} '${endpointOf(overview, one.service)}${one.path.replaceAll("'", '%27')}'`, ...headers.map(([name, value]) => `  -H '${name}: ${value.replaceAll("'", "'\\''")}'`), '  # and an Authorization header or a SAS'].join(' \\\n').replace(' \\\n  # and', '\n# and');
-}
-
 const tone = (status) => (status >= 500 ? 'bad' : status === 409 || status === 412 ? 'warn' : status >= 400 ? 'bad' : 'good');
 
 function Requests({ overview }) {
@@ -60,7 +56,7 @@ function Requests({ overview }) {
 	const matches = useMemo(() => {
 		const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
 		return (one) => {
-			const text = `${one.op} ${one.status} ${one.account} ${one.error ?? ''} ${one.path} ${one.client_id ?? ''}`.toLowerCase();
+			const text = `${one.op} ${one.status} ${one.account} ${one.error ?? ''} ${one.path} ${plainPath(one.path)} ${one.client_id ?? ''}`.toLowerCase();
 			return words.every((word) => text.includes(word)) && (!status || (status === 'conflict' ? [409, 412].includes(one.status) : String(one.status)[0] === status));
 		};
 	}, [filter, status]);
@@ -71,7 +67,7 @@ function Requests({ overview }) {
 			<div class="bar">
 				<div class="filter"><input data-filter placeholder="operation, status, account, path …" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} /></div>
 				<select aria-label="status" value={status} onChange={(e) => setStatus(e.currentTarget.value)}>
-					<option value="">all</option><option value="2">2xx</option><option value="4">4xx</option><option value="5">5xx</option><option value="conflict">409 and 412</option>
+					<option value="">every status</option><option value="2">2xx</option><option value="4">4xx</option><option value="5">5xx</option><option value="conflict">409 and 412</option>
 				</select>
 				<button type="button" onClick={() => setPaused(!paused)}>{paused ? 'Go on' : 'Pause'}</button>
 			</div>
@@ -82,7 +78,7 @@ function Requests({ overview }) {
 						cls="short"
 						head={['Time', 'Operation', 'Status', 'Path', '#µs']}
 						rows={shown.slice(0, 200)}
-						empty="Nothing yet. Requests of this page are left out."
+						empty={list.length ? 'Nothing that fits the filter, so far.' : 'Nothing yet. Requests of this page are left out.'}
 						id={(item) => item.id}
 						selected={one?.id}
 						onOpen={setOne}
@@ -91,7 +87,7 @@ function Requests({ overview }) {
 								<td>{item.time.slice(11, 23)}</td>
 								<td>{item.op}</td>
 								<td><span class={`tag ${tone(item.status)}`}>{item.status} {item.error}</span></td>
-								<td class="text"><code>{item.path}</code></td>
+								<td class="main" title={item.path}><code>{plainPath(item.path)}</code></td>
 								<td class="number">{count(item.us)}</td>
 							</>
 						)}
@@ -99,7 +95,7 @@ function Requests({ overview }) {
 				</div>
 				{one && (
 					<aside class="panel">
-						<header><h2>{one.op}</h2><button type="button" class="plain" data-close aria-label="Close" onClick={() => setOne(null)}>✕</button></header>
+						<header><h2>{one.op}</h2><Copy value={() => curlOf(one, endpointOf(overview, one.service), new Date(overview.now).getTime())} label="Copy as curl" /><button type="button" class="plain" data-close aria-label="Close" onClick={() => setOne(null)}>✕</button></header>
 						<Pairs
 							pairs={[
 								['Status', <span class={`tag ${tone(one.status)}`}>{one.status} {one.error}</span>],
@@ -110,7 +106,7 @@ function Requests({ overview }) {
 						/>
 						<h3>Headers</h3>
 						<Pairs pairs={Object.entries(one.headers ?? {}).map(([name, value]) => [name, <code>{value}</code>])} />
-						<footer><Copy value={curl(one, overview)} label="Copy as curl" /></footer>
+						
 					</aside>
 				)}
 			</div>
@@ -156,12 +152,12 @@ function Conflicts() {
 				id={(one) => one.key}
 				render={(one) => (
 					<>
-						<td class="text">{one.account}{plainPath(one.object)}</td>
+						<td class="main" title={plainPath(one.object)}>{one.account}{plainPath(one.object)}</td>
 						<td><span class="tag warn">{one.status} {one.error}</span></td>
 						<td class="number">{one.times}</td>
 						<td>{one.operation}</td>
 						<td>{ago(one.time)}</td>
-						<td class="text"><code>{[...one.clients].slice(0, 2).join(' ')}</code></td>
+						<td><code title={[...one.clients].slice(0, 20).join('\n')}>{[...one.clients][0]?.slice(0, 8)}{one.clients.size > 1 && ` +${one.clients.size - 1}`}</code></td>
 					</>
 				)}
 			/>
@@ -195,12 +191,12 @@ export function Live({ route, account, overview }) {
 		<>
 			<header class="bar"><h1>Live</h1><Figures /></header>
 			<div class="charts">
-				<Chart title="Requests a second" unit="/s" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
-				<Chart title="Latency" unit="ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
-				<Chart title="Commits a second" unit="/s" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
-				<Chart title="Transactions a sync" unit="" lines={[['group', 'group size', '--good']]} />
-				<Chart title="Time of a sync" unit="ms" lines={[['sync', 'sync', '--warn']]} />
-				<Chart title="Written a second" unit="MiB" lines={[['written', 'MiB', '--accent', '--accent-soft']]} />
+				<Chart title="Requests a second" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
+				<Chart title="Latency, ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
+				<Chart title="Commits a second" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
+				<Chart title="Transactions a sync" lines={[['group', 'group size', '--good']]} />
+				<Chart title="Time of a sync, ms" lines={[['sync', 'sync', '--warn']]} />
+				<Chart title="Written a second, MiB" lines={[['written', 'written', '--accent', '--accent-soft']]} />
 			</div>
 			<Tabs tabs={[['requests', 'Requests'], ['leases', 'Leases'], ['conflicts', 'Conflicts']]} value={tab} onChange={(id) => go('live', [account], { tab: id })} />
 			{tab === 'requests' && <Requests overview={overview} />}

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { command } from '../commands.js';
 import { ago, bytes, count, duration, when } from '../format.js';
-import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, useLoad } from '../ui.jsx';
+import { Act, Copy, Dialog, Pairs, Problem, Rows, attempt, confirmed, named, useLoad } from '../ui.jsx';
 import { Checkpoints, Scrub } from './jobs.jsx';
 import { LimitsDialog } from './limits.jsx';
 
@@ -50,7 +50,7 @@ export function Operate({ overview, reloadOverview }) {
 			<section class="card">
 				<header>
 					<h2>Accounts</h2>
-					<Act kind="primary" onClick={() => { const name = prompt('Name of the new account (3 to 24 lower-case letters and digits)'); if (name) run('/account/add', { name }); }}>Add account</Act>
+					<Act kind="primary" onClick={async () => { const name = await named('New account', { pattern: '[a-z0-9]{3,24}', hint: '3 to 24 lower-case letters and digits.' }); if (name) run('/account/add', { name }); }}>Add account</Act>
 				</header>
 				<Problem error={list.error} />
 				{list.value && list.value.status !== 200 && <p class="quiet">{list.value.text}</p>}
@@ -66,9 +66,9 @@ export function Operate({ overview, reloadOverview }) {
 							<td class="wrap">{limits(one.limits)}</td>
 							<td class="actions">
 								<button type="button" class="small" onClick={() => setLimited(one.name)}>Limits</button>{' '}
-								<Act kind="small" onClick={() => confirmed(`Make a new key 1 for ${one.name}? Whoever uses the old one is refused at once.`) && run('/account/rotate', { name: one.name, key: 'key1' })} title="a new key 1">Rotate key 1</Act>{' '}
-								<Act kind="small" onClick={() => confirmed(`Make a new key 2 for ${one.name}?`) && run('/account/rotate', { name: one.name, key: 'key2' })}>Rotate key 2</Act>{' '}
-								<Act kind="small" onClick={() => confirmed(`Remove the account ${one.name}? Its data stays on disk and is not reachable.`) && run('/account/remove', { name: one.name })}>Remove</Act>
+								<Act kind="small" onClick={async () => (await confirmed(`Make a new key 1 for ${one.name}?`, { text: 'Whoever uses the old one is refused at once.', action: 'Make a new key' })) && run('/account/rotate', { name: one.name, key: 'key1' })} title="a new key 1">Rotate key 1</Act>{' '}
+								<Act kind="small" onClick={async () => (await confirmed(`Make a new key 2 for ${one.name}?`, { text: 'Whoever uses the old one is refused at once.', action: 'Make a new key' })) && run('/account/rotate', { name: one.name, key: 'key2' })}>Rotate key 2</Act>{' '}
+								<Act kind="small" onClick={async () => (await confirmed(`Remove the account ${one.name}?`, { text: 'Its data stays on disk and is not reachable.', action: 'Remove it' })) && run('/account/remove', { name: one.name })}>Remove</Act>
 							</td>
 						</>
 					)}

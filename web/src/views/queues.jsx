@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues and all of their messages, the hidden ones too: looking changes no count. What changes a message goes by the receipt of the
 // state that is shown, so whoever got it meanwhile wins, and we are told.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask, escapeXml, query, request, seg, text, xml } from '../api.js';
 import { ago, count, decoded, pretty, toBase64, when } from '../format.js';
 import { go } from '../router.js';
-import { Act, Copy, Dialog, Pager, Pairs, Problem, Rows, attempt, confirmed, useLoad, usePages } from '../ui.jsx';
+import { Act, Copy, Dialog, Pager, Pairs, Problem, RESOURCE_NAME, Rows, attempt, confirmed, named, toast, useLoad, usePages } from '../ui.jsx';
 
 const body = (value) => `<QueueMessage><MessageText>${escapeXml(value)}</MessageText></QueueMessage>`;
 
@@ -29,7 +29,7 @@ function QueueList({ account }) {
 	const [prefix, setPrefix] = useState('');
 	const pages = usePages((marker) => listQueues(account, prefix, marker), [account, prefix]);
 	const create = async () => {
-		const name = prompt('Name of the new queue');
+		const name = await named('New queue', RESOURCE_NAME);
 		if (name && (await attempt(() => request('queue', account, `/${seg(name)}`, { method: 'PUT' }), `Queue ${name} is there`))) pages.reload();
 	};
 	return (
@@ -44,18 +44,18 @@ function QueueList({ account }) {
 			<Rows
 				head={['Name', '#Messages', '']}
 				rows={pages.value?.rows ?? []}
-				empty={pages.loading ? 'Loading …' : 'No queues.'}
+				empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : prefix ? `No queue begins with ${prefix}.` : 'No queues yet. Make one with "New queue", or with a client (Home has its connection string).'}
 				id={(one) => one.name}
 				onOpen={(one) => go('queues', [account, one.name])}
 				render={(one) => (
 					<>
-						<td><a href={`#/queues/${account}/${seg(one.name)}`}>{one.name}</a>{/poison/.test(one.name) && <span class="tag warn">poison</span>}</td>
+						<td class="main" title={one.name}><a href={`#/queues/${account}/${seg(one.name)}`}>{one.name}</a>{/poison/.test(one.name) && <span class="tag warn">poison</span>}</td>
 						<td class="number">{count(one.count)}</td>
 						<td class="actions">
 							<Act
 								kind="small"
 								onClick={async () => {
-									if (confirmed(`Delete the queue ${one.name} with its messages?`) && (await attempt(() => request('queue', account, `/${seg(one.name)}`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
+									if ((await confirmed(`Delete the queue ${one.name}?`, { text: 'Its messages go with it.' })) && (await attempt(() => request('queue', account, `/${seg(one.name)}`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
 								}}
 							>
 								Delete
@@ -76,15 +76,15 @@ function shownText(value) {
 }
 
 // Inserted, visible again, expires: where on its way a message is.
-function Timeline({ message, now }) {
+function Timeline({ message, now, width = 200 }) {
 	const at = new Date(now).getTime(), from = new Date(message.inserted).getTime();
 	const until = Math.min(new Date(message.expires).getTime(), Math.max(at, new Date(message.nextVisible).getTime()) + 7 * 86400e3);
 	// Logarithmic: seconds matter at the beginning of a life of a week.
 	const scale = (time) => Math.log1p(Math.max(0, time - from) / 1000) / Math.log1p(Math.max(1, until - from) / 1000);
 	const next = new Date(message.nextVisible).getTime();
-	const x = (time) => 6 + 188 * scale(time);
+	const x = (time) => 6 + (width - 12) * scale(time);
 	return (
-		<svg class="timeline" width="200" height="18" role="img" aria-label={`inserted ${when(message.inserted)}, visible ${when(message.nextVisible)}, expires ${when(message.expires)}`}>
+		<svg class="timeline" width={width} height="18" role="img" aria-label={`inserted ${when(message.inserted)}, visible ${when(message.nextVisible)}, expires ${when(message.expires)}`}>
 			<line x1={x(from)} y1="9" x2={x(until)} y2="9" class="life" />
 			{next > at && <line x1={x(at)} y1="9" x2={x(next)} y2="9" class="hidden" />}
 			<circle cx={x(from)} cy="9" r="3" class="born"><title>inserted {when(message.inserted)}</title></circle>
@@ -95,9 +95,12 @@ function Timeline({ message, now }) {
 	);
 }
 
+const Legend = () => <p class="legend quiet"><span><i />inserted, or visible</span><span><i class="now" />now</span><span><i class="waits" />visible again</span><span><i class="end" />expires</span></p>;
+
 function Message({ account, queue, message, now, onClose, onChange }) {
 	const shown = shownText(message.text);
-	const [edit, setEdit] = useState(message.text);
+	const [edit, setEdit] = useState(shown.inside ?? message.text);
+	const [encode, setEncode] = useState(shown.inside !== null);
 	const [hide, setHide] = useState(0);
 	const to = `/${seg(queue)}/messages/${seg(message.id)}?${query({ popreceipt: message.popReceipt })}`;
 	const act = async (action, done) => {
@@ -118,16 +121,19 @@ function Message({ account, queue, message, now, onClose, onChange }) {
 					['Received', `${message.dequeueCount} times`],
 				]}
 			/>
+			<Timeline message={message} now={now} width={340} />
+			<Legend />
 			<h3>Text {shown.inside !== null && <span class="tag">Base64</span>} {shown.json && <span class="tag">JSON</span>} <Copy value={shown.best} /></h3>
 			<pre class="content">{shown.best}</pre>
 			<h3>Update</h3>
 			<textarea rows="4" value={edit} onInput={(e) => setEdit(e.currentTarget.value)} aria-label="New text" />
-			<label>hide for <input type="number" min="0" max="604800" value={hide} onInput={(e) => setHide(e.currentTarget.value)} /> s</label>
+			<label class="check"><input type="checkbox" checked={encode} onChange={(e) => setEncode(e.currentTarget.checked)} /> send as Base64</label>
+			<label class="field">hide for <input type="number" min="0" max="604800" value={hide} onInput={(e) => setHide(e.currentTarget.value)} /> s</label>
 			<footer>
-				<Act onClick={() => act(() => request('queue', account, `${to}&visibilitytimeout=${Number(hide)}`, { method: 'PUT', body: body(edit) }), 'Updated')}>Update</Act>
+				<Act onClick={() => act(() => request('queue', account, `${to}&visibilitytimeout=${Number(hide)}`, { method: 'PUT', body: body(encode ? toBase64(edit) : edit) }), 'Updated')}>Update</Act>
 				<Act kind="danger" onClick={() => act(() => request('queue', account, to, { method: 'DELETE' }), 'Deleted')}>Delete</Act>
 			</footer>
-			<p class="quiet">Both take the receipt of this state: a consumer that holds the message loses its own.</p>
+			<p class="quiet">Both go by the receipt of the state that is shown: who got the message since wins, and a consumer that holds it loses its own receipt.</p>
 		</aside>
 	);
 }
@@ -144,17 +150,19 @@ function AddMessage({ account, queue, onClose, onDone }) {
 	return (
 		<Dialog title={`Add to ${queue}`} onClose={onClose}>
 			<textarea rows="6" autofocus value={value} onInput={(e) => set(e.currentTarget.value)} aria-label="Text" />
-			<label><input type="checkbox" checked={encode} onChange={(e) => setEncode(e.currentTarget.checked)} /> as Base64</label>
-			<label>visible after <input type="number" min="0" max="604800" value={delay} onInput={(e) => setDelay(e.currentTarget.value)} /> s</label>
-			<label>lives <input type="number" min="-1" value={ttl} onInput={(e) => setTtl(e.currentTarget.value)} /> s (-1: for ever)</label>
-			<footer><Act kind="primary" onClick={add}>Add</Act></footer>
+			<label class="check"><input type="checkbox" checked={encode} onChange={(e) => setEncode(e.currentTarget.checked)} /> as Base64</label>
+			<label class="field">visible after <input type="number" min="0" max="604800" value={delay} onInput={(e) => setDelay(e.currentTarget.value)} /> s</label>
+			<label class="field">lives <input type="number" min="-1" value={ttl} onInput={(e) => setTtl(e.currentTarget.value)} /> s (-1: for ever)</label>
+			<footer><button type="button" onClick={onClose}>Cancel</button><Act kind="primary" onClick={add}>Add</Act></footer>
 		</Dialog>
 	);
 }
 
 // From one queue to another, message by message as a consumer would: got, put, deleted. A crash between leaves it twice, never lost.
-async function moveAll(account, from, to) {
+// Both queues must be there before the first message is taken: what is taken and cannot be put stays hidden for a minute.
+async function moveAll(account, from, to, onProgress) {
 	let moved = 0;
+	await request('queue', account, `/${seg(to)}?comp=metadata`);
 	for (;;) {
 		const page = await xml('queue', account, `/${seg(from)}/messages?numofmessages=32&visibilitytimeout=60`);
 		const messages = [...page.getElementsByTagName('QueueMessage')];
@@ -162,7 +170,7 @@ async function moveAll(account, from, to) {
 		for (const one of messages) {
 			await request('queue', account, `/${seg(to)}/messages`, { method: 'POST', body: body(text(one, 'MessageText')) });
 			await request('queue', account, `/${seg(from)}/messages/${text(one, 'MessageId')}?${query({ popreceipt: text(one, 'PopReceipt') })}`, { method: 'DELETE' });
-			moved++;
+			onProgress(++moved);
 		}
 	}
 }
@@ -170,6 +178,8 @@ async function moveAll(account, from, to) {
 function Queue({ account, queue }) {
 	const [open, setOpen] = useState(null);
 	const [adding, setAdding] = useState(false);
+	const [moving, setMoving] = useState(null);
+	const [follow, setFollow] = useState(false);
 	const pages = usePages(async (marker) => {
 		const page = await ask(`/api/messages?${query({ account, queue, ...(marker ? JSON.parse(marker) : {}) })}`);
 		return { ...page, next: page.next && JSON.stringify(page.next) };
@@ -180,6 +190,11 @@ function Queue({ account, queue }) {
 		pages.reload();
 		total.reload();
 	};
+	// Looking touches nothing, so it may be done every two seconds.
+	useEffect(() => {
+		const timer = follow && setInterval(() => { pages.reload(); total.reload(); }, 2000);
+		return () => clearInterval(timer);
+	}, [follow, pages.reload, total.reload]);
 	const now = pages.value ? new Date(pages.value.now).getTime() : Date.now();
 	const rows = pages.value?.messages ?? [];
 	const message = rows.find((one) => one.id === open);
@@ -188,26 +203,28 @@ function Queue({ account, queue }) {
 		<>
 			<header class="bar">
 				<h1><a href={`#/queues/${account}`}>Queues</a> / {queue}</h1>
-				<span class="quiet">{total.value !== undefined && `about ${count(total.value)} messages`}</span>
+				<span class="quiet">{total.value !== undefined && `about ${count(total.value)} ${total.value === '1' ? 'message' : 'messages'}`}</span>
+				<label class="check"><input type="checkbox" checked={follow} onChange={(e) => setFollow(e.currentTarget.checked)} /> follow</label>
 				<button type="button" data-reload onClick={reload}>Reload</button>
 				<Act kind="primary" onClick={() => setAdding(true)}>Add message</Act>
 				{target !== queue && (
 					<Act onClick={async () => {
-						if (!confirmed(`Move every visible message of ${queue} to ${target}?`)) return;
-						const moved = await attempt(() => moveAll(account, queue, target));
-						if (moved !== undefined) await attempt(async () => moved, `${moved} moved to ${target}`);
+						if (!(await confirmed(`Move every visible message of ${queue} to ${target}?`, { action: 'Move them', kind: 'primary' }))) return;
+						const moved = await attempt(() => moveAll(account, queue, target, setMoving));
+						if (moved !== undefined) toast(`${moved} moved to ${target}`);
+						setMoving(null);
 						reload();
-					}}>Move to {target}</Act>
+					}} disabled={moving !== null}>{moving === null ? `Move to ${target}` : `${count(moving)} moved …`}</Act>
 				)}
 				<Act kind="danger" onClick={async () => {
-					if (confirmed(`Clear ${queue}?`) && (await attempt(() => request('queue', account, `/${seg(queue)}/messages`, { method: 'DELETE' }), 'Cleared'))) reload();
+					if ((await confirmed(`Clear ${queue}?`, { text: 'Every message goes, those too that consumers work on.', action: 'Clear it' })) && (await attempt(() => request('queue', account, `/${seg(queue)}/messages`, { method: 'DELETE' }), 'Cleared'))) reload();
 				}}>Clear</Act>
 			</header>
 			<Problem error={pages.error} />
 			<div class="split">
 				<div>
 					<Rows
-						head={['Text', 'State', '#Received', 'On its way']}
+						head={['Text', 'State', '#Received', ...(message ? [] : ['On its way'])]}
 						rows={rows}
 						empty={pages.loading ? 'Loading …' : 'No messages.'}
 						id={(one) => one.id}
@@ -217,16 +234,16 @@ function Queue({ account, queue }) {
 							const hidden = new Date(one.nextVisible).getTime() > now;
 							return (
 								<>
-									<td class="text"><code>{(decoded(one.text) ?? one.text).slice(0, 160)}</code></td>
-									<td>{hidden ? <span class="tag warn">hidden, {ago(one.nextVisible, now)}</span> : <span class="tag good">visible</span>}</td>
+									<td class="main"><code>{(decoded(one.text) ?? one.text).slice(0, 160)}</code></td>
+									<td>{hidden ? <span class="tag first warn">hidden, {ago(one.nextVisible, now)}</span> : <span class="tag first good">visible</span>}</td>
 									<td class="number">{one.dequeueCount}</td>
-									<td><Timeline message={one} now={now} /></td>
+									{!message && <td><Timeline message={one} now={now} /></td>}
 								</>
 							);
 						}}
 					/>
 					<Pager pages={pages} shown={rows.length} />
-					{rows.length > 0 && <p class="legend quiet"><span><i />inserted, or visible</span><span><i class="now" />now</span><span><i class="waits" />visible again</span><span><i class="end" />expires</span></p>}
+					{rows.length > 0 && !message && <Legend />}
 				</div>
 				{message && <Message key={message.id + message.popReceipt} account={account} queue={queue} message={message} now={now} onClose={() => setOpen(null)} onChange={reload} />}
 			</div>

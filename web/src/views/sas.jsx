@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { ask, sign } from '../api.js';
 import { diffLines } from '../format.js';
-import { SAS_VERSION, blobStringToSign, isoSeconds, toQuery } from '../sas.js';
+import { SAS_VERSION, accountParameters, accountStringToSign, blobStringToSign, isoSeconds, toQuery } from '../sas.js';
 import { go } from '../router.js';
 import { Act, Copy, Pairs, Problem, Tabs, attempt } from '../ui.jsx';
 import { endpointOf } from './home.jsx';
@@ -17,14 +17,15 @@ const PERMISSIONS = {
 };
 const ORDER = { account: 'rwdxylacuptfi', blob: 'racwdxltmeopyfi', queue: 'raup', table: 'raud', file: 'rcwdl' };
 const SERVICES = { b: 'blobs', q: 'queues', t: 'tables', f: 'files' };
+const LIVES = [['1 hour', 1], ['1 day', 24], ['1 week', 7 * 24], ['1 year', 365 * 24]];
 const TYPES = { s: 'the service', c: 'containers, queues, tables and shares', o: 'blobs, messages, entities and files' };
 
 function build(form) {
 	const p = [...ORDER[form.kind]].filter((letter) => form.permissions.includes(letter)).join('');
 	const { account, start, expiry, ip, protocol, name, object } = form;
 	if (form.kind === 'account') {
-		const fields = [account, p, form.services, form.types, start, expiry, ip, protocol, SAS_VERSION, '', ''];
-		return { string: fields.join('\n'), parameters: { sv: SAS_VERSION, ss: form.services, srt: form.types, sp: p, st: start, se: expiry, sip: ip, spr: protocol } };
+		const fields = { account, permissions: p, services: form.services, types: form.types, start, expiry, ip, protocol };
+		return { string: accountStringToSign(fields), parameters: accountParameters(fields) };
 	}
 	if (form.kind === 'blob') {
 		const resource = object ? 'b' : 'c';
@@ -41,19 +42,30 @@ function build(form) {
 }
 
 // In words: what whoever has it may do, to what, from when until when.
-function explain(form) {
+function explain(form, now) {
 	const may = PERMISSIONS[form.kind].filter(([letter]) => form.permissions.includes(letter)).map(([, word]) => word);
 	const where = form.kind === 'account'
 		? `${[...form.services].map((one) => SERVICES[one]).join(', ') || 'nothing'} of ${form.account}: ${[...form.types].map((one) => TYPES[one]).join('; ') || 'nothing'}`
 		: form.object ? `${form.name}/${form.object}` : `${{ blob: 'every blob of the container', queue: 'the queue', table: 'the table', file: 'everything in the share' }[form.kind]} ${form.name || '…'}`;
-	const hours = (new Date(form.expiry) - Math.max(Date.now(), new Date(form.start || Date.now()))) / 3600e3;
+	const hours = (new Date(form.expiry) - Math.max(now, new Date(form.start || now))) / 3600e3;
 	const notes = [];
 	if (hours > 24 * 7) notes.push('It lives for more than a week: whoever finds it later can still use it.');
 	if (hours <= 0) notes.push('It has ended already.');
+	if (form.start && new Date(form.start) > now) notes.push('It is not good yet.');
 	if (form.permissions.includes('d') && form.permissions.includes('w')) notes.push('It can overwrite and delete.');
 	if (form.protocol !== 'https') notes.push('It may travel over plain HTTP, readable on the way.');
-	if (!form.ip) notes.push('From every address.');
-	return [`Whoever has it may ${may.join(', ') || 'do nothing'} on ${where}, ${form.start ? `from ${form.start} ` : ''}until ${form.expiry}.`, ...notes, 'It cannot be taken back but by changing the key of the account.'];
+	notes.push(form.ip ? `From ${form.ip} alone.` : 'From every address.');
+	const until = form.expiry ? `until ${form.expiry}` : 'for as long as its stored policy says';
+	const end = form.policy ? `It goes by the stored policy ${form.policy}: change that one, and it is taken back.` : 'It cannot be taken back but by changing the key of the account.';
+	return [`Whoever has it may ${may.join(', ') || (form.policy ? 'do what its policy says' : 'do nothing')} on ${where}, ${form.start ? `from ${form.start} ` : ''}${until}.`, ...notes, end];
+}
+
+// What a token cannot be without.
+function missing(form) {
+	if (form.kind !== 'account' && !form.name) return `Name the ${{ blob: 'container', queue: 'queue', table: 'table', file: 'share' }[form.kind]}.`;
+	if (form.kind === 'account' && (!form.services || !form.types)) return 'Choose a service and a kind of resource.';
+	if (!form.permissions) return 'Choose what it may do.';
+	return Number.isNaN(Date.parse(form.expiry)) || (form.start && Number.isNaN(Date.parse(form.start))) ? 'Times look like 2026-01-31T00:00:00Z.' : '';
 }
 
 function Builder({ account, overview }) {
@@ -63,6 +75,7 @@ function Builder({ account, overview }) {
 	const change = (part) => { set({ ...form, ...part }); setMade(null); };
 	const toggle = (field, letter) => change({ [field]: form[field].includes(letter) ? form[field].replace(letter, '') : form[field] + letter });
 	const { string, parameters } = build(form);
+	const incomplete = missing(form);
 	const service = form.kind === 'account' ? { b: 'blob', q: 'queue', t: 'table', f: 'file' }[form.services[0] ?? 'b'] : form.kind;
 	const make = () => attempt(async () => {
 		const token = toQuery({ ...parameters, sig: await sign(account, string) });
@@ -87,13 +100,14 @@ function Builder({ account, overview }) {
 				<h3>When and from where</h3>
 				{field('From (empty: at once)', 'start', { placeholder: '2026-01-31T00:00:00Z' })}
 				{field('Until', 'expiry')}
+				<div class="buttons">{LIVES.map(([words, hours]) => <button key={words} type="button" class="small" onClick={() => change({ expiry: isoSeconds((Date.parse(form.start) || now) + hours * 3600e3) })}>{words}</button>)}</div>
 				{field('Addresses (empty: all)', 'ip', { placeholder: '10.0.0.1-10.0.0.9' })}
 				<label>Protocol <select value={form.protocol} onChange={(e) => change({ protocol: e.currentTarget.value })}><option value="">HTTP and HTTPS</option><option value="https">HTTPS alone</option></select></label>
-				<footer><Act kind="primary" onClick={make}>Sign</Act></footer>
+				<footer><Act kind="primary" disabled={incomplete} title={incomplete} onClick={make}>Sign</Act>{incomplete && <span class="quiet">{incomplete}</span>}</footer>
 			</section>
 			<section class="card">
 				<h2>What it may do</h2>
-				<ul class="explain">{explain(form).map((line) => <li key={line}>{line}</li>)}</ul>
+				<ul class="explain">{explain(form, now).map((line) => <li key={line}>{line}</li>)}</ul>
 				{made && (
 					<>
 						<h3>URL <Copy value={made.url} /></h3><pre class="content" data-made>{made.url}</pre>
@@ -124,7 +138,8 @@ export function readPasted(value, overview) {
 		else url = words[0];
 		rest.forEach((line) => addHeader(headers, line));
 	}
-	if (url?.startsWith('/')) url = `http://${Object.entries(headers).find(([name]) => /^host$/i.test(name))?.[1] ?? '127.0.0.1'}${url}`;
+	if (!url) throw new Error('There is no address in it: begin with http://…, with GET /account/…, or paste a curl command.');
+	if (url.startsWith('/')) url = `http://${Object.entries(headers).find(([name]) => /^host$/i.test(name))?.[1] ?? '127.0.0.1'}${url}`;
 	const parsed = new URL(url);
 	headers.Host ??= parsed.host;
 	const port = Number(parsed.port) || (parsed.protocol === 'https:' ? 443 : 80);
@@ -136,16 +151,32 @@ function addHeader(headers, line) {
 	if (at > 0) headers[line.slice(0, at).trim()] = line.slice(at + 1).trim();
 }
 
+// The SAS of a request as the form that would have made it; null without one.
+export function readSas({ target, service }) {
+	const at = target.indexOf('?');
+	const given = new URLSearchParams(at < 0 ? '' : target.slice(at + 1).replaceAll('+', '%2B'));
+	if (!given.has('sig')) return null;
+	const [account = '', name = '', ...rest] = target.slice(1, at).split('/').map((part) => decodeURIComponent(part));
+	const whole = ['c', 's', null].includes(given.get('sr'));
+	return {
+		account, kind: given.has('ss') ? 'account' : service, permissions: given.get('sp') ?? '', services: given.get('ss') ?? '', types: given.get('srt') ?? '', policy: given.get('si') ?? '',
+		name: given.get('tn') ?? name, object: whole ? '' : rest.join('/'), start: given.get('st') ?? '', expiry: given.get('se') ?? '', ip: given.get('sip') ?? '', protocol: given.get('spr') ?? '',
+	};
+}
+
 function Why({ overview }) {
 	const [value, set] = useState('');
 	const [theirs, setTheirs] = useState('');
 	const [answer, setAnswer] = useState(null);
 	const [error, setError] = useState(null);
+	const [sas, setSas] = useState(null);
 	const find = async () => {
 		setError(null);
 		setAnswer(null);
 		try {
-			setAnswer(await ask('/api/why', { method: 'POST', body: JSON.stringify(readPasted(value, overview)) }));
+			const pasted = readPasted(value, overview);
+			setSas(readSas(pasted));
+			setAnswer(await ask('/api/why', { method: 'POST', body: JSON.stringify(pasted) }));
 		} catch (problem) {
 			setError(problem);
 		}
@@ -161,10 +192,12 @@ function Why({ overview }) {
 			<section class="card">
 				<h2>Answer</h2>
 				<Problem error={error} />
+				{!answer && !error && <p class="quiet">The status that it would get and the reason, in the server's own words; what its SAS allows; and the string that the server signed, to compare with yours line by line.</p>}
 				{answer && (
 					<>
 						<p>{answer.allowed ? <span class="tag good">would be allowed</span> : <span class="tag bad">{answer.status} {answer.code}</span>}</p>
 						<Pairs pairs={[['Operation', answer.operation || 'none fits'], ['Account', answer.account], ['Message', answer.message], ['Reason', answer.AuthenticationErrorDetail], ['What would help', answer.hint]]} />
+						{sas && <><h3>The SAS in it</h3><ul class="explain" data-explained>{explain(sas, new Date(overview.now).getTime()).map((line) => <li key={line}>{line}</li>)}</ul></>}
 						{answer.stringToSign && (
 							<>
 								<h3>The string that the server signed <Copy value={answer.stringToSign} /></h3>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables: a grid with types, a filter that says how it was answered, and edits that hold to the ETag they were made on.
 import { useMemo, useState } from 'preact/hooks';
-import { ServiceError, isReadOnly, query, request, seg } from '../api.js';
-import { csvParse, csvRow, pretty, save } from '../format.js';
+import { ServiceError, isReadOnly, query, request, seg, uuid } from '../api.js';
+import { count, csvParse, csvRow, save } from '../format.js';
 import { go, link } from '../router.js';
-import { Act, Conflict, Dialog, Pager, Problem, Rows, attempt, confirmed, toast, usePages } from '../ui.jsx';
+import { Act, Conflict, Dialog, Pager, Problem, Rows, attempt, confirmed, named, toast, usePages } from '../ui.jsx';
 
 const FULL = 'application/json;odata=fullmetadata';
 const TYPES = ['Edm.String', 'Edm.Int32', 'Edm.Int64', 'Edm.Double', 'Edm.Boolean', 'Edm.DateTime', 'Edm.Guid', 'Edm.Binary'];
@@ -51,7 +51,7 @@ function TableList({ account }) {
 		return { rows: (await answer.json()).value, next: answer.headers.get('x-ms-continuation-NextTableName') };
 	}, [account, prefix]);
 	const create = async () => {
-		const name = prompt('Name of the new table');
+		const name = await named('New table', { pattern: '[A-Za-z][A-Za-z0-9]{2,62}', hint: '3 to 63 letters and digits; a letter first.' });
 		const options = { method: 'POST', headers: { 'Content-Type': 'application/json', Accept: FULL, Prefer: 'return-no-content' }, body: JSON.stringify({ TableName: name }) };
 		if (name && (await attempt(() => request('table', account, '/Tables', options), `Table ${name} is there`))) pages.reload();
 	};
@@ -67,7 +67,7 @@ function TableList({ account }) {
 			<Rows
 				head={['Name', '']}
 				rows={pages.value?.rows ?? []}
-				empty={pages.loading ? 'Loading …' : 'No tables.'}
+				empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : prefix ? `No table begins with ${prefix}.` : 'No tables yet. Make one with "New table", or with a client (Home has its connection string).'}
 				id={(one) => one.TableName}
 				onOpen={(one) => go('tables', [account, one.TableName])}
 				render={(one) => (
@@ -75,7 +75,7 @@ function TableList({ account }) {
 						<td><a href={link('tables', [account, one.TableName])}>{one.TableName}</a></td>
 						<td class="actions">
 							<Act kind="small" onClick={async () => {
-								if (confirmed(`Delete the table ${one.TableName} with its entities?`) && (await attempt(() => request('table', account, `/Tables('${seg(one.TableName)}')`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
+								if ((await confirmed(`Delete the table ${one.TableName}?`, { text: 'Its entities go with it.' })) && (await attempt(() => request('table', account, `/Tables('${seg(one.TableName)}')`, { method: 'DELETE' }), 'Deleted'))) pages.reload();
 							}}>Delete</Act>
 						</td>
 					</>
@@ -113,7 +113,7 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 		}
 	};
 	const remove = async () => {
-		if (!confirmed('Delete this entity?')) return;
+		if (!(await confirmed('Delete this entity?'))) return;
 		try {
 			await request('table', account, entityPath(table, start), { method: 'DELETE', headers: { Accept: FULL, 'If-Match': etag } });
 			toast('Deleted');
@@ -138,7 +138,7 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 							<select aria-label="type" value={field.type} disabled={key} onChange={(e) => change(i, { type: e.currentTarget.value })}>
 								{TYPES.map((type) => <option key={type} value={type}>{type.slice(4)}</option>)}
 							</select>
-							<input aria-label={`value of ${field.name}`} value={field.value} disabled={key && !isNew} onInput={(e) => change(i, { value: e.currentTarget.value })} placeholder="value" />
+							<input aria-label={`value of ${field.name}`} title={field.value.length > 14 ? field.value : undefined} value={field.value} disabled={key && !isNew} onInput={(e) => change(i, { value: e.currentTarget.value })} placeholder="value" />
 							<button type="button" class="plain" aria-label="remove" disabled={key} onClick={() => setFields(fields.filter((_, k) => k !== i))}>✕</button>
 						</div>
 					);
@@ -163,6 +163,7 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 }
 
 // "plan=range ranges=1 scanned=120 matched=7", as the server notes it in its access log.
+const PLANS = { point: 'one row by its two keys: as quick as it gets', range: 'rows next to each other by their keys', scan: 'every row of the table: name a PartitionKey to look at fewer' };
 function Plan({ note }) {
 	if (!note) return null;
 	const plan = Object.fromEntries(note.split(' ').map((part) => part.split('=')));
@@ -170,7 +171,7 @@ function Plan({ note }) {
 	const good = /point/.test(kind) ? 'good' : /scan|all|table/.test(kind) ? 'warn' : '';
 	return (
 		<span class="plan">
-			<span class={`tag ${good}`}>{kind}</span> {plan.scanned !== undefined && <>{plan.scanned} rows looked at, {plan.matched} matched, {plan.ranges} {plan.ranges === '1' ? 'range' : 'ranges'}</>}
+			<span class={`tag first ${good}`} title={PLANS[kind]}>{kind}</span> {plan.scanned !== undefined && <>{plan.scanned} rows looked at, {plan.matched} matched, {plan.ranges} {plan.ranges === '1' ? 'range' : 'ranges'}</>}{kind === 'scan' && <span class="quiet"> · name a PartitionKey to look at fewer</span>}
 		</span>
 	);
 }
@@ -186,9 +187,9 @@ async function* allEntities(account, table, filter) {
 		next = { NextPartitionKey: pk, NextRowKey: answer.headers.get('x-ms-continuation-NextRowKey') ?? '' };
 	}
 }
-async function exportAll(account, table, filter, form) {
+async function exportAll(account, table, filter, form, onProgress) {
 	const pieces = [];
-	let n = 0, columns = null;
+	let n = 0;
 	const rows = [];
 	for await (const page of allEntities(account, table, filter)) {
 		for (const { entity } of page) {
@@ -196,12 +197,14 @@ async function exportAll(account, table, filter, form) {
 			if (form === 'json') pieces.push(JSON.stringify(writeEntity(entity)) + '\n');
 			else rows.push(entity);
 		}
+		onProgress(n);
 	}
 	if (form === 'csv') {
-		columns = [...new Set(rows.flatMap((entity) => Object.keys(entity)))].filter((name) => name !== 'Timestamp');
-		const types = columns.map((name) => rows.find((entity) => entity[name])[name].type);
-		pieces.push(csvRow(columns.map((name, i) => (types[i] === 'Edm.String' ? name : `${name}@${types[i].slice(4)}`))));
-		for (const entity of rows) pieces.push(csvRow(columns.map((name) => entity[name]?.value ?? '')));
+		// A column for each type that a name has: what is read again is what was written.
+		const titleOf = ([name, { type }]) => (type === 'Edm.String' ? name : `${name}@${type.slice(4)}`);
+		const fields = rows.map((entity) => new Map(Object.entries(entity).filter(([name]) => name !== 'Timestamp').map((field) => [titleOf(field), field[1].value])));
+		const titles = [...new Set(fields.flatMap((entity) => [...entity.keys()]))];
+		pieces.push(csvRow(titles), ...fields.map((entity) => csvRow(titles.map((title) => entity.get(title) ?? null))));
 	}
 	save(`${table}.${form === 'json' ? 'jsonl' : 'csv'}`, pieces.join(''), form === 'json' ? 'application/jsonl' : 'text/csv');
 	return n;
@@ -215,7 +218,7 @@ function readImport(value) {
 	return rows.map((row) => {
 		const entity = {};
 		head.forEach((title, i) => {
-			if (row[i] === undefined || row[i] === '') return;
+			if (row[i] === undefined || row[i] === null) return;
 			const [name, type] = title.split('@');
 			entity[name] = { type: `Edm.${type ?? 'String'}`, value: row[i] };
 		});
@@ -239,7 +242,7 @@ const importAll = (account, table, value, onProgress) => inBatches(account, tabl
 
 // All or nothing: [{ method, entity as JSON, etag }] of one partition. A DELETE needs the ETag of what was shown.
 async function sendBatch(account, table, operations) {
-	const batch = `batch_${crypto.randomUUID()}`, set = `changeset_${crypto.randomUUID()}`;
+	const batch = `batch_${uuid()}`, set = `changeset_${uuid()}`;
 	let body = `--${batch}\r\nContent-Type: multipart/mixed; boundary=${set}\r\n\r\n`;
 	for (const { method, entity, etag } of operations) {
 		const path = entityPath(table, { PartitionKey: { value: entity.PartitionKey }, RowKey: { value: entity.RowKey } });
@@ -262,8 +265,9 @@ function Import({ account, table, onClose, onDone }) {
 			<input type="file" accept=".csv,.json,.jsonl" onChange={async (e) => set(await e.currentTarget.files[0].text())} />
 			<textarea rows="8" value={value} onInput={(e) => set(e.currentTarget.value)} aria-label="Rows" />
 			<footer>
-				{done !== null && <span>{done} imported</span>}
-				<Act kind="primary" onClick={async () => {
+				{done !== null && <span class="quiet">{count(done)} imported</span>}
+				<button type="button" onClick={onClose}>Cancel</button>
+				<Act disabled={!value.trim()} kind="primary" onClick={async () => {
 					const n = await attempt(() => importAll(account, table, value, setDone));
 					if (n !== undefined) { toast(`${n} imported`); onDone(); }
 				}}>Import</Act>
@@ -277,6 +281,7 @@ function Table({ account, table, params }) {
 	const [open, setOpen] = useState(null);
 	const [importing, setImporting] = useState(false);
 	const [picked, setPicked] = useState(new Set());
+	const [exported, setExported] = useState(null);
 	const filter = params.filter ?? '';
 	const pages = usePages(async (marker) => {
 		const next = marker ? JSON.parse(marker) : {};
@@ -300,10 +305,16 @@ function Table({ account, table, params }) {
 	const pick = (key) => setPicked((old) => new Set(old.has(key) ? [...old].filter((other) => other !== key) : [...old, key]));
 	const removePicked = async () => {
 		const operations = rows.filter((one) => picked.has(id(one))).map(({ entity, etag }) => ({ method: 'DELETE', etag, entity: { PartitionKey: entity.PartitionKey.value, RowKey: entity.RowKey.value } }));
-		if (!confirmed(`Delete ${operations.length} entities, those of one partition together or not at all?`)) return;
+		if (!(await confirmed(`Delete ${operations.length} entities?`, { text: 'Those of one partition go together or not at all.' }))) return;
 		const n = await attempt(() => inBatches(account, table, operations));
 		if (n !== undefined) toast(`${n} deleted`);
 		reload();
+	};
+	const exportAs = async (form) => {
+		setExported(0);
+		const n = await attempt(() => exportAll(account, table, filter, form, setExported));
+		setExported(null);
+		if (n !== undefined) toast(`${count(n)} exported`);
 	};
 	return (
 		<>
@@ -315,28 +326,33 @@ function Table({ account, table, params }) {
 				</form>
 				<button type="button" data-reload onClick={reload}>Reload</button>
 				<Act kind="primary" onClick={() => setOpen('new')}>New entity</Act>
-				{picked.size > 0 && <Act kind="danger" onClick={removePicked}>Delete {picked.size}</Act>}
-				<Act onClick={() => setImporting(true)}>Import</Act>
-				<button type="button" onClick={() => attempt(async () => toast(`${await exportAll(account, table, filter, 'csv')} exported`))}>CSV</button>
-				<button type="button" onClick={() => attempt(async () => toast(`${await exportAll(account, table, filter, 'json')} exported`))}>JSON</button>
 			</header>
 			<Problem error={pages.error} />
-			<div class="planline"><Plan note={pages.value?.note} /></div>
+			<div class="planline">
+				<Plan note={pages.value?.note} />
+				<span class="tools">
+					{picked.size > 0 && <Act kind="small danger" onClick={removePicked}>Delete {picked.size}</Act>}
+					<Act kind="small" onClick={() => setImporting(true)}>Import …</Act>
+					{exported !== null && <span class="quiet">{count(exported)} read</span>}
+					<button type="button" class="small" disabled={exported !== null} title={filter ? 'what the filter lets through' : 'the whole table'} onClick={() => exportAs('csv')}>Export CSV</button>
+					<button type="button" class="small" disabled={exported !== null} title={filter ? 'what the filter lets through' : 'the whole table'} onClick={() => exportAs('json')}>Export JSON</button>
+				</span>
+			</div>
 			<div class="split">
 				<div>
 					<Rows
 						cls="wide"
 						head={['', ...columns]}
 						rows={rows}
-						empty={pages.loading ? 'Loading …' : 'No entities.'}
+						empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : filter ? 'No entity passes the filter.' : 'No entities yet. Make one with "New entity", or import CSV or JSON.'}
 						id={id}
 						selected={open}
 						onOpen={(one) => setOpen(id(one))}
 						render={(one) => [<td key="" class="pick"><input type="checkbox" aria-label="pick" checked={picked.has(id(one))} onChange={() => pick(id(one))} /></td>, ...columns.map((name) => {
 							const field = one.entity[name];
 							return (
-								<td key={name} class={field && /Int|Double/.test(field.type) ? 'number' : 'text'} title={field && pretty(field.value) ? field.value : undefined}>
-									{field && <>{field.value.slice(0, 80)}{field.type !== 'Edm.String' && name !== 'Timestamp' && <small>{field.type.slice(4)}</small>}</>}
+								<td key={name} class={field && /Int|Double/.test(field.type) ? 'number' : 'text'} title={field?.value.length > 40 ? field.value.slice(0, 2000) : undefined}>
+									{field && <>{field.value.slice(0, 80)}{field.value.length > 80 && '…'}{field.type !== 'Edm.String' && name !== 'Timestamp' && <small>{field.type.slice(4)}</small>}</>}
 								</td>
 							);
 						})]}

@@ -55,12 +55,15 @@ function Faults({ state, run }) {
 	);
 }
 
-export function TestKit({ overview }) {
+export function TestKit({ overview, reloadOverview }) {
 	const loaded = useLoad(() => ask('/test'), []);
 	const [name, setName] = useState('');
 	const run = async (what, parameters, done, method = 'POST') => {
 		if (isReadOnly()) return;
-		if (await attempt(() => ask(`/test/${what}?${query(parameters)}`, { method }), done)) loaded.reload();
+		if (await attempt(() => ask(`/test/${what}?${query(parameters)}`, { method }), done)) {
+			loaded.reload();
+			reloadOverview(); // which says that something is switched on
+		}
 	};
 	const state = loaded.value;
 	return (
@@ -75,12 +78,12 @@ export function TestKit({ overview }) {
 							<h2>Data</h2>
 							<p>Everything of an account goes at once; the account stays.</p>
 							<div class="buttons">
-								{overview.accounts.map((one) => <Act key={one.name} kind="danger" onClick={() => confirmed(`Empty ${one.name}?`) && run('reset', { account: one.name }, `${one.name} is empty`)}>Reset {one.name}</Act>)}
+								{overview.accounts.map((one) => <Act key={one.name} kind="danger" onClick={async () => (await confirmed(`Empty ${one.name}?`, { text: 'Its containers, queues, tables and shares go with everything in them.', action: 'Empty it' })) && run('reset', { account: one.name }, `${one.name} is empty`)}>Reset {one.name}</Act>)}
 							</div>
 							<h3>Named states</h3>
 							{state.states ? (
 								<>
-									<div class="buttons">{state.states.map((one) => <Act key={one} onClick={() => confirmed(`Go back to ${one}?`) && run('restore', { name: one }, `As it was at ${one}`)}>Restore {one}</Act>)}{!state.states.length && <span class="quiet">None saved.</span>}</div>
+									<div class="buttons">{state.states.map((one) => <Act key={one} onClick={async () => (await confirmed(`Go back to ${one}?`, { text: 'What changed since is lost.', action: 'Go back' })) && run('restore', { name: one }, `As it was at ${one}`)}>Restore {one}</Act>)}{!state.states.length && <span class="quiet">None saved.</span>}</div>
 									<label><input value={name} onInput={(e) => setName(e.currentTarget.value)} placeholder="name" aria-label="name of the state" /> <Act disabled={!name} onClick={() => run('save', { name }, 'Saved')}>Save this state</Act></label>
 								</>
 							) : <p class="quiet">States are saved by a server that was started with <code>--inMemoryPersistence</code>.</p>}

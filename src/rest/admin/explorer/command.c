@@ -2,6 +2,7 @@
  * Commands for the running server (src/server/admin) from the page: the same that its unix socket takes, for who sees
  * every account. In a read-only explorer those alone that only show. */
 #include "rest/admin/explorer/api.h"
+#include "rest/admin/explorer/explorer.h"
 #include "rest/core/server.h"
 
 struct run_call {
@@ -47,8 +48,7 @@ enum err explorer_command_parse(struct request *r, struct slice scope)
 		return ERR_AUTHORIZATION_FAILURE;
 	if (!slice_is_set(c->path) || !r->server->config.command)
 		return ERR_RESOURCE_NOT_FOUND;
-	bool read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
-	if (read_only && !only_shows(c->path)) {
+	if (explorer_is_read_only(r) && !only_shows(c->path)) {
 		r->fault.message = SLICE("The explorer is read-only.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}

@@ -32,6 +32,8 @@ enum err explorer_session_check(struct request *, struct slice *ret_scope) MUST_
 bool explorer_scope_has(struct slice scope, struct slice account);
 /* May this one have a session for the asking: development mode, from this machine, and by a name of it. */
 bool explorer_is_at_home(const struct request *);
+/* By the operator (--adminReadOnly), or by the switch of the page that sent this. */
+bool explorer_is_read_only(const struct request *);
 /* A new session; absent if there is no memory. */
 struct slice explorer_session_make(struct request *, struct slice scope);
 /* Equal, in a time that does not tell where they differ. */

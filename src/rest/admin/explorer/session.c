@@ -164,6 +164,25 @@ static bool find_service(struct slice name, enum service *ret)
 	return false;
 }
 
+bool explorer_is_read_only(const struct request *r)
+{
+	return r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
+}
+
+/* What changes something and is no question of the page, the test kit for instance. A browser says for which origin it
+ * asks; a foreign name that resolves to 127.0.0.1 is its own origin, so the session has to show that it is the page. */
+static enum err check_change(struct request *r)
+{
+	struct slice scope;
+	if (r->local)
+		return ERR_OK;
+	if (explorer_is_read_only(r)) {
+		r->fault.message = SLICE("The admin listener is read-only.");
+		return ERR_AUTHORIZATION_FAILURE;
+	}
+	return slice_is_set(request_header(r, "origin")) ? explorer_session_check(r, &scope) : ERR_OK;
+}
+
 enum err explorer_redirect(struct request *r)
 {
 	struct slice path = r->head->path, scope;
@@ -177,11 +196,8 @@ enum err explorer_redirect(struct request *r)
 		r->fault.message = SLICE("Ask by the address of this machine, or by localhost.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
-	bool read_only = r->server->config.admin.read_only || slice_is_set(request_header(r, "x-zaffre-read-only"));
-	if (!reads && !api && !r->local && read_only) {
-		r->fault.message = SLICE("The admin listener is read-only.");
-		return ERR_AUTHORIZATION_FAILURE;
-	}
+	if (!reads && !api)
+		TRY(check_change(r));
 	struct slice rest = api ? slice_from(path, sizeof "/api/" - 1) : SLICE("");
 	struct slice name = slice_first(rest, slice_find_byte(rest, '/'));
 	if (!find_service(name, &service) || name.len == rest.len)
@@ -195,7 +211,7 @@ enum err explorer_redirect(struct request *r)
 		r->fault.message = SLICE("This session does not reach that account.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
-	r->read_only = read_only;
+	r->read_only = explorer_is_read_only(r);
 	request_hand_over(r, service, a->name, rest);
 	return ERR_OK;
 }

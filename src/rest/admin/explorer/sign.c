@@ -3,6 +3,7 @@
  * having the key. Who has a session for the account could do everything that the SAS allows anyhow; in a read-only
  * explorer nothing is signed, since a SAS may allow writes. */
 #include "rest/admin/explorer/api.h"
+#include "rest/admin/explorer/explorer.h"
 #include "rest/core/server.h"
 #include "wire/base64.h"
 #include "wire/hash.h"
@@ -19,7 +20,7 @@ enum err explorer_sign_parse(struct request *r, struct slice scope)
 		return ERR_NO_MEMORY;
 	r->call = c;
 	TRY(explorer_api_account(r, scope, &c->account));
-	if (r->server->config.admin.read_only) {
+	if (explorer_is_read_only(r)) {
 		r->fault.message = SLICE("The explorer is read-only: it signs nothing.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}

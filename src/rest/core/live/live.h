@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "wire/http/http1.h"
 
-enum { LIVE_LINES = 512, LIVE_LINE_BYTES = 2048, LIVE_WATCH_SECONDS = 10 };
+enum { LIVE_LINES = 512, LIVE_LINE_BYTES = 4096, LIVE_WATCH_SECONDS = 10 };
 
 struct live_line {
 	uint16_t len;
@@ -28,7 +28,8 @@ void live_init(struct live *);
 void live_fini(struct live *);
 /* Is it worth making a line? Any thread; one load while nobody looks. */
 bool live_is_watched(struct live *);
-/* One request: the line of the access log, and its head for some headers. What is too long is left out. Any thread. */
+/* One request: the line of the access log, and its headers without credentials, as many as fit. A line that is too long
+ * by itself is left out. Any thread. */
 void live_put(struct live *, struct slice line, struct slice service, const struct http_head *);
 /* {"next":N,"requests":[...]}: those from number `since` on that are still there, oldest first. Asks for more. */
 void live_read(struct live *, uint64_t since, struct buf *out);
