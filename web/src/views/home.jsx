@@ -160,9 +160,9 @@ export function Home({ overview }) {
 					<Pairs
 						pairs={[
 							['Version', `${overview.version}, ${overview.mode} mode`],
-							['Directory', <code>{overview.directory}</code>],
-							['Free disk', percent !== null && <><meter min="0" max="100" low="10" value={percent} /> {bytes(overview.diskFree)} of {bytes(overview.diskTotal)}</>],
-							['In segment files', bytes(overview.liveBytes)],
+							['Directory', overview.diskTotal ? <code>{overview.directory}</code> : 'none: everything is in memory, and gone when it ends'],
+							['Free disk', percent !== null ? <><meter min="0" max="100" low="10" value={percent} /> {bytes(overview.diskFree)} of {bytes(overview.diskTotal)}</> : null],
+							['In segment files', overview.diskTotal ? bytes(overview.liveBytes) : null],
 							['Running for', duration(overview.upSeconds * 1000)],
 							['Blob versioning', overview.versioning ? 'on' : 'off (--blobVersioning)'],
 							['State', overview.warnings.length ? overview.warnings.join(' ') : <span class="good">nothing is wrong</span>],

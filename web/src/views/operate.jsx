@@ -78,17 +78,19 @@ export function Operate({ overview, reloadOverview }) {
 			<div class="grid two">
 				<section class="card">
 					<h2>Disk</h2>
-					<Pairs pairs={[['Directory', <code>{overview.directory}</code>], ['Free', `${bytes(overview.diskFree)} of ${bytes(overview.diskTotal)}`], ['In segment files', bytes(overview.liveBytes)], ['Certificate', overview.certificateEnds ? `ends ${when(overview.certificateEnds)} (${ago(overview.certificateEnds)})` : 'none: plain HTTP'], ['To be used again', stats.value && bytes(stats.value.extent_free_bytes)]]} />
+					<Pairs pairs={[...(overview.diskTotal ? [['Directory', <code>{overview.directory}</code>], ['Free', `${bytes(overview.diskFree)} of ${bytes(overview.diskTotal)}`], ['In segment files', bytes(overview.liveBytes)]] : [['Directory', 'none: everything is in memory']]), ['Certificate', overview.certificateEnds ? `ends ${when(overview.certificateEnds)} (${ago(overview.certificateEnds)})` : 'none: plain HTTP'], ['To be used again', overview.diskTotal && stats.value ? bytes(stats.value.extent_free_bytes) : null]]} />
 				</section>
 				<section class="card">
 					<h2>Process</h2>
-					<Pairs pairs={[['Version', overview.version], ['Mode', overview.mode], ['Running for', duration(overview.upSeconds * 1000)], ['Requests', stats.value?.requests], ['Connections', stats.value?.connections], ['Commit groups', stats.value?.commit_groups], ['Transactions', stats.value?.transactions]]} />
+					<Pairs pairs={[['Version', overview.version], ['Mode', overview.mode], ['Running for', duration(overview.upSeconds * 1000)], ...[['Requests', 'requests'], ['Connections', 'connections'], ['Commit groups', 'commit_groups'], ['Transactions', 'transactions']].map(([words, name]) => [words, stats.value && count(stats.value[name])])]} />
 				</section>
 			</div>
-			<div class="grid two">
-				<Checkpoints overview={overview} />
-				<Scrub />
-			</div>
+			{overview.diskTotal > 0 && (
+				<div class="grid two">
+					<Checkpoints overview={overview} />
+					<Scrub />
+				</div>
+			)}
 			{limited && <LimitsDialog account={limited} onClose={() => { setLimited(null); reloadOverview(); }} />}
 			{answer && <Answer answer={answer} onClose={() => setAnswer(null)} />}
 		</>
