@@ -294,7 +294,7 @@ explorerTests('explorer', (stage) => {
 		await page.keyboard.press('Escape');
 		await page.locator('.panel').waitFor({ state: 'detached' });
 		await page.getByText('read-only').click();
-		assert.ok(await page.getByRole('button', { name: 'Upload' }).isDisabled());
+		assert.ok(await page.getByRole('button', { name: 'Upload', exact: true }).isDisabled());
 		await page.locator('main h1').click();
 		await page.keyboard.press('g');
 		await page.keyboard.press('t');
