@@ -34,7 +34,10 @@ static enum err look_at(struct smb_request *r, const struct smb_open *o, struct 
 		.through_open = true,
 	};
 	l->call.handle = o->handle;
-	return o->snapshot ? smb_look(r, file_apply_get, g) : smb_look(r, file_apply_open_read, &l->call);
+	/* Of the open's own share: a copy may read from another one than it writes to. */
+	return store_read(r->conn->sl->server->config.store, o->tree->partition,
+			  o->snapshot ? file_apply_get : file_apply_open_read, o->snapshot ? (void *)g : &l->call,
+			  &r->arena);
 }
 
 enum err smb_read_bytes(struct smb_request *r, const struct smb_open *o, uint64_t offset, uint32_t length, char *dst,

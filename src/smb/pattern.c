@@ -51,6 +51,14 @@ static void step(struct slice p, struct slice character, bool is_last, const boo
 	}
 }
 
+struct slice pattern_prefix(struct slice p)
+{
+	size_t end = 0;
+	while (end < p.len && !memchr("*?<>\"", p.ptr[end], 5))
+		end++;
+	return slice_first(p, end);
+}
+
 bool pattern_matches(struct slice p, struct slice name)
 {
 	bool set[2][PATTERN_MAX + 1];

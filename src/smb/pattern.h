@@ -10,5 +10,7 @@ enum { PATTERN_MAX = 1024 }; /* bytes; a longer one matches nothing */
 
 /* In time of pattern times name, whatever the pattern. */
 bool pattern_matches(struct slice pattern, struct slice name);
+/* What every name that matches begins with: the characters before the first wildcard. */
+struct slice pattern_prefix(struct slice pattern);
 
 #endif

@@ -10,6 +10,7 @@
 //   await c.compound([[COMMAND.CREATE, body], ...], { tree })   related parts of one message: their answers
 // Dialects 2.1 (HMAC-SHA256), 3.0, 3.0.2 (AES-CMAC) and 3.1.1 (also AES-GMAC); every cipher. Encrypted from the login on
 // with login(..., { encrypt: true }). Not a client for anything but tests.
+import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import net from 'node:net';
 
@@ -19,7 +20,15 @@ export const COMMAND = { NEGOTIATE: 0, SESSION_SETUP: 1, LOGOFF: 2, TREE_CONNECT
 export const STATUS = { OK: 0, PENDING: 0x103, MORE: 0xc0000016, ACCESS_DENIED: 0xc0000022, INVALID_PARAMETER: 0xc000000d,
 	SHARING_VIOLATION: 0xc0000043, DELETE_PENDING: 0xc0000056, NOT_FOUND: 0xc0000034, LOGON_FAILURE: 0xc000006d, FILE_CLOSED: 0xc0000128,
 	LOCK_CONFLICT: 0xc0000054, LOCK_NOT_GRANTED: 0xc0000055, CANCELLED: 0xc0000120, SESSION_DELETED: 0xc0000203, NO_TREE: 0xc00000c9,
-	DISK_FULL: 0xc000007f };
+	DISK_FULL: 0xc000007f, NOTIFY_CLEANUP: 0x10b, NOTIFY_ENUM_DIR: 0x10c, BUFFER_OVERFLOW: 0x80000005, NO_MORE_FILES: 0x80000006,
+	UNSUCCESSFUL: 0xc0000001, INVALID_INFO_CLASS: 0xc0000003, INFO_LENGTH_MISMATCH: 0xc0000004, NO_SUCH_FILE: 0xc000000f,
+	INVALID_DEVICE_REQUEST: 0xc0000010, END_OF_FILE: 0xc0000011, INVALID_VIEW_SIZE: 0xc000001f, BUFFER_TOO_SMALL: 0xc0000023,
+	NAME_INVALID: 0xc0000033, COLLISION: 0xc0000035, PATH_NOT_FOUND: 0xc000003a, EAS_NOT_SUPPORTED: 0xc000004f, NO_EAS: 0xc0000052,
+	PRIVILEGE_NOT_HELD: 0xc0000061, RANGE_NOT_LOCKED: 0xc000007e, INSUFFICIENT_RESOURCES: 0xc000009a, MEDIA_WRITE_PROTECTED: 0xc00000a2,
+	BAD_IMPERSONATION: 0xc00000a5, IS_A_DIRECTORY: 0xc00000ba, NOT_SUPPORTED: 0xc00000bb, BAD_NETWORK_NAME: 0xc00000cc,
+	REQUEST_NOT_ACCEPTED: 0xc00000d0, DIRECTORY_NOT_EMPTY: 0xc0000101, NOT_A_DIRECTORY: 0xc0000103, CANNOT_DELETE: 0xc0000121,
+	INVALID_DEVICE_STATE: 0xc0000184, FS_DRIVER_REQUIRED: 0xc000019c, INVALID_LOCK_RANGE: 0xc00001a1, FILE_NOT_AVAILABLE: 0xc0000467,
+	NO_PREAUTH_HASH: 0xc05d0000 };
 export const ACCESS = { READ: 0x120089, WRITE: 0x120116, DELETE: 0x10000, ALL: 0x1f01ff, READ_ATTRIBUTES: 0x80 };
 export const SHARE = { NONE: 0, READ: 1, WRITE: 2, DELETE: 4, ALL: 7 };
 
@@ -507,6 +516,86 @@ export class SmbClient {
 		return this.request(COMMAND.SET_INFO, Buffer.concat([body, data]), { tree });
 	}
 
+	static queryInfoBody(id, type, infoClass, { room = 4096, additional = 0 } = {}) {
+		const body = Buffer.alloc(40);
+		body.writeUInt16LE(41, 0);
+		body[2] = type;
+		body[3] = infoClass;
+		body.writeUInt32LE(room, 4);
+		body.writeUInt32LE(additional, 16);
+		id.copy(body, 24);
+		return body;
+	}
+
+	// The answer's `data` is what was asked for.
+	async queryInfo(tree, id, type, infoClass, options) {
+		const answer = await this.request(COMMAND.QUERY_INFO, SmbClient.queryInfoBody(id, type, infoClass, options), { tree });
+		return Object.assign(answer, { data: answer.closed ? null : answer.body.subarray(8, 8 + answer.body.readUInt32LE(4)) });
+	}
+
+	static queryDirectoryBody(id, infoClass, { pattern = '*', flags = 0, room = 65536 } = {}) {
+		const text = utf16(pattern);
+		const body = Buffer.alloc(32);
+		body.writeUInt16LE(33, 0);
+		body[2] = infoClass;
+		body[3] = flags;
+		id.copy(body, 8);
+		body.writeUInt16LE(96, 24);
+		body.writeUInt16LE(text.length, 26);
+		body.writeUInt32LE(room, 28);
+		return Buffer.concat([body, text]);
+	}
+
+	async queryDirectory(tree, id, infoClass, options = {}) {
+		const charge = Math.max(1, Math.ceil((options.room ?? 65536) / 65536));
+		const answer = await this.request(COMMAND.QUERY_DIRECTORY, SmbClient.queryDirectoryBody(id, infoClass, options), { tree, charge });
+		return Object.assign(answer, { data: answer.closed ? null : answer.body.subarray(8, 8 + answer.body.readUInt32LE(4)) });
+	}
+
+	static ioctlBody(code, id, { input = Buffer.alloc(0), room = 4096, flags = 1 } = {}) {
+		const body = Buffer.alloc(56);
+		body.writeUInt16LE(57, 0);
+		body.writeUInt32LE(code, 4);
+		id.copy(body, 8);
+		body.writeUInt32LE(120, 24);
+		body.writeUInt32LE(input.length, 28);
+		body.writeUInt32LE(room, 44);
+		body.writeUInt32LE(flags, 48);
+		return Buffer.concat([body, input.length ? input : Buffer.alloc(1)]);
+	}
+
+	async ioctl(tree, id, code, options) {
+		const answer = await this.request(COMMAND.IOCTL, SmbClient.ioctlBody(code, id, options), { tree });
+		const whole = !answer.closed && answer.body.readUInt16LE(0) === 49;
+		return Object.assign(answer, { data: whole ? answer.body.subarray(48, 48 + answer.body.readUInt32LE(36)) : null });
+	}
+
+	static notifyBody(id, filter, { tree = false, room = 4096 } = {}) {
+		const body = Buffer.alloc(32);
+		body.writeUInt16LE(32, 0);
+		body.writeUInt16LE(tree ? 1 : 0, 2);
+		body.writeUInt32LE(room, 4);
+		id.copy(body, 8);
+		body.writeUInt32LE(filter, 24);
+		return body;
+	}
+
+	// By the id of the message, or of its interim answer. There is no answer.
+	cancel({ messageId = 0n, asyncId } = {}) {
+		const part = Buffer.concat([this.header(COMMAND.CANCEL, { messageId, flags: asyncId === undefined ? 0 : 2 }), Buffer.from([4, 0, 0, 0])]);
+		if (asyncId !== undefined) part.writeBigUInt64LE(asyncId, 32);
+		this.send(this.encrypts ? this.#sealed(part) : this.sign(part));
+	}
+
+	rename(tree, id, name, { replace = false } = {}) {
+		const text = utf16(name);
+		const data = Buffer.alloc(20 + text.length);
+		data[0] = replace ? 1 : 0;
+		data.writeUInt32LE(text.length, 16);
+		text.copy(data, 20);
+		return this.setInfo(tree, id, 10, data);
+	}
+
 	setDisposition(tree, id, deleteIt) {
 		return this.setInfo(tree, id, 13, Buffer.from([deleteIt ? 1 : 0]));
 	}
@@ -532,5 +621,23 @@ export class SmbClient {
 	end() {
 		this.socket.destroy();
 		return this.ended;
+	}
+}
+
+const statusName = (status) => Object.keys(STATUS).find((name) => STATUS[name] === status) ?? `0x${status.toString(16)}`;
+
+// Many small comparisons: every one that differs is told, not only the first. An answer stands for its status.
+export class Checks {
+	count = 0;
+	wrong = [];
+
+	is(what, got, want) {
+		const shown = got?.header ? statusName(got.status) : got?.closed ? 'closed' : got;
+		this.count++;
+		if (shown !== want) this.wrong.push(`${what}: ${shown}, not ${want}`);
+	}
+
+	done() {
+		assert.deepEqual(this.wrong, []);
 	}
 }

@@ -85,6 +85,15 @@ test('a directory marked for deletion: who watches it is told at once, and again
 	await c.end();
 });
 
+test('a directory that was marked before anybody asked: the first request is told at once', { timeout: 60_000 }, async () => {
+	const { c, tree } = await client();
+	const watched = await c.create(tree, 'marked', { options: DIRECTORY });
+	const other = await c.create(tree, 'marked', { options: DIRECTORY, disposition: 1 });
+	assert.equal((await c.setDisposition(tree, other.id, true)).status, 0);
+	assert.equal((await notify(c, tree, watched.id, FILTER.FILE_NAME)).status, STATUS.DELETE_PENDING);
+	await c.end();
+});
+
 test('what was collected is answered at once: a CANCEL behind the request comes too late', { timeout: 60_000 }, async () => {
 	const { c, tree } = await client();
 	const dir = await c.create(tree, 'collected', { options: DIRECTORY });

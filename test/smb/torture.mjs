@@ -115,7 +115,7 @@ export class Torture {
 			const known = new Set(results.map((r) => r.name));
 			for (const name of await this.#subtests(suite)) {
 				if (known.has(name)) continue;
-				const one = parseResults((await this.#run(name, 60)).output);
+				const one = parseResults((await this.#run(name, Math.min(60, this.timeoutS))).output);
 				results.push(...(one.length ? one : [{ name, result: 'hung', reason: 'no output' }]));
 			}
 		}

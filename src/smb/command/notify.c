@@ -96,6 +96,16 @@ void smb_notify_end(struct smb_open *o, uint32_t status)
 	atomic_fetch_sub(&o->session->conn->sl->server->watchers, 1);
 }
 
+/* The watcher is there, so it hears of every mark from now on; one that was set before is in the rows. */
+static enum err mark_look(struct smb_request *r)
+{
+	struct file_open_note_call note = { .handle = r->open->handle };
+	TRY(smb_look(r, file_apply_open_note, &note));
+	if (note.delete_pending)
+		watch_gone(r->conn->sl->server->config.watches, r->tree->share, r->open->handle.inode_id);
+	return ERR_OK;
+}
+
 static enum err watcher_make(struct smb_request *r, const struct notify *n)
 {
 	struct smb_open *o = r->open;
@@ -107,7 +117,7 @@ static enum err watcher_make(struct smb_request *r, const struct notify *n)
 	o->watch_filter = n->in.filter;
 	o->watch_limit = n->in.output_length;
 	atomic_fetch_add(&sl->server->watchers, 1);
-	return ERR_OK;
+	return mark_look(r);
 }
 
 void smb_do_notify(struct smb_request *r)

@@ -4,7 +4,7 @@
  *
  * A pattern that few names match goes through all of a directory, however large: what takes longer than a turn of the
  * loop goes on with a worker, in slices, so that others get their turns there too. Meanwhile what else is asked on the
- * open waits, as behind a write. */
+ * open waits, as behind a write. Only the names that begin as the pattern does are looked at. */
 #include "smb/opens.h"
 
 #include "base/sys/clock.h"
@@ -12,6 +12,7 @@
 #include "wire/smb2/info.h"
 #include "wire/utf16.h"
 
+enum { PREFIX_BYTES_MAX = 512 }; /* well within a key; the pattern itself is matched as well */
 enum { PAGE_ENTRIES = 256, NAME_ROOM = 1024, ENTRIES_PER_LOOK = 4 /* at the time */ };
 enum { SLICE_NS = 20 * 1000 * 1000 }; /* with a worker, until others have their turn */
 
@@ -119,6 +120,14 @@ static enum err last_name_set(struct find *f, struct slice name)
 	return ERR_OK;
 }
 
+/* Names may be matched by their short form, which begins otherwise. */
+static struct slice names_prefix(const struct smb_request *r, const struct find *f)
+{
+	struct slice prefix = pattern_prefix(f->pattern);
+	bool any = r->conn->sl->server->config.short_names || prefix.len == 0 || prefix.len > PREFIX_BYTES_MAX;
+	return any ? SLICE_NONE : prefix;
+}
+
 static enum err page_give(struct smb_request *r, struct find *f)
 {
 	const struct smb_open *o = r->open;
@@ -130,6 +139,7 @@ static enum err page_give(struct smb_request *r, struct find *f)
 			    .place = { .by_id = true, .id = o->handle.inode_id },
 			    .kind = FILE_KIND_DIRECTORY,
 			    .through_open = true },
+		.prefix = names_prefix(r, f),
 		.from = slice_is_set(f->last_name) ? f->last_name : o->after,
 		.after = true,
 		.limit = PAGE_ENTRIES,

@@ -4,6 +4,7 @@
 
 #include "smb/security.h"
 #include "svc/file/share.h"
+#include "svc/file/target.h"
 #include "wire/sddl/sddl.h"
 #include "wire/smb2/info.h"
 
@@ -17,6 +18,15 @@ struct info_query {
 	struct share_stats_call stats;
 };
 
+static enum err permission_look(struct txn *t, struct info_query *q)
+{
+	q->sddl = SLICE_NONE;
+	if (q->note.inode.permission == 0)
+		return ERR_OK;
+	enum err e = file_permission_get(t, q->note.inode.permission, &q->sddl);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
 /* By store_read_points: the inode is one row, the path is of one instant by itself, and a permission never changes. */
 static enum err apply_query(struct txn *t, void *call)
 {
@@ -24,11 +34,19 @@ static enum err apply_query(struct txn *t, void *call)
 	TRY(file_apply_open_note(t, &q->note));
 	if (q->in.type == SMB2_INFO_FILE)
 		return file_path_of(t, &q->note.inode, &q->path);
-	q->sddl = SLICE_NONE;
-	if (q->note.inode.permission == 0)
-		return ERR_OK;
-	enum err e = file_permission_get(t, q->note.inode.permission, &q->sddl);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
+	return permission_look(t, q);
+}
+
+static enum err apply_query_version(struct txn *t, void *call)
+{
+	struct info_query *q = call;
+	struct file_view view;
+	TRY(file_apply_get(t, &q->get));
+	TRY(target_view(t, &q->get.target, &view));
+	q->note.inode = q->get.inode;
+	q->note.allocation = smb_allocation(&q->get.inode);
+	TRY(inode_path(t, &view, q->note.inode.id, &q->path));
+	return permission_look(t, q);
 }
 
 static enum err query_look(struct smb_request *r, struct info_query *q)
@@ -43,11 +61,7 @@ static enum err query_look(struct smb_request *r, struct info_query *q)
 					      .snapshot_ticks = o->snapshot_ticks,
 					      .place = { .by_id = true, .id = o->handle.inode_id },
 					      .through_open = true };
-	TRY(smb_look(r, file_apply_get, &q->get));
-	q->note.inode = q->get.inode;
-	q->note.allocation = smb_allocation(&q->get.inode);
-	q->path = q->get.inode.name;
-	return ERR_OK;
+	return smb_look(r, apply_query_version, q);
 }
 
 /* What fits, by the rules of the fixed part. */

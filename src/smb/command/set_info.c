@@ -219,7 +219,7 @@ static void set_rename(struct smb_request *r, struct set *s)
 	}
 	s->rename.handle = r->open->handle;
 	to->replace = in.replace;
-	to->source.through_open = to->target.through_open = true;
+	to->source.through_open = true; /* what is replaced was not judged yet */
 	smb_commit_breaking(r, file_apply_open_rename, &s->rename, &s->rename.breaks, rename_then);
 }
 

@@ -168,6 +168,7 @@ struct file_write_call {
 	bool may_extend;	       /* SMB: the file grows to the end of the write; else ERR_INVALID_RANGE */
 	bool at_end;		       /* SMB append: offset is the file's size */
 	bool keep_written;	       /* x-ms-file-last-write-time: preserve, or an SMB handle that set it itself */
+	bool keep_changed;	       /* likewise, of an SMB handle */
 	/* out */
 	struct inode inode;
 	struct file_events events;

@@ -80,6 +80,8 @@ static enum err resize(struct txn *txn, const struct file_modify_call *c, struct
 	if (!c->target.through_open)
 		TRY(file_opens_rest_write(txn, n->id));
 	TRY(inode_resize(txn, n, c->size_bytes));
+	if (c->target.through_open)
+		n->attributes |= FILE_ATTR_ARCHIVE;
 	/* A resize is a write: the time moves unless it is given. */
 	if (c->settings.written.how != FILE_TIME_SET && !c->target.through_open)
 		n->written_ticks = n->accessed_ticks = txn_now(txn);
@@ -188,7 +190,10 @@ enum err file_apply_write(struct txn *txn, void *call)
 	TRY(write_range(txn, c, &n));
 	if (!c->keep_written)
 		n.written_ticks = n.accessed_ticks = txn_now(txn);
-	n.changed_ticks = txn_now(txn);
+	if (!c->keep_changed)
+		n.changed_ticks = txn_now(txn);
+	if (c->target.through_open)
+		n.attributes |= FILE_ATTR_ARCHIVE;
 	inode_touch(txn, &n);
 	TRY(inode_put(txn, &n));
 	event_add(&c->events, FILE_EVENT_MODIFIED,

@@ -69,9 +69,28 @@ static void many_stars(void **state)
 	assert_true(pattern_matches(slice_make(pattern, sizeof pattern), slice_make(name, sizeof name)));
 }
 
+static void prefix_is(const char *pattern, const char *prefix)
+{
+	struct slice got = pattern_prefix(slice_str(pattern));
+	assert_int_equal(got.len, strlen(prefix));
+	assert_memory_equal(got.ptr, prefix, got.len);
+}
+
+static void prefixes(void **state)
+{
+	prefix_is("A.TXT", "A.TXT");
+	prefix_is("A.*", "A.");
+	prefix_is("*A", "");
+	prefix_is("", "");
+	prefix_is("AB?", "AB");
+	prefix_is("AB<.T", "AB");
+	prefix_is("AB>", "AB");
+	prefix_is("AB\"", "AB");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(plain), cmocka_unit_test(dos),
-					    cmocka_unit_test(many_stars) };
+					    cmocka_unit_test(many_stars), cmocka_unit_test(prefixes) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

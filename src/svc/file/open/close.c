@@ -186,8 +186,9 @@ enum err file_apply_open_rename(struct txn *txn, void *call)
 	c->rename.source.through_open = true;
 	c->rename.target.breaks = &c->breaks;
 	enum err err = file_apply_rename(txn, &c->rename);
-	/* A target that somebody has open, or that is read-only, cannot be replaced. */
-	if (err == ERR_SHARING_VIOLATION || err == ERR_READ_ONLY_ATTRIBUTE)
+	/* A target that somebody has open, or that is read-only or a directory, cannot be replaced. */
+	bool no_target = err == ERR_RESOURCE_TYPE_MISMATCH || (err == ERR_RESOURCE_ALREADY_EXISTS && c->rename.replace);
+	if (err == ERR_SHARING_VIOLATION || err == ERR_READ_ONLY_ATTRIBUTE || no_target)
 		return ERR_SMB_ACCESS_DENIED;
 	return err;
 }

@@ -100,6 +100,7 @@ enum err file_apply_open_write(struct txn *txn, void *call)
 	c->write.target.through_open = true;
 	c->write.may_extend = true;
 	c->write.keep_written = o->keep_written;
+	c->write.keep_changed = o->keep_changed;
 	return file_apply_write(txn, &c->write);
 }
 

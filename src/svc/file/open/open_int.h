@@ -107,10 +107,10 @@ enum err open_end(struct txn *, struct opens *, uint64_t open_id, struct close_r
 
 static inline uint64_t open_allocation(const struct open_state *s, const struct inode *n)
 {
-	uint64_t rounded = (n->size_bytes + 4095) / 4096 * 4096;
+	uint64_t most = n->size_bytes > s->allocation_bytes ? n->size_bytes : s->allocation_bytes;
 	if (n->kind == FILE_KIND_DIRECTORY)
 		return 0;
-	return rounded > s->allocation_bytes ? rounded : s->allocation_bytes;
+	return (most + 4095) / 4096 * 4096;
 }
 
 #endif
