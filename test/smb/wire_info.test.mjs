@@ -152,18 +152,18 @@ test('QUERY_DIRECTORY: patterns, flags, places', { timeout: 60_000 }, async () =
 });
 
 // More than the server goes through on a loop, and more than a request's memory holds.
-test('QUERY_DIRECTORY: a directory of 40,000, and what matches few of them', { timeout: 180_000 }, async () => {
+test('QUERY_DIRECTORY: a directory of 12,000, and what matches few of them', { timeout: 180_000 }, async () => {
 	const k = new Checks();
 	const { c, tree } = await client();
 	const dir = (await c.create(tree, 'many', { options: DIRECTORY })).id;
-	const COUNT = 40_000;
+	const COUNT = 12_000;
 	for (let at = 0; at < COUNT; at += 500)
 		await Promise.all(Array.from({ length: 500 }, (_, i) => c.compound([[COMMAND.CREATE, SmbClient.createBody(`many\\file-${String(at + i).padStart(6, '0')}.dat`)],
 			[COMMAND.CLOSE, SmbClient.fileBody(24, Buffer.alloc(16, 0xff))]], { tree })));
 	await c.close(tree, (await c.create(tree, 'many\\z.txt')).id);
 	k.is('the last by a pattern', (await listed(c, tree, dir, { pattern: '*.txt', flags: REOPEN })).names.join(), 'z.txt');
 	k.is('nothing', await c.queryDirectory(tree, dir, 37, { pattern: '*.none', flags: REOPEN }), 'NO_SUCH_FILE');
-	k.is('a name', (await listed(c, tree, dir, { pattern: 'file-039999.dat', flags: REOPEN })).names.join(), 'file-039999.dat');
+	k.is('a name', (await listed(c, tree, dir, { pattern: 'file-011999.dat', flags: REOPEN })).names.join(), 'file-011999.dat');
 	const all = await listed(c, tree, dir, { flags: REOPEN, room: 8 * 1024 * 1024 });
 	k.is('all', all.names.length, COUNT + 3);
 	k.is('none twice', new Set(all.names).size, COUNT + 3);
