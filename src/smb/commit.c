@@ -73,7 +73,7 @@ static void wait_over(struct smb_request *r)
 static void wait_cancelled(struct smb_request *r, uint32_t status)
 {
 	wait_over(r);
-	smb_fail(r, STATUS_CANCELLED);
+	smb_fail(r, status == STATUS_FILE_CLOSED ? STATUS_CANCELLED : status);
 }
 
 static void wait_ended(void *owner, enum wait_end how)

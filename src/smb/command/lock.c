@@ -83,7 +83,7 @@ static void wait_over(struct smb_request *r)
 static void lock_cancelled(struct smb_request *r, uint32_t status)
 {
 	wait_over(r);
-	smb_fail(r, status == STATUS_CANCELLED ? STATUS_CANCELLED : STATUS_RANGE_NOT_LOCKED);
+	smb_fail(r, status == STATUS_FILE_CLOSED ? STATUS_RANGE_NOT_LOCKED : status);
 }
 
 static void lock_look_again(void *owner, enum wait_end how)

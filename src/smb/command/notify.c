@@ -82,7 +82,7 @@ static void notify_cancelled(struct smb_request *r, uint32_t status)
 	queue_take(o, r);
 	if (!o->notify_first && o->watcher)
 		watch_disarm(o->watcher);
-	smb_fail(r, status == STATUS_CANCELLED ? STATUS_CANCELLED : STATUS_NOTIFY_CLEANUP);
+	smb_fail(r, status == STATUS_FILE_CLOSED ? STATUS_NOTIFY_CLEANUP : status);
 }
 
 void smb_notify_end(struct smb_open *o, uint32_t status)
