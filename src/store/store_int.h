@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/sys/thread.h"
 #include "store/cache.h"
 #include "store/commit/pending.h"
 #include "store/commit/relay.h"
@@ -36,7 +37,11 @@ struct txn {
 	struct engine_group *group;
 	uint64_t deadline_ns; /* monotonic; reads fail with ERR_BUDGET past it; 0 = none */
 	size_t reads;	      /* since the deadline was looked at */
-	enum err failed;      /* a put that did not fit: the transaction cannot commit, whatever apply returns */
+	/* As of the first scan: time that other threads had the core is not the read's (past_deadline). */
+	bool usage_known;
+	uint64_t budget_ns;
+	struct thread_usage usage;
+	enum err failed; /* a put that did not fit: the transaction cannot commit, whatever apply returns */
 	struct write *writes;
 	size_t count, cap;
 	size_t extent_count; /* of count: published and retired */

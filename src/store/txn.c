@@ -319,13 +319,34 @@ static enum err group_get(struct txn *t, struct slice key, struct slice *ret)
 	return ERR_OK;
 }
 
+/* The deadline is for what the read does and for the disk it waits for. If others had the core meanwhile, a worker
+ * would get no more of it, and what was read would be read again for nothing. */
+static bool budget_is_spent(const struct txn *t)
+{
+	if (!t->usage_known)
+		return true;
+	struct thread_usage now = thread_usage();
+	return now.waits != t->usage.waits || now.cpu_ns - t->usage.cpu_ns > t->budget_ns;
+}
+
 /* Time is looked at now and then: a get costs little more than that. */
 static bool past_deadline(struct txn *t, size_t cost)
 {
 	if (!t->deadline_ns || (t->reads += cost) < READS_PER_LOOK)
 		return false;
 	t->reads = 0;
-	return base_monotonic_ns() > t->deadline_ns;
+	return base_monotonic_ns() > t->deadline_ns && budget_is_spent(t);
+}
+
+/* A read that scans may become long. */
+static void budget_begin(struct txn *t)
+{
+	uint64_t now_ns = base_monotonic_ns();
+	t->usage_known = now_ns < t->deadline_ns;
+	if (t->usage_known) {
+		t->budget_ns = t->deadline_ns - now_ns;
+		t->usage = thread_usage();
+	}
 }
 
 enum err txn_spend(struct txn *t, size_t cost)
@@ -503,6 +524,8 @@ static enum err scan_base(struct txn *t, const struct scan_spec *spec, struct ro
 
 enum err txn_scan(struct txn *t, const struct scan_spec *spec, struct rows *ret_rows)
 {
+	if (t->deadline_ns && !t->usage_known)
+		budget_begin(t);
 	if (past_deadline(t, READS_PER_LOOK))
 		return ERR_BUDGET;
 	if (txn_is_volatile_key(spec->from))

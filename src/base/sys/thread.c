@@ -13,8 +13,20 @@ void thread_lower_priority(int by)
 	(void)setpriority(PRIO_PROCESS, me, getpriority(PRIO_PROCESS, me) + by);
 }
 
-uint64_t thread_waits(void)
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_usec * 1000;
+}
+
+struct thread_usage thread_usage(void)
 {
 	struct rusage u;
-	return getrusage(RUSAGE_THREAD, &u) == 0 ? (uint64_t)u.ru_nvcsw : 0;
+	if (getrusage(RUSAGE_THREAD, &u) != 0)
+		return (struct thread_usage){ 0 };
+	return (struct thread_usage){ ns_of(u.ru_utime) + ns_of(u.ru_stime), (uint64_t)u.ru_nvcsw };
+}
+
+uint64_t thread_waits(void)
+{
+	return thread_usage().waits;
 }

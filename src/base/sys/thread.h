@@ -15,4 +15,10 @@ void thread_lower_priority(int by);
 /* How often the calling thread has given up its core to wait for something: a disk, a lock. Not for its turn. */
 uint64_t thread_waits(void);
 
+struct thread_usage {
+	uint64_t cpu_ns, waits;
+};
+/* What the calling thread has used so far. A system call. */
+struct thread_usage thread_usage(void);
+
 #endif
