@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a workspace of Azurite and finding rows and bytes in it. */
+ * Opening a workspace of Azurite and finding rows and bytes in it. Whoever may write there may have put a link or a pipe
+ * in the place of a file: neither is followed or waited for, or the bytes of any file that root may read would become a
+ * blob. */
 #include "server/import/workspace.h"
 
 #include <errno.h>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/sys/file.h"
 
 static const struct {
 	const char *name;
@@ -31,7 +34,7 @@ static bool map_file(const char *dir, const char *name, struct slice *ret, struc
 	bool ok = false;
 	buf_init(&path, 64 * KIB);
 	buf_printf(&path, "%s/%s%c", dir, name, '\0');
-	int fd = buf_ok(&path) ? open(path.ptr, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = buf_ok(&path) ? base_file_open_at(AT_FDCWD, path.ptr, O_RDONLY, 0) : -1;
 	if (fd < 0) {
 		ok = buf_ok(&path) && errno == ENOENT;
 		*ret = SLICE_NONE;
@@ -41,7 +44,8 @@ static bool map_file(const char *dir, const char *name, struct slice *ret, struc
 		*ret = at != MAP_FAILED ? slice_make(at, (size_t)st.st_size) : SLICE("");
 	}
 	if (!ok)
-		buf_printf(error, "cannot read %s/%s: %s", dir, name, strerror(errno));
+		buf_printf(error, "cannot read %s/%s: %s", dir, name,
+			   errno == FILE_WRONG_KIND ? "it is no plain file" : strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	buf_fini(&path);
@@ -175,9 +179,24 @@ static struct slice extent_file(const struct import_workspace *ws, enum import_f
 	return name;
 }
 
+/* In a folder of the workspace. */
+static int folder_file_open(const struct import_workspace *ws, const char *folder, struct slice name)
+{
+	char path[4096], file[256];
+	int n = snprintf(path, sizeof path, "%s/%s", ws->dir, folder);
+	int m = snprintf(file, sizeof file, "%.*s", SLICE_FMT(name));
+	if (n < 0 || (size_t)n >= sizeof path || m < 0 || (size_t)m >= sizeof file)
+		return -1;
+	int dir_fd = base_file_open_dir_at(AT_FDCWD, path);
+	int fd = dir_fd >= 0 ? base_file_open_at(dir_fd, file, O_RDONLY, 0) : -1;
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return fd;
+}
+
 static bool extent_open(struct import_workspace *ws, enum import_file extents, struct slice id, struct arena *arena)
 {
-	char key[sizeof ws->extent_name], path[4096];
+	char key[sizeof ws->extent_name];
 	int n = snprintf(key, sizeof key, "%d %.*s", (int)extents, SLICE_FMT(id));
 	if (n < 0 || (size_t)n >= sizeof key)
 		return false;
@@ -186,8 +205,7 @@ static bool extent_open(struct import_workspace *ws, enum import_file extents, s
 	if (ws->extent_fd >= 0)
 		close(ws->extent_fd);
 	struct slice name = extent_file(ws, extents, id, arena);
-	n = snprintf(path, sizeof path, "%s/%s/%.*s", ws->dir, files[extents].folder, SLICE_FMT(name));
-	ws->extent_fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	ws->extent_fd = folder_file_open(ws, files[extents].folder, name);
 	memcpy(ws->extent_name, key, sizeof key);
 	return ws->extent_fd >= 0;
 }

@@ -9,7 +9,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { execFile, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { TableClient } from '@azure/data-tables';
@@ -288,6 +288,41 @@ describe('import-azurite of what Azurite filled', () => {
 		for (const name of ['append', 'page', 'blocks', 'snapshots']) assert.equal(await container.getBlobClient(name).exists(), false, name);
 		await server.remove();
 		removeDir(broken);
+	});
+
+	// The workspace of another user, imported by root: a link would make any file a blob, a pipe would hold the import for good.
+	test('links and pipes in the place of files are not followed', { skip, timeout: 120_000 }, async () => {
+		const server = await startServer();
+		const secret = path.join(tempDir(), 'secret');
+		fs.writeFileSync(secret, 's'.repeat(8 << 20));
+		const store = (dir) => path.join(dir, '__blobstorage__');
+		const plant = {
+			link: (dir, name) => (fs.rmSync(path.join(store(dir), name)), fs.symlinkSync(secret, path.join(store(dir), name))),
+			pipe: (dir, name) => (fs.rmSync(path.join(store(dir), name)), execFileSync('mkfifo', [path.join(store(dir), name)])),
+		};
+		for (const [kind, put] of Object.entries(plant)) {
+			const planted = tempDir();
+			fs.cpSync(workspace, planted, { recursive: true });
+			for (const name of fs.readdirSync(store(planted))) put(planted, name);
+			const out = await importAzurite(planted, server);
+			assert.equal(out.code, 1, kind);
+			assert.match(out.stderr, /failed: blob moved\/large: the file of its bytes, __blobstorage__\/.* cannot be opened\n/);
+			removeDir(planted);
+		}
+		const folder = tempDir();
+		fs.cpSync(workspace, folder, { recursive: true });
+		fs.renameSync(store(folder), `${store(folder)}.moved`);
+		fs.symlinkSync(`${store(folder)}.moved`, store(folder));
+		assert.match((await importAzurite(folder, server)).stderr, /cannot be opened/);
+		fs.rmSync(path.join(folder, '__azurite_db_blob__.json'));
+		execFileSync('mkfifo', [path.join(folder, '__azurite_db_blob__.json')]);
+		const out = await importAzurite(folder, server);
+		assert.deepEqual([out.code, /is no plain file/.test(out.stderr)], [2, true], out.stderr);
+		const container = BlobServiceClient.fromConnectionString(server.connectionString).getContainerClient('moved');
+		assert.equal(await container.getBlobClient('large').exists(), false);
+		await server.remove();
+		removeDir(folder);
+		removeDir(path.dirname(secret));
 	});
 
 	test('other accounts of the workspace are named, and taken with their connection string', { skip }, async () => {
