@@ -6,6 +6,10 @@
 enum {
 	HANDLES_PER_COMMIT = 100, /* closed in one transaction: each may delete a file */
 	LOAD_PER_COMMIT = 200,
+	/* Rows read in one go, also of opens that are not meant: all others' commits wait meanwhile. Then the caller is
+	 * told where to go on. */
+	CLOSE_READS_MAX = 2048,
+	LIST_READS_MAX = 65536,
 	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
@@ -75,6 +79,7 @@ static enum err walk_opens(struct txn *txn, struct walk *w, visit_fn *each, void
 struct list {
 	struct file_handles_call *call;
 	size_t limit;
+	size_t reads, reads_max;
 	uint64_t last_inode; /* answers of the last question, which mostly comes again */
 	bool last_below;
 	uint64_t last_described; /* opens come file by file: its state is read once */
@@ -93,6 +98,7 @@ static enum err is_wanted(struct txn *txn, struct list *l, uint64_t inode_id, bo
 	for (unsigned depth = 0; !*ret && l->call->recursive && at != FILE_ROOT_ID && depth <= FILE_PATH_DEPTH_MAX;
 	     depth++) {
 		enum err err = inode_get(txn, &live, at, &n);
+		l->reads++;
 		if (err == ERR_RESOURCE_NOT_FOUND)
 			break;
 		TRY(err);
@@ -124,6 +130,9 @@ static enum err list_one(struct txn *txn, void *arg, uint64_t inode_id, uint64_t
 	struct file_handles_call *c = l->call;
 	bool wanted;
 	(void)open_id;
+	if (l->reads >= l->reads_max)
+		return ERR_LIMIT;
+	l->reads++;
 	TRY(is_wanted(txn, l, inode_id, &wanted));
 	if (!wanted)
 		return ERR_OK;
@@ -165,9 +174,11 @@ enum err file_apply_list_handles(struct txn *txn, void *call)
 {
 	struct file_handles_call *c = call;
 	TRY(find_target(txn, c));
-	struct list l = {
-		.call = c, .limit = c->limit ? c->limit : 1, .last_inode = UINT64_MAX, .last_described = UINT64_MAX
-	};
+	struct list l = { .call = c,
+			  .limit = c->limit ? c->limit : 1,
+			  .reads_max = LIST_READS_MAX,
+			  .last_inode = UINT64_MAX,
+			  .last_described = UINT64_MAX };
 	struct walk w = walk_for(c);
 	c->handle = ARENA_NEW_ARRAY(txn_arena(txn), struct file_handle_info, l.limit);
 	if (!c->handle)
@@ -187,6 +198,9 @@ static enum err note_closing(struct txn *txn, void *arg, uint64_t inode_id, uint
 	struct file_handles_call *c = l->call;
 	bool wanted;
 	(void)row;
+	if (l->reads >= l->reads_max)
+		return ERR_LIMIT;
+	l->reads++;
 	TRY(is_wanted(txn, l, inode_id, &wanted));
 	if (!wanted || (c->close_one && c->close_one != open_id))
 		return ERR_OK;
@@ -200,10 +214,17 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 {
 	struct file_handles_call *c = call;
 	TRY(find_target(txn, c));
-	struct list l = {
-		.call = c, .limit = HANDLES_PER_COMMIT, .last_inode = UINT64_MAX, .last_described = UINT64_MAX
-	};
+	struct list l = { .call = c,
+			  .limit = HANDLES_PER_COMMIT,
+			  .reads_max = CLOSE_READS_MAX,
+			  .last_inode = UINT64_MAX,
+			  .last_described = UINT64_MAX };
 	struct walk w = walk_for(c);
+	bool directly = c->close_one && w.only_inode; /* the first one from there on is it, or it is not there */
+	if (directly) {
+		w.open_id = c->close_one;
+		l.reads_max = 1;
+	}
 	c->closed = ARENA_NEW_ARRAY(txn_arena(txn), struct file_handle, l.limit);
 	if (!c->closed)
 		return ERR_NO_MEMORY;
@@ -218,7 +239,7 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 	}
 	c->count = c->closed_count;
 	c->wake_all = c->closed_count > 0;
-	c->more = w.stopped;
+	c->more = w.stopped && !directly;
 	c->next = w.inode_id;
 	c->next_open = w.open_id;
 	return ERR_OK;

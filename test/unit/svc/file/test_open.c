@@ -654,6 +654,54 @@ static void handles_are_listed_and_closed(void **state)
 	bench_close(&b);
 }
 
+/* A transaction that reads every open of a share would keep all others waiting. */
+static void closing_reads_little_at_a_time(void **state)
+{
+	enum { OPENS = 5000 };
+	struct bench b;
+	bench_open(&b, 1, NULL);
+	assert_int_equal(bench_create(&b, "d", FILE_KIND_DIRECTORY, 0), ERR_OK);
+	assert_int_equal(bench_create(&b, "none", FILE_KIND_DIRECTORY, 0), ERR_OK);
+	struct file_open_call last = { 0 };
+	for (int i = 0; i < OPENS; i++) {
+		last = open_of(&b, "d/x", ACCESS_READ_DATA, SHARE_ALL);
+		expect(&b, file_apply_open, &last, ERR_OK);
+	}
+	struct file_handles_call close = { .target = target_of(&b, "none", FILE_KIND_ANY),
+					   .recursive = true,
+					   .close = true };
+	size_t rounds = 0;
+	do {
+		expect(&b, file_apply_force_close, &close, ERR_OK);
+		assert_int_equal(close.count, 0);
+		close.after = close.next;
+		close.after_open = close.next_open;
+		rounds++;
+	} while (close.more);
+	assert_int_equal(rounds, 3);
+	/* One by its number is found at once, whatever is before it. */
+	struct file_handles_call one = { .target = target_of(&b, "d/x", FILE_KIND_ANY),
+					 .close_one = last.open.open_id };
+	expect(&b, file_apply_force_close, &one, ERR_OK);
+	assert_int_equal(one.count, 1);
+	assert_false(one.more);
+	expect(&b, file_apply_force_close, &one, ERR_OK);
+	assert_int_equal(one.count, 0);
+	assert_false(one.more);
+	struct file_handles_call all = { .target = target_of(&b, "d", FILE_KIND_ANY),
+					 .recursive = true,
+					 .close = true };
+	size_t closed = 0;
+	do {
+		expect(&b, file_apply_force_close, &all, ERR_OK);
+		closed += all.count;
+		all.after = all.next;
+		all.after_open = all.next_open;
+	} while (all.more);
+	assert_int_equal(closed, OPENS - 1);
+	bench_close(&b);
+}
+
 static void renames(void **state)
 {
 	struct bench b;
@@ -872,6 +920,7 @@ int main(void)
 		cmocka_unit_test(a_persistent_open_survives_a_restart),
 		cmocka_unit_test(a_repeated_create),
 		cmocka_unit_test(handles_are_listed_and_closed),
+		cmocka_unit_test(closing_reads_little_at_a_time),
 		cmocka_unit_test(renames),
 		cmocka_unit_test(renames_look_at_the_new_directory),
 		cmocka_unit_test(allocation),
