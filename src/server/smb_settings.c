@@ -2,6 +2,8 @@
  * The settings of the SMB front end, from words of the configuration to what src/smb takes. */
 #include "server/smb_settings.h"
 
+#include "base/limits.h"
+
 enum { PORT_DEVELOPMENT = 10445, PORT_PRODUCTION = 445 /* the only one that Windows clients use */ };
 
 static const struct {
@@ -73,6 +75,7 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 	bool signing;
 	*ret = (struct smb_config){ .host = c->smbHost,
 				    .loops = (unsigned)c->threads,
+				    .memory_bytes = (uint64_t)c->requestMemory * MIB,
 				    .connections_max = (size_t)c->maxConnections,
 				    .connections_per_address = (size_t)c->maxConnectionsPerAddress };
 	/* Who leaves File out, as Azurite does, gets no SMB without asking for it. */

@@ -653,6 +653,7 @@ static void chain_run(struct smb_chain *ch)
 	if (ch->stripped) /* somebody is between us, or the client is at fault: it is told, and nothing more is heard */
 		smb_conn_close(c);
 	chain_free(ch);
+	smb_conn_count(c);
 	smb_conn_resume(c);
 }
 

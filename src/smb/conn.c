@@ -3,7 +3,10 @@
  * that is not complete gets memory of its own, as long as its prefix says, and the rest is read straight into it: a
  * large one so that the bytes of a WRITE begin a page and go to the disk from there. An idle connection therefore holds
  * no buffer. A client that does not take its answers, or has too many requests under
- * way, is not read on until that is over. */
+ * way, is not read on until that is over.
+ *
+ * All connections together have a budget. Past it a long message ends its connection, who holds memory already is not
+ * read on until that is used up, and who does not take its answers is closed. */
 #include "smb/smb_int.h"
 
 #include <assert.h>
@@ -93,10 +96,27 @@ void smb_conn_close(struct smb_conn *c)
 		free(o);
 	}
 	c->out_last = &c->out_first;
+	smb_conn_count(c);
 	smb_cancel_all(c, NULL, NULL, STATUS_CANCELLED);
 	while (c->sessions)
 		smb_session_end(c->sessions, true);
 	smb_conn_check_reap(c);
+}
+
+void smb_conn_count(struct smb_conn *c)
+{
+	size_t held = c->closed ? 0 : c->under_way_bytes + c->out_bytes + (c->message ? c->message_len : 0);
+	size_t told = c->held_told, change = held > told ? held - told : told - held;
+	if (held == told || (change < SMB_TELL_BYTES && held))
+		return;
+	atomic_fetch_add_explicit(&c->sl->server->memory_held, held - told, memory_order_relaxed);
+	c->held_told = held;
+}
+
+static bool memory_is_short(const struct smb_conn *c, size_t more)
+{
+	const struct smb_server *s = c->sl->server;
+	return atomic_load_explicit(&s->memory_held, memory_order_relaxed) + more > s->memory_limit;
 }
 
 static bool is_logged_in(const struct smb_conn *c)
@@ -119,12 +139,18 @@ static void conn_timer(struct io_timer *t)
 		c->setup_ms = 0;
 	else if (c->setup_ms == 0) /* all logged off: time for another login */
 		c->setup_ms = now + SMB_SETUP_MS;
+	if (c->write_ms && c->held_told && memory_is_short(c, 0)) {
+		smb_conn_close(c);
+		return;
+	}
 	bool silent = !c->negotiated && now > c->connected_ms + SMB_NEGOTIATE_MS;
 	if (silent || (c->setup_ms && now > c->setup_ms) || (c->message_ms && now > c->message_ms) ||
-	    (c->write_ms && now > c->write_ms))
+	    (c->write_ms && now > c->write_ms)) {
 		smb_conn_close(c);
-	else
-		io_timer_set(c->sl->loop, &c->timer, now + TIMER_STEP_MS);
+		return;
+	}
+	io_timer_set(c->sl->loop, &c->timer, now + TIMER_STEP_MS);
+	smb_conn_resume(c); /* others may have given memory back */
 }
 
 /* The newest are at the front of the list, so those behind a part of it came first; they go, oldest first as far as
@@ -215,6 +241,7 @@ void smb_conn_send(struct smb_conn *c, struct buf *b, size_t from, struct smb_se
 	c->out_bytes += o->end - o->at;
 	if (idle)
 		conn_write(c);
+	smb_conn_count(c);
 }
 
 /* ---- input ---- */
@@ -222,7 +249,8 @@ void smb_conn_send(struct smb_conn *c, struct buf *b, size_t from, struct smb_se
 static bool conn_is_full(const struct smb_conn *c)
 {
 	return c->chain_count >= SMB_CHAINS_MAX || c->out_bytes >= SMB_OUT_BYTES_MAX ||
-	       c->under_way_bytes >= SMB_UNDER_WAY_BYTES_MAX;
+	       c->under_way_bytes >= SMB_UNDER_WAY_BYTES_MAX ||
+	       (c->under_way_bytes + c->out_bytes >= SMB_TELL_BYTES && memory_is_short(c, 0));
 }
 
 /* The prefix is complete: memory for the message, whose first byte may be here already. False: the connection was
@@ -232,7 +260,7 @@ static bool message_begin(struct smb_conn *c, struct slice rest)
 	size_t len = (size_t)c->prefix[1] << 16 | (size_t)c->prefix[2] << 8 | c->prefix[3];
 	/* Strangers have little to say: they must not hold memory by what they announce. */
 	size_t most = len > SMB_SETUP_MESSAGE_MAX && !is_logged_in(c) ? SMB_SETUP_MESSAGE_MAX : SMB_MESSAGE_MAX;
-	if (c->prefix[0] != 0 || len < 4 || len > most) {
+	if (c->prefix[0] != 0 || len < 4 || len > most || (len >= SMB_TELL_BYTES && memory_is_short(c, len))) {
 		smb_conn_close(c);
 		return false;
 	}
@@ -245,6 +273,7 @@ static bool message_begin(struct smb_conn *c, struct slice rest)
 	c->message_ms = now_ms(c) + SMB_MESSAGE_MS;
 	if (!c->message)
 		smb_conn_close(c);
+	smb_conn_count(c);
 	return c->message != NULL;
 }
 
@@ -331,6 +360,7 @@ static void conn_read(struct smb_conn *c)
 			break;
 	}
 	c->in_read = false;
+	smb_conn_count(c);
 }
 
 static void conn_read_on(struct io_task *t)
@@ -354,5 +384,5 @@ static void conn_ready(struct io_source *s, uint32_t events)
 	conn_write(c);
 	c->ends |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	c->readable = true;
-	conn_read(c);
+	conn_read(c); /* and counts */
 }

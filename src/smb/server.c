@@ -172,6 +172,8 @@ static enum err start_threads(struct smb_server *s)
 	atomic_init(&s->busy_loops, loops);
 	rng_bytes(&s->loops[0]->rng, s->guid, sizeof s->guid);
 	s->addresses.seed = rng_u64(&s->loops[0]->rng);
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	s->memory_limit = (size_t)(s->config.memory_bytes ? s->config.memory_bytes : machine / 4);
 	TRY(io_acceptor_start(&s->acceptor, s->loops[0]->loop));
 	for (unsigned i = 0; i < loops; i++) {
 		if (pthread_create(&s->loops[i]->thread, NULL, loop_main, s->loops[i]) != 0)

@@ -31,6 +31,7 @@ struct smb_config {
 	struct failures *failures;	 /* auth/guard: logins that failed, of both front ends */
 	struct audit_log *audit;	 /* io/audit.h; NULL: none */
 	unsigned loops;			 /* 0 = one per core */
+	uint64_t memory_bytes;		 /* of messages and answers under way; 0 = a quarter of the machine */
 	size_t connections_max;		 /* at once; 0 = LIMIT_CONNECTIONS */
 	size_t connections_per_address;	 /* 0 = half of them */
 	bool encryption_required;	 /* a client that cannot encrypt is refused at login, as the service does */

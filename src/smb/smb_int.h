@@ -48,6 +48,7 @@ enum {
 	SMB_OPENS_MAX = 65536,				/* of a session */
 	SMB_OUT_BYTES_MAX = 32 * 1024 * 1024,	    /* answers that the client does not take; then it is not read on */
 	SMB_UNDER_WAY_BYTES_MAX = 32 * 1024 * 1024, /* messages and answers in the making; then it is not read on */
+	SMB_TELL_BYTES = 64 * 1024,		    /* smaller changes the budget of all connections need not know */
 	SMB_SETUP_MESSAGE_MAX = 128 * 1024,	    /* before a login: the longest token is 64 KiB */
 	SMB_NEGOTIATE_MS = 15000,		    /* from connecting to the first message */
 	SMB_SETUP_MS = 45000,			    /* and to the end of the first login */
@@ -153,6 +154,7 @@ struct smb_conn {
 	struct smb_chain *chains;
 	size_t chain_count, waiting_count;
 	size_t under_way_bytes; /* of the chains: their messages and what they will answer */
+	size_t held_told;	/* of all its memory: so much the server's budget knows of */
 	uint64_t next_async_id;
 };
 
@@ -281,6 +283,8 @@ struct smb_server {
 	atomic_uint busy_loops;	     /* stopping: that still have something to do */
 	struct io_acceptor acceptor; /* on loop 0 */
 	struct io_addresses addresses;
+	size_t memory_limit;
+	atomic_size_t memory_held; /* by connections: messages and answers, in steps of SMB_TELL_BYTES */
 	uint16_t port;
 	struct io_pool *workers;
 	atomic_size_t watchers; /* without any, changes need not be described */
@@ -293,6 +297,7 @@ void smb_conn_adopt(struct smb_conn *);
 void smb_conn_close(struct smb_conn *); /* everything of it ends; it is freed when nothing refers to it */
 void smb_conn_check_reap(struct smb_conn *);
 void smb_conn_evict(struct smb_loop *);	 /* slots ran out: who has not logged in for longest makes room */
+void smb_conn_count(struct smb_conn *);	 /* what it holds may have changed */
 void smb_conn_resume(struct smb_conn *); /* reading goes on if it was paused */
 /* Takes the buf's memory. `from` is the message's first byte; there are SMB_OUT_HEAD_BYTES before it. */
 void smb_conn_send(struct smb_conn *, struct buf *, size_t from, struct smb_session *encrypted);

@@ -65,6 +65,7 @@ void smb_work_weigh(struct smb_request *r, size_t bytes)
 {
 	r->chain->weight_bytes += bytes;
 	r->conn->under_way_bytes += bytes;
+	smb_conn_count(r->conn);
 }
 
 /* ---- the order of an open's requests ---- */

@@ -74,7 +74,7 @@ function all() {
 	});
 	after(() => server?.remove());
 
-	const rssMib = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`, 'latin1'))[1]) / 1024;
+	const rssMib = (of = server) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${of.pid}/status`, 'latin1'))[1]) / 1024;
 
 	test('who has not logged in cannot announce long messages', async () => {
 		const before = rssMib();
@@ -118,6 +118,39 @@ function all() {
 		assert.ok(Date.now() - began < 5000 * patience, `logged in after ${Date.now() - began} ms`);
 		assert.ok(silent.some((s) => s.closed), 'nobody made room');
 		await Promise.all([...silent, c].map((s) => s.end()));
+	});
+
+	// All of them are logged in: what they announce and send is bounded as a whole, and given back.
+	test('long messages that never end stay within the budget', { skip: patience > 1 ? 'memory means nothing under a sanitizer' : false }, async () => {
+		const LIMIT_MIB = 48;
+		const ownPort = await freePort();
+		const own = await startServer({ flags: ['--silent', '--smbPort', String(ownPort), '--create', 'share:floods', '--requestMemory', String(LIMIT_MIB)] });
+		try {
+			const rss = () => rssMib(own);
+			const before = rss();
+			const senders = await Promise.all(Array.from({ length: 40 }, () => loggedIn(ownPort)));
+			let most = 0;
+			for (const c of senders) {
+				c.sendRaw(Buffer.from([0, 0x7f, 0xff, 0xff]));
+				c.sendRaw(Buffer.alloc(7 << 20, 1));
+			}
+			for (const end = Date.now() + 4000; Date.now() < end; await sleep(20)) most = Math.max(most, rss());
+			const open = senders.filter((c) => !c.closed).length;
+			if (process.env.ZAFFRE_TEST_FIGURES) console.error(`${before.toFixed(0)} MiB before, ${most.toFixed(0)} at most, ${open} of ${senders.length} still sending`);
+			assert.ok(most < before + LIMIT_MIB * 1.5, `${before.toFixed(0)} MiB before, ${most.toFixed(0)} at most`);
+			assert.ok(open > 0 && open * 7 <= LIMIT_MIB + 8, `${open} are let in`);
+			// Who has little to say is answered meanwhile, and later who has much.
+			const other = await loggedIn(ownPort);
+			assert.equal((await other.echo()).status, 0);
+			await Promise.all(senders.map((c) => c.end()));
+			await sleep(100);
+			const tree = await other.treeConnect('floods');
+			const file = await other.create(tree, 'large', { disposition: 2 });
+			assert.equal((await other.write(tree, file.id, 0, Buffer.alloc(1 << 20, 7))).status, 0);
+			await other.end();
+		} finally {
+			await own.remove();
+		}
 	});
 
 	describe('a large directory', () => {
