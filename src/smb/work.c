@@ -56,9 +56,11 @@ void smb_work_long(struct smb_request *r, smb_run_fn *run, smb_then_fn *then)
 		.home = sl->loop, .run = work_run, .done = work_done, .is_long = true, .owner = owner
 	};
 	sl->work_count++;
-	r->result = io_pool_submit(sl->server->workers, &r->work);
-	if (r->result != ERR_OK)
-		away_end(r);
+	enum err e = io_pool_submit(sl->server->workers, &r->work);
+	if (e == ERR_OK)
+		return; /* the request is the worker's */
+	r->result = e;
+	away_end(r);
 }
 
 void smb_work_weigh(struct smb_request *r, size_t bytes)
