@@ -657,14 +657,17 @@ static void handles_are_listed_and_closed(void **state)
 /* A transaction that reads every open of a share would keep all others waiting. */
 static void closing_reads_little_at_a_time(void **state)
 {
-	enum { OPENS = 5000 };
+	enum { OPENS = 5000, OPENS_PER_FILE = 50 };
 	struct bench b;
 	bench_open(&b, 1, NULL);
 	assert_int_equal(bench_create(&b, "d", FILE_KIND_DIRECTORY, 0), ERR_OK);
 	assert_int_equal(bench_create(&b, "none", FILE_KIND_DIRECTORY, 0), ERR_OK);
 	struct file_open_call last = { 0 };
 	for (int i = 0; i < OPENS; i++) {
-		last = open_of(&b, "d/x", ACCESS_READ_DATA, SHARE_ALL);
+		char name[32];
+		arena_reset(&b.arena);
+		snprintf(name, sizeof name, "d/x%03d", i / OPENS_PER_FILE);
+		last = open_of(&b, name, ACCESS_READ_DATA, SHARE_ALL);
 		expect(&b, file_apply_open, &last, ERR_OK);
 	}
 	struct file_handles_call close = { .target = target_of(&b, "none", FILE_KIND_ANY),
@@ -680,7 +683,7 @@ static void closing_reads_little_at_a_time(void **state)
 	} while (close.more);
 	assert_int_equal(rounds, 3);
 	/* One by its number is found at once, whatever is before it. */
-	struct file_handles_call one = { .target = target_of(&b, "d/x", FILE_KIND_ANY),
+	struct file_handles_call one = { .target = target_of(&b, "d/x099", FILE_KIND_ANY),
 					 .close_one = last.open.open_id };
 	expect(&b, file_apply_force_close, &one, ERR_OK);
 	assert_int_equal(one.count, 1);
@@ -688,6 +691,7 @@ static void closing_reads_little_at_a_time(void **state)
 	expect(&b, file_apply_force_close, &one, ERR_OK);
 	assert_int_equal(one.count, 0);
 	assert_false(one.more);
+	arena_reset(&b.arena);
 	struct file_handles_call all = { .target = target_of(&b, "d", FILE_KIND_ANY),
 					 .recursive = true,
 					 .close = true };
@@ -695,6 +699,8 @@ static void closing_reads_little_at_a_time(void **state)
 	do {
 		expect(&b, file_apply_force_close, &all, ERR_OK);
 		closed += all.count;
+		arena_reset(&b.arena);
+		all.target = target_of(&b, "d", FILE_KIND_ANY);
 		all.after = all.next;
 		all.after_open = all.next_open;
 	} while (all.more);
