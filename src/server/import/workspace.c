@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a workspace of Azurite and finding rows and bytes in it. Whoever may write there may have put a link or a pipe
+ * Opening a workspace of Azurite, and finding rows and bytes in it. Whoever may write there may have put a link or pipe
  * in the place of a file: neither is followed or waited for, or the bytes of any file that root may read would become a
  * blob. */
 #include "server/import/workspace.h"
