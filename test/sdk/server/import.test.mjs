@@ -294,7 +294,8 @@ describe('import-azurite of what Azurite filled', () => {
 	test('links and pipes in the place of files are not followed', { skip, timeout: 120_000 }, async () => {
 		const server = await startServer();
 		const secret = path.join(tempDir(), 'secret');
-		fs.writeFileSync(secret, 's'.repeat(8 << 20));
+		fs.writeFileSync(secret, '');
+		fs.truncateSync(secret, 64 << 20);
 		const store = (dir) => path.join(dir, '__blobstorage__');
 		const plant = {
 			link: (dir, name) => (fs.rmSync(path.join(store(dir), name)), fs.symlinkSync(secret, path.join(store(dir), name))),
@@ -317,7 +318,7 @@ describe('import-azurite of what Azurite filled', () => {
 		fs.rmSync(path.join(folder, '__azurite_db_blob__.json'));
 		execFileSync('mkfifo', [path.join(folder, '__azurite_db_blob__.json')]);
 		const out = await importAzurite(folder, server);
-		assert.deepEqual([out.code, /is no plain file/.test(out.stderr)], [2, true], out.stderr);
+		assert.deepEqual([out.code, /is no plain file/.test(out.stderr)], [1, true], out.stderr);
 		const container = BlobServiceClient.fromConnectionString(server.connectionString).getContainerClient('moved');
 		assert.equal(await container.getBlobClient('large').exists(), false);
 		await server.remove();
