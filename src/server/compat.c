@@ -152,6 +152,8 @@ static const struct {
 	{ "zarr 3.1 (adlfs)", "an array in chunks: written, changed in part, grown, read", "make clients" },
 	{ "LanceDB 0.40", "a table: four writers that race, update, delete, vector search", "make clients" },
 	{ "OpenDAL 0.47", "blocks, ranges, lists, copy, delete", "make clients" },
+	{ "Testcontainers for Node.js 11, podman 4.3, podman-compose 1.0", "start the container image",
+	  "make package-test" },
 };
 
 static void programs_put(struct buf *out)
