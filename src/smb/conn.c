@@ -10,7 +10,6 @@
 #include "smb/smb_int.h"
 
 #include <assert.h>
-#include <sys/epoll.h>
 
 #include "base/sys/clock.h"
 
@@ -310,27 +309,24 @@ static void conn_take(struct smb_conn *c, const char *bytes, size_t len)
 	}
 }
 
-/* True: something was read. Less than there was room for: then there is no more, and what comes next is announced. The
- * end of what the client sends was announced already. */
+/* True: something was read, and there may be more. */
 static bool conn_read_once(struct smb_conn *c)
 {
 	ssize_t n;
-	size_t room;
 	if (c->message && c->message_len - c->message_have >= STRAIGHT_BYTES) {
-		room = c->message_len - c->message_have;
-		n = io_stream_read(&c->stream, c->message + c->message_have, room);
+		n = io_stream_read(&c->stream, c->message + c->message_have, c->message_len - c->message_have);
 		if (n > 0) {
 			c->message_have += (size_t)n;
 			if (c->message_have == c->message_len)
 				message_end(c);
 		}
 	} else {
-		room = c->large_last && !c->message ? HEAD_BYTES : SMB_READ_BYTES;
-		n = io_stream_read(&c->stream, c->sl->read_buffer, room);
+		bool head = c->large_last && !c->message;
+		n = io_stream_read(&c->stream, c->sl->read_buffer, head ? HEAD_BYTES : SMB_READ_BYTES);
 		if (n > 0)
 			conn_take(c, c->sl->read_buffer, (size_t)n);
 	}
-	if (n == STREAM_AGAIN || (n > 0 && (size_t)n < room && !c->ends))
+	if (n == STREAM_AGAIN)
 		c->readable = false;
 	else if (n <= 0)
 		smb_conn_close(c);
@@ -382,7 +378,6 @@ static void conn_ready(struct io_source *s, uint32_t events)
 	if (c->closed)
 		return;
 	conn_write(c);
-	c->ends |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	c->readable = true;
 	conn_read(c); /* and counts */
 }

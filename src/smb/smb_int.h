@@ -122,7 +122,6 @@ struct smb_conn {
 	bool in_read;					  /* the reader is on the stack */
 	bool read_paused, readable;
 	bool read_queued; /* reading goes on when others had their turn: read_task */
-	bool ends;	  /* the client sends no more than what is on its way */
 	bool reap_queued;
 	unsigned address_slot; /* where it is counted (io/addresses.h) */
 	struct io_task read_task;
