@@ -218,17 +218,18 @@ static void find_answer(struct smb_request *r, enum err e)
 		if (e == ERR_OK)
 			slice_replace(&o->after, kept);
 	}
+	bool full = f->full, found = f->found;
+	if (e == ERR_OK && any)
+		smb2_output_put(r->out, slice_from(buf_slice(&f->entries), SMB_OUT_HEAD_BYTES));
+	buf_fini(&f->entries); /* with the answer the request may be gone */
 	if (e != ERR_OK)
 		smb_fail_err(r, e);
-	else if (!any && f->full)
-		smb_fail(r, STATUS_INFO_LENGTH_MISMATCH);
-	else if (!any)
-		smb_fail(r, o->list_found ? STATUS_NO_MORE_FILES : STATUS_NO_SUCH_FILE);
-	else {
-		smb2_output_put(r->out, slice_from(buf_slice(&f->entries), SMB_OUT_HEAD_BYTES));
+	else if (any)
 		smb_reply(r, STATUS_OK);
-	}
-	buf_fini(&f->entries);
+	else if (full)
+		smb_fail(r, STATUS_INFO_LENGTH_MISMATCH);
+	else
+		smb_fail(r, found ? STATUS_NO_MORE_FILES : STATUS_NO_SUCH_FILE);
 }
 
 static enum err find_run(struct smb_request *r)
