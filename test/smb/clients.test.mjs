@@ -92,13 +92,26 @@ test('smbclient: allinfo and a directory of many', async () => {
 	await smbclient('deltree many; del one');
 });
 
-test('impacket: 2.1 and 3.0', async () => {
+// A server that takes nobody who does not encrypt.
+async function strictly(use) {
+	const strict = await startServer({ flags: ['--smbPort', '0', '--smbEncryption', 'required', '--create', 'share:docs'] });
+	try {
+		const found = /over SMB is successfully listening at \S+ port (\d+)/.exec(strict.stdout);
+		assert.ok(found, strict.stdout);
+		await use(Number(found[1]));
+	} finally {
+		await strict.stop();
+		await strict.remove();
+	}
+}
+
+async function impacket(at, dialects) {
 	const script = `
-import io, os, sys
-from impacket.smbconnection import SMBConnection
+import io, os
+from impacket.smbconnection import SMBConnection, SessionError
 from impacket import smb3structs as s
-for dialect in (s.SMB2_DIALECT_21, s.SMB2_DIALECT_30):
-    c = SMBConnection('127.0.0.1', '127.0.0.1', sess_port=${port}, preferredDialect=dialect)
+for dialect in (${dialects.map((d) => `s.SMB2_DIALECT_${d}`).join(', ')},):
+    c = SMBConnection('127.0.0.1', '127.0.0.1', sess_port=${at}, preferredDialect=dialect)
     c.login('${WELL_KNOWN_ACCOUNT}', '${WELL_KNOWN_KEY}', 'AZURE')
     data = os.urandom(200000)
     c.createDirectory('docs', 'imp')
@@ -108,6 +121,33 @@ for dialect in (s.SMB2_DIALECT_21, s.SMB2_DIALECT_30):
     assert out.getvalue() == data
     assert [f.get_longname() for f in c.listPath('docs', 'imp\\\\*')] == ['.', '..', 'a.bin']
     c.rename('docs', 'imp\\\\a.bin', 'imp\\\\b.bin')
+    smb = c.getSMBServer()
+    tree = c.connectTree('docs')
+    # Two spellings of one name: it keeps one open for each name.
+    one, two = [c.openFile(tree, name, desiredAccess=0x120089 | 0x120116, shareMode=7) for name in ('imp\\\\b.bin', 'IMP\\\\B.BIN')]
+    def lock(file, offset, length, flags):
+        packet = smb.SMB_PACKET()
+        packet['Command'] = s.SMB2_LOCK
+        packet['TreeID'] = tree
+        element = s.SMB2_LOCK_ELEMENT()
+        element['Offset'], element['Length'], element['Flags'] = offset, length, flags
+        body = s.SMB2Lock()
+        body['LockCount'], body['FileID'], body['Locks'] = 1, file, element.getData()
+        packet['Data'] = body
+        return smb.recvSMB(smb.sendSMB(packet))['Status']
+    assert lock(one, 100, 10, 0x12) == 0
+    assert lock(two, 105, 1, 0x11) == 0xC0000055
+    try:
+        c.readFile(tree, two, 105, 1)
+        raise SystemExit('read what is locked')
+    except SessionError as e:
+        assert e.getErrorCode() == 0xC0000054, hex(e.getErrorCode())
+    assert c.readFile(tree, one, 105, 1) == data[105:106]
+    assert lock(one, 100, 10, 4) == 0
+    assert c.readFile(tree, two, 105, 1) == data[105:106]
+    c.closeFile(tree, one)
+    c.closeFile(tree, two)
+    c.disconnectTree(tree)
     c.deleteFile('docs', 'imp\\\\b.bin')
     c.deleteDirectory('docs', 'imp')
     c.logoff()
@@ -115,18 +155,31 @@ print('fine')
 `;
 	const { stdout } = await exec('/usr/bin/python3', ['-c', script], { timeout: 60_000 });
 	assert.match(stdout, /fine/);
-});
+}
 
-test('rclone', async () => {
+test('impacket, signed: 2.1 and 3.0, with locks', () => impacket(port, ['21', '30']));
+test('impacket, where encryption is required: 3.0', () => strictly((at) => impacket(at, ['30'])));
+
+async function rclone(at) {
 	const env = { ...process.env, RCLONE_CONFIG: '/dev/null' };
 	const { stdout: obscured } = await exec('rclone', ['obscure', WELL_KNOWN_KEY], { env });
-	const remote = `:smb,host=127.0.0.1,port=${port},user=${WELL_KNOWN_ACCOUNT},pass="${obscured.trim()}":docs/rc`;
-	const from = path.join(dir, 'rc');
+	const remote = `:smb,host=127.0.0.1,port=${at},user=${WELL_KNOWN_ACCOUNT},pass="${obscured.trim()}":docs/rc`;
+	const run = async (...args) => (await exec('rclone', args, { env, timeout: 120_000 })).stdout;
+	const from = path.join(dir, `rc-${at}`);
 	fs.mkdirSync(from);
-	for (let i = 0; i < 20; i++) file(path.join('rc', `f${i}`), i * 10_000);
-	await exec('rclone', ['copy', from, remote], { env, timeout: 120_000 });
-	const back = path.join(dir, 'rc-back');
-	await exec('rclone', ['copy', remote, back], { env, timeout: 120_000 });
-	for (let i = 0; i < 20; i++) assert.deepEqual(fs.readFileSync(path.join(back, `f${i}`)), fetched(path.join('rc', `f${i}`)));
-	await exec('rclone', ['purge', remote], { env, timeout: 60_000 });
-});
+	const sizes = [...Array(20).keys()].map((i) => i * 10_000).concat(5_000_017);
+	const texts = sizes.map((size, i) => file(path.join(`rc-${at}`, `f${i}`), size));
+	await run('copy', from, remote);
+	await run('moveto', `${remote}/f3`, `${remote}/moved`);
+	const listed = (await run('lsf', remote)).trim().split('\n').sort();
+	assert.deepEqual(listed, texts.map((_, i) => (i === 3 ? 'moved' : `f${i}`)).sort());
+	const back = path.join(dir, `rc-back-${at}`);
+	await run('copy', remote, back);
+	texts.forEach((bytes, i) => assert.ok(bytes.equals(fs.readFileSync(path.join(back, i === 3 ? 'moved' : `f${i}`))), `f${i}`));
+	await run('deletefile', `${remote}/f0`);
+	assert.doesNotMatch(await run('lsf', remote), /^f0$/m);
+	await run('purge', remote);
+}
+
+test('rclone, signed', () => rclone(port));
+test('rclone, where encryption is required', () => strictly(rclone));
