@@ -86,6 +86,9 @@ describe('the explorer in development mode', () => {
 		for (const path of ['/metrics', '/healthz', '/readyz', '/']) assert.equal((await ask(base, path, { headers: { host } })).status, 200, path);
 		for (const name of ['localhost', '127.0.0.1', '10.1.2.3', '[::1]', 'zaffre.localhost'])
 			assert.equal((await ask(base, '/leases', { headers: { host: `${name}:${new URL(base).port}` } })).status, 200, name);
+		// Behind a proxy of this machine the page is asked for by the proxy's name: whoever signed in is let through.
+		assert.equal((await ask(base, '/conflicts', { headers: { host, 'x-zaffre-session': session } })).status, 200);
+		assert.equal((await ask(base, '/conflicts', { headers: { host, 'x-zaffre-session': `${session}x` } })).status, 403);
 	});
 
 	test('who guesses at keys here is slowed, as at the other doors', async () => {

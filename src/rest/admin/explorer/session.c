@@ -192,7 +192,9 @@ enum err explorer_redirect(struct request *r)
 		r->fault.message = SLICE("A page of another origin may not ask here.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
-	if (!api && !r->local && is_misled(r) && !(reads && (is_harmless(path) || explorer_has_page(path)))) {
+	bool open_to_all = reads && (is_harmless(path) || explorer_has_page(path));
+	/* Who has a session signed in, or used a name of this machine: a proxy here may pass on another one. */
+	if (!api && !r->local && !open_to_all && is_misled(r) && explorer_session_check(r, &scope) != ERR_OK) {
 		r->fault.message = SLICE("Ask by the address of this machine, or by localhost.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
