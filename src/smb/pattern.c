@@ -53,8 +53,9 @@ static void step(struct slice p, struct slice character, bool is_last, const boo
 
 struct slice pattern_prefix(struct slice p)
 {
+	const struct slice wildcards = SLICE("*?<>\"");
 	size_t end = 0;
-	while (end < p.len && !memchr("*?<>\"", p.ptr[end], 5))
+	while (end < p.len && slice_find_byte(wildcards, p.ptr[end]) == wildcards.len)
 		end++;
 	return slice_first(p, end);
 }
