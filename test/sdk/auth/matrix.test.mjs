@@ -233,6 +233,13 @@ describe('letters of File', () => {
 				const name = op.path.split('/')[2];
 				if (op.type !== 'o' || !name) continue;
 				const sas = fileSas(server.account, server.key, share, name, { sp });
+				// The source of a rename is another file: it needs a token of its own, in its URL.
+				const source = op.headers?.['x-ms-file-rename-source'];
+				if (source) {
+					check(op, `file ${sp}, none for the source`, await ask(file, op, { sas }), false);
+					const token = fileSas(server.account, server.key, share, source.split('/').at(-1), { sp });
+					op.headers['x-ms-file-rename-source'] = `${source}?${token}`;
+				}
 				check(op, `file ${sp}`, await ask(file, op, { sas }), op.sas.includes(sp), 'AuthorizationPermissionMismatch');
 				const other = { ...op, path: `${op.path}x` };
 				check(other, `file ${sp} of another`, await ask(file, other, { sas }), false, 'AuthenticationFailed');

@@ -190,9 +190,14 @@ for (const [where, flags] of [['on disk', []], ['in memory', ['--inMemoryPersist
 		});
 
 		test('a page of another site may not change anything', async () => {
-			const ask = (origin) => fetch(`http://127.0.0.1:${port}/test/reset`, { method: 'POST', headers: origin ? { origin } : {} }).then((r) => r.status);
-			assert.equal(await ask('http://example.com'), 403);
-			assert.equal(await ask(`http://127.0.0.1:${port}`), 200);
+			const ask = (headers) => fetch(`http://127.0.0.1:${port}/test/reset`, { method: 'POST', headers }).then((r) => r.status);
+			assert.equal(await ask({ origin: 'http://example.com' }), 403);
+			// Nor one that only looks like ours: the explorer's own page shows its session.
+			const origin = `http://127.0.0.1:${port}`;
+			const { session } = await (await fetch(`${origin}/api/session`)).json();
+			assert.equal(await ask({ origin }), 401);
+			assert.equal(await ask({ origin, 'x-zaffre-session': session }), 200);
+			assert.equal(await ask({}), 200, 'a program is no page');
 		});
 	});
 
