@@ -284,6 +284,14 @@ static bool house_holding(void *arg, unsigned slot, struct rest_holding *ret)
 	return holdings_get(h->holdings, slot, ret);
 }
 
+static bool holdings_open(struct house *h, struct buf *error)
+{
+	h->holdings = holdings_start(h);
+	if (!h->holdings)
+		BUF_PUT(error, "no memory or thread to count with; raise the limits of this process (ulimit -v, -u)");
+	return h->holdings;
+}
+
 static bool opens_load(struct house *h, const struct slice *names, size_t count, struct buf *error)
 {
 	enum err err = background_load_opens(h->store, names, count);
@@ -372,10 +380,8 @@ static bool house_build(struct house *h, struct buf *error)
 	/* Requests come as soon as a loop runs: one that makes an account tells the background, and one that changes
 	 * accounts waits until both servers are there. */
 	h->background = background_start(h->store, names, accounts->count);
-	if (!(h->holdings = holdings_start(h))) {
-		BUF_PUT(error, "no memory or thread to count with; raise the limits of this process (ulimit -v, -u)");
+	if (!holdings_open(h, error))
 		return false;
-	}
 	pthread_mutex_lock(&h->reload_lock);
 	bool ok = rest_server_start(&rest, &h->server, error) == ERR_OK && smb_open(h, error);
 	pthread_mutex_unlock(&h->reload_lock);
