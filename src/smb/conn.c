@@ -359,6 +359,8 @@ static void conn_read(struct smb_conn *c)
 	smb_conn_count(c);
 }
 
+/* The connection is still there: tasks that were put off run in order, and a closed one is put off no more for reading,
+ * so this runs before conn_free. */
 static void conn_read_on(struct io_task *t)
 {
 	struct smb_conn *c = io_container_of(t, struct smb_conn, read_task);
