@@ -314,6 +314,16 @@ static size_t length_receive(struct client *c)
 	return len;
 }
 
+int client_socket(const struct client *c)
+{
+	return c->fd;
+}
+
+bool client_has_more(const struct client *c)
+{
+	return c->ahead_at < c->ahead_end;
+}
+
 struct client_answer client_receive(struct client *c)
 {
 	for (;;) {

@@ -42,6 +42,9 @@ struct buf *client_part(struct client *, enum smb2_command, unsigned charge, uin
 void client_send(struct client *);
 /* The next answer; interim ones are passed over. */
 struct client_answer client_receive(struct client *);
+/* For a thread with several clients: what to poll, and whether (part of) an answer was read already. */
+int client_socket(const struct client *);
+bool client_has_more(const struct client *);
 
 /* Bodies. */
 struct client_create {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * smb_load WORK --port N [--clients N] [--depth N] [--encrypt] ...: drives one SMB server and prints one line of JSON.
- * Each client is a thread with a connection of its own; read, write and write4k keep `depth` requests under way, the
- * others do one thing after another as applications do. CPU time of the server (all processes below --pid) is taken
- * over the same window as the rate. */
+ * Each client is a connection; read, write and write4k keep `depth` requests under way, the others do one thing after
+ * another as applications do. One thread has all clients of small requests, as bench/load has, so that the generator
+ * costs little beside the server; where bytes are moved each client is a thread. CPU time of the server (all processes
+ * below --pid) is taken over the same window as the rate. */
 #include "client.h"
 
 #include <dirent.h>
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <openssl/rand.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,20 +42,33 @@ enum {
 };
 
 struct worker {
-	pthread_t thread;
 	unsigned index;
 	struct client *client;
 	struct smb2_file_id file;
 	uint64_t step;
-	_Atomic uint64_t done, bytes;
+	unsigned part; /* of an operation of several requests: the one under way */
+	size_t seen;   /* of a list */
+	bool seen_all;
+	unsigned under_way;
+	_Atomic uint64_t done;
 };
 
 struct work {
 	const char *name;
 	void (*prepare)(struct worker *);
-	void (*once)(struct worker *);	/* one operation, or: */
-	void (*start)(struct worker *); /* begins one; its answer is awaited elsewhere */
-	size_t bytes;			/* of one */
+	void (*start)(struct worker *); /* sends the first request of an operation */
+	/* An answer has come. True: the operation is done. False: the next request was sent. */
+	bool (*next)(struct worker *, const struct client_answer *);
+	size_t bytes;  /* of one */
+	bool deep;     /* --depth of them at a time */
+	bool may_fail; /* `next` looks at the status itself */
+};
+
+/* Some of the clients, and the thread that has them. */
+struct driver {
+	pthread_t thread;
+	struct worker *first;
+	unsigned count;
 };
 
 static struct {
@@ -170,25 +185,65 @@ static void open_prepare(struct worker *w)
 	file_close(w->client, file_open(w->client, &k));
 }
 
-static void open_once(struct worker *w)
+static void open_send(struct worker *w, const struct client_create *k)
+{
+	client_begin(w->client);
+	client_put_create(client_part(w->client, SMB2_CREATE, 1, NULL), k);
+	client_send(w->client);
+}
+
+static void close_send(struct worker *w, struct smb2_file_id id)
+{
+	client_begin(w->client);
+	client_put_close(client_part(w->client, SMB2_CLOSE, 1, NULL), id);
+	client_send(w->client);
+}
+
+static void open_start(struct worker *w)
 {
 	struct client_create k = {
 		.name = name_of(w, "open", 0), .access = ACCESS_READ, .disposition = SMB2_OPEN, .share = SHARE_ALL
 	};
-	file_close(w->client, file_open(w->client, &k));
+	open_send(w, &k);
 }
 
-static void create_once(struct worker *w)
+/* Open, then close. */
+static bool open_next(struct worker *w, const struct client_answer *a)
 {
-	struct client_create k = { .name = name_of(w, "new", w->step++),
+	if (a->command == SMB2_CLOSE)
+		return true;
+	close_send(w, client_created_id(a));
+	return false;
+}
+
+static void create_start(struct worker *w)
+{
+	struct client_create k = { .name = name_of(w, "new", w->step),
 				   .access = ACCESS_ALL,
 				   .disposition = SMB2_CREATE_NEW,
 				   .share = SHARE_ALL };
-	file_close(w->client, file_open(w->client, &k));
-	k.access = ACCESS_DELETE;
-	k.disposition = SMB2_OPEN;
-	k.options = OPTION_DELETE_ON_CLOSE;
-	file_close(w->client, file_open(w->client, &k));
+	w->part = 0;
+	open_send(w, &k);
+}
+
+/* Create, close, open to delete, close. */
+static bool create_next(struct worker *w, const struct client_answer *a)
+{
+	struct client_create k = { .name = name_of(w, "new", w->step),
+				   .access = ACCESS_DELETE,
+				   .disposition = SMB2_OPEN,
+				   .options = OPTION_DELETE_ON_CLOSE,
+				   .share = SHARE_ALL };
+	if (a->command == SMB2_CREATE) {
+		close_send(w, client_created_id(a));
+		return false;
+	}
+	if (w->part++) {
+		w->step++;
+		return true;
+	}
+	open_send(w, &k);
+	return false;
 }
 
 static void parts_expect(const struct client_answer *a, unsigned count)
@@ -204,7 +259,7 @@ static void parts_expect(const struct client_answer *a, unsigned count)
 	}
 }
 
-static void stat_once(struct worker *w)
+static void stat_start(struct worker *w)
 {
 	struct client_create k = {
 		.name = name_of(w, "open", 0), .access = ACCESS_STAT, .disposition = SMB2_OPEN, .share = SHARE_ALL
@@ -214,8 +269,13 @@ static void stat_once(struct worker *w)
 	client_put_query_all(client_part(w->client, SMB2_QUERY_INFO, 1, NULL), SMB2_FILE_ID_NONE);
 	client_put_close(client_part(w->client, SMB2_CLOSE, 1, NULL), SMB2_FILE_ID_NONE);
 	client_send(w->client);
-	struct client_answer a = answer_expect(w->client, "stat");
-	parts_expect(&a, 3);
+}
+
+static bool stat_next(struct worker *w, const struct client_answer *a)
+{
+	(void)w;
+	parts_expect(a, 3);
+	return true;
 }
 
 static void list_prepare(struct worker *w)
@@ -246,77 +306,139 @@ static size_t entries_count(const struct client_answer *a)
 	return n;
 }
 
-static void list_once(struct worker *w)
+static void list_start(struct worker *w)
 {
 	struct client_create k = { .name = name_of(w, "dir", 0),
 				   .access = ACCESS_READ,
 				   .disposition = SMB2_OPEN,
 				   .options = OPTION_DIRECTORY,
 				   .share = SHARE_ALL };
-	struct smb2_file_id id = file_open(w->client, &k);
-	size_t seen = 0;
-	bool whole = true;
-	for (;;) {
-		client_begin(w->client);
-		client_put_query_directory(client_part(w->client, SMB2_QUERY_DIRECTORY, 1, NULL), id, 65536);
-		client_send(w->client);
-		struct client_answer a = client_receive(w->client);
-		if (a.status == (uint32_t)STATUS_NO_MORE)
-			break;
-		if (a.status != 0)
-			client_die("list: status %08x", a.status);
-		whole &= a.whole;
-		seen += entries_count(&a);
+	w->seen = 0;
+	w->seen_all = true;
+	open_send(w, &k);
+}
+
+/* Open, pages until there are no more, close. */
+static bool list_next(struct worker *w, const struct client_answer *a)
+{
+	if (a->command == SMB2_CLOSE)
+		return true;
+	if (a->status == (uint32_t)STATUS_NO_MORE) {
+		if (w->seen_all && w->seen != LIST_FILES + 2)
+			client_die("list: %zu entries", w->seen);
+		close_send(w, w->file);
+		return false;
 	}
-	if (whole && seen != LIST_FILES + 2)
-		client_die("list: %zu entries", seen);
-	file_close(w->client, id);
+	if (a->status != 0)
+		client_die("list: status %08x", a->status);
+	if (a->command == SMB2_CREATE) {
+		w->file = client_created_id(a);
+	} else {
+		w->seen_all &= a->whole;
+		w->seen += entries_count(a);
+	}
+	client_begin(w->client);
+	client_put_query_directory(client_part(w->client, SMB2_QUERY_DIRECTORY, 1, NULL), w->file, 65536);
+	client_send(w->client);
+	return false;
+}
+
+/* Every MiB was written from the pattern's beginning. */
+static bool read_next(struct worker *w, const struct client_answer *a)
+{
+	(void)w;
+	if (a->length < SMB2_HEADER_BYTES + SMB2_READ_ANSWER_BYTES + MIB)
+		client_die("read: %zu bytes", a->length);
+	if (a->whole && memcmp(a->message.ptr + SMB2_HEADER_BYTES + SMB2_READ_ANSWER_BYTES, pattern, MIB) != 0)
+		client_die("read: other bytes than were written");
+	return true;
+}
+
+static bool write_next(struct worker *w, const struct client_answer *a)
+{
+	(void)w;
+	(void)a;
+	return true;
 }
 
 static const struct work works[] = {
-	{ "read", file_prepare, NULL, read_start, MIB },
-	{ "write", file_prepare, NULL, large_write_start, MIB },
-	{ "write4k", small_prepare, NULL, small_write_start, SMALL_BYTES },
-	{ "open", open_prepare, open_once, NULL, 0 },
-	{ "create", NULL, create_once, NULL, 0 },
-	{ "stat", open_prepare, stat_once, NULL, 0 },
-	{ "list", list_prepare, list_once, NULL, 0 },
-	{ "idle", NULL, NULL, NULL, 0 },
+	{ "read", file_prepare, read_start, read_next, MIB, true, false },
+	{ "write", file_prepare, large_write_start, write_next, MIB, true, false },
+	{ "write4k", small_prepare, small_write_start, write_next, SMALL_BYTES, true, false },
+	{ "open", open_prepare, open_start, open_next, 0, false, false },
+	{ "create", NULL, create_start, create_next, 0, false, false },
+	{ "stat", open_prepare, stat_start, stat_next, 0, false, false },
+	{ "list", list_prepare, list_start, list_next, 0, false, true },
+	{ "idle", NULL, NULL, NULL, 0, false, false },
 };
 
 /* ---- running ---- */
 
-static void read_check(const struct worker *w, const struct client_answer *a)
+static bool is_stopping(void)
 {
-	if (a->command != SMB2_READ)
-		return;
-	if (a->length < SMB2_HEADER_BYTES + SMB2_READ_ANSWER_BYTES + MIB)
-		client_die("read: %zu bytes", a->length);
-	/* Every MiB was written from the pattern's beginning. */
-	if (a->whole && memcmp(a->message.ptr + SMB2_HEADER_BYTES + SMB2_READ_ANSWER_BYTES, pattern, MIB) != 0)
-		client_die("read: other bytes than were written");
+	return atomic_load_explicit(&stopping, memory_order_relaxed);
 }
 
-static void *worker_main(void *arg)
+static void more_start(struct worker *w)
 {
-	struct worker *w = arg;
-	unsigned under_way = 0;
-	while (!atomic_load_explicit(&stopping, memory_order_relaxed) || under_way) {
-		if (work->once) {
-			work->once(w);
-		} else {
-			while (under_way < opt.depth && !atomic_load_explicit(&stopping, memory_order_relaxed)) {
-				work->start(w);
-				under_way++;
-			}
-			if (!under_way)
-				break;
-			struct client_answer a = answer_expect(w->client, work->name);
-			read_check(w, &a);
-			under_way--;
-		}
+	unsigned depth = work->deep ? opt.depth : 1;
+	for (; w->under_way < depth && !is_stopping(); w->under_way++)
+		work->start(w);
+}
+
+/* One answer, and all that were read with it. */
+static void answers_take(struct worker *w)
+{
+	do {
+		struct client_answer a = client_receive(w->client);
+		if (a.status != 0 && !work->may_fail)
+			client_die("%s: status %08x", work->name, a.status);
+		if (!work->next(w, &a))
+			continue;
+		w->under_way--;
 		atomic_fetch_add_explicit(&w->done, 1, memory_order_relaxed);
+		more_start(w);
+	} while (client_has_more(w->client));
+}
+
+static void drive_one(struct worker *w)
+{
+	more_start(w);
+	while (w->under_way)
+		answers_take(w);
+}
+
+static void drive_many(const struct driver *d)
+{
+	struct pollfd *p = calloc(d->count, sizeof *p);
+	unsigned under_way = 0;
+	if (!p)
+		client_die("out of memory");
+	for (unsigned i = 0; i < d->count; i++) {
+		p[i] = (struct pollfd){ .fd = client_socket(d->first[i].client), .events = POLLIN };
+		more_start(&d->first[i]);
+		under_way += d->first[i].under_way;
 	}
+	while (under_way) {
+		if (poll(p, d->count, -1) < 0 && errno != EINTR)
+			client_die("poll failed");
+		under_way = 0;
+		for (unsigned i = 0; i < d->count; i++) {
+			if (p[i].revents)
+				answers_take(&d->first[i]);
+			under_way += d->first[i].under_way;
+		}
+	}
+	free(p);
+}
+
+static void *driver_main(void *arg)
+{
+	struct driver *d = arg;
+	if (d->count == 1)
+		drive_one(d->first);
+	else
+		drive_many(d);
 	return NULL;
 }
 
@@ -390,9 +512,15 @@ static uint64_t done_sum(struct worker *w)
 
 static void measure(struct worker *w)
 {
-	for (unsigned i = 0; i < opt.clients; i++)
-		if (pthread_create(&w[i].thread, NULL, worker_main, &w[i]) != 0)
+	unsigned threads = work->bytes >= MIB ? opt.clients : 1;
+	struct driver *d = calloc(threads, sizeof *d);
+	if (!d)
+		client_die("out of memory");
+	for (unsigned i = 0; i < threads; i++) {
+		d[i] = (struct driver){ .first = w + i, .count = opt.clients / threads };
+		if (pthread_create(&d[i].thread, NULL, driver_main, &d[i]) != 0)
 			client_die("no thread");
+	}
 	pause_seconds(opt.warmup_seconds);
 	double from = now_seconds(), cpu = server_cpu(), own = own_cpu();
 	uint64_t before = done_sum(w);
@@ -402,8 +530,9 @@ static void measure(struct worker *w)
 	cpu = server_cpu() - cpu;
 	own = own_cpu() - own;
 	atomic_store(&stopping, true);
-	for (unsigned i = 0; i < opt.clients; i++)
-		pthread_join(w[i].thread, NULL);
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(d[i].thread, NULL);
+	free(d);
 	double gb = (double)ops * (double)work->bytes / 1e9, count = ops ? (double)ops : 1;
 	printf("{\"work\":\"%s\",\"clients\":%u,\"rate\":%.1f,\"mb_per_s\":%.1f,\"server_cpu_us\":%.2f,"
 	       "\"server_cpu_s_per_gb\":%.3f,\"server_cores\":%.2f,\"client_cores\":%.2f,\"bad\":0}\n",
@@ -480,7 +609,7 @@ int main(int argc, char **argv)
 		if (work->prepare)
 			work->prepare(&w[i]);
 	}
-	if (work->once || work->start) {
+	if (work->start) {
 		measure(w);
 	} else { /* sessions that do nothing, until the input ends */
 		printf("{\"work\":\"idle\",\"clients\":%u}\n", opt.clients);
