@@ -219,10 +219,6 @@ enum err file_apply_list(struct txn *, void *call);
 struct file_rename_call {
 	struct file_target source; /* kind FILE or DIRECTORY (ANY through SMB) */
 	struct file_target target; /* place by path; its lease id is x-ms-destination-lease-id */
-	/* SMB: the new place is a name in a directory known by id */
-	bool into_directory;
-	uint64_t directory_id;
-	struct slice new_name;
 	bool replace, ignore_readonly;
 	struct file_settings settings;
 	bool set_metadata;

@@ -25,23 +25,13 @@ static enum err find_source(struct txn *txn, const struct file_rename_call *c, s
 
 static enum err find_destination(struct txn *txn, const struct file_rename_call *c, struct destination *d)
 {
-	enum err e;
-	if (c->into_directory) {
-		e = inode_get(txn, &live_view, c->directory_id, &d->parent);
-		if (e == ERR_RESOURCE_NOT_FOUND || (e == ERR_OK && d->parent.kind != FILE_KIND_DIRECTORY))
-			return ERR_PARENT_NOT_FOUND;
-		TRY(e);
-		d->name = c->new_name;
-		e = inode_find_child(txn, &live_view, d->parent.id, d->name, &d->old);
-	} else {
-		const struct file_path *path = &c->target.place.path;
-		if (c->target.has_snapshot)
-			return ERR_INVALID_QUERY_PARAMETER_VALUE;
-		if (!path->count)
-			return ERR_RESOURCE_ALREADY_EXISTS;
-		d->name = path->name[path->count - 1];
-		e = inode_find(txn, &live_view, &c->target.place, &d->parent, &d->old);
-	}
+	const struct file_path *path = &c->target.place.path;
+	if (c->target.has_snapshot)
+		return ERR_INVALID_QUERY_PARAMETER_VALUE;
+	if (!path->count)
+		return ERR_RESOURCE_ALREADY_EXISTS;
+	d->name = path->name[path->count - 1];
+	enum err e = inode_find(txn, &live_view, &c->target.place, &d->parent, &d->old);
 	d->exists = e == ERR_OK;
 	return e == ERR_RESOURCE_NOT_FOUND ? ERR_OK : e;
 }

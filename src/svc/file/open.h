@@ -278,7 +278,7 @@ enum err file_apply_disposition(struct txn *, void *call);
 
 struct file_open_rename_call {
 	struct file_handle handle;
-	struct file_rename_call rename; /* target or into_directory, replace; source is set here */
+	struct file_rename_call rename; /* target, replace; source is set here */
 	struct file_breaks breaks;
 	bool wake;
 };

@@ -142,11 +142,8 @@ static enum err check_new_parent(struct txn *txn, const struct file_rename_call 
 	struct file_place place = r->target.place;
 	struct inode parent;
 	struct opens f;
-	if (r->into_directory) {
-		place = (struct file_place){ .by_id = true, .id = r->directory_id };
-	} else if (place.path.count) {
+	if (place.path.count)
 		place.path.count--;
-	}
 	enum err err = inode_find(txn, &live, &place, NULL, &parent);
 	TRY(err == ERR_RESOURCE_NOT_FOUND ? ERR_PARENT_NOT_FOUND : err);
 	TRY(opens_load(txn, parent.id, &f));
