@@ -77,8 +77,9 @@ static const char *const limits[] = {
 	"An encryption scope is a name: any well-formed one is taken, kept with the blob and shown, and encrypts "
 	"nothing "
 	"(EncryptionScopeNotAvailable is never answered). A container that denies other scopes denies keys, too.",
-	"Renaming a directory may bring what lies below it under more than 250 levels: it is kept, and can be reached "
-	"again once it is moved up.",
+	"A directory cannot be renamed to where something below it would lie under more than 250 levels or have a path "
+	"of more than 2,048 characters (InvalidFileOrDirectoryPathName). A directory that once was that deep, and now "
+	"has more than 2,048 entries, is refused, too.",
 	"Copy File answers when all bytes are copied, with the status success; until then others see it as "
 	"pending and may abort it.",
 	"A Get File of very many small pieces ends early, with its connection, if the file is changed while it is sent "

@@ -241,3 +241,17 @@ test('names: both slashes, dots that stay inside the share, no streams', { timeo
 	for (const name of ['\\outer', '/outer']) assert.equal(await opened(name), STATUS.INVALID_PARAMETER, name);
 	await c.end();
 });
+
+test('a rename that would bring something under more than 250 levels is refused, as over REST', { timeout: 60_000 }, async () => {
+	const { c, tree } = await client(), chain = (name, count) => Array(count).fill(name).join('\\');
+	for (let i = 1; i <= 150; i++) await made(c, tree, chain('a', i), { options: DIRECTORY });
+	for (let i = 1; i <= 101; i++) await made(c, tree, chain('b', i), { options: DIRECTORY });
+	const moved = await c.create(tree, 'b', { options: DIRECTORY, disposition: 1, access: ACCESS.DELETE });
+	assert.equal(moved.status, 0);
+	assert.equal((await rename(c, tree, moved.id, `${chain('a', 150)}\\b`)).status, NAME_INVALID);
+	assert.equal((await rename(c, tree, moved.id, `${chain('a', 149)}\\c`)).status, 0);
+	assert.equal((await c.close(tree, moved.id)).status, 0);
+	const deepest = await c.create(tree, `${chain('a', 149)}\\c\\${chain('b', 100)}`, { options: DIRECTORY, disposition: 1 });
+	assert.equal(deepest.status, 0);
+	assert.equal((await c.close(tree, deepest.id)).status, 0);
+});

@@ -6,8 +6,7 @@
 #include <assert.h>
 
 #include "svc/file/content/run.h"
-
-static const struct file_view live_view = { 0 };
+#include "svc/file/depth.h"
 
 enum {
 	COPY_SILENCE_SECONDS = 60,
@@ -286,7 +285,11 @@ enum err inode_create(struct txn *txn, const struct inode *parent, struct inode 
 	n->parent_id = parent->id;
 	n->content = n->run_count = n->merge_at = n->covers = n->data_end = n->sole = 0;
 	n->born_ticks = txn_now(txn);
+	n->below = (struct reach){ 0, 0 };
+	if (n->kind == FILE_KIND_DIRECTORY)
+		n->below = (struct reach){ DEPTH_FRESH_LEVELS, DEPTH_FRESH_CHARS };
 	n->stamp = txn_now(txn); /* the name is free: no row to keep */
+	TRY(depth_note(txn, parent, n));
 	TRY(inode_charge(txn, 0, n->size_bytes));
 	TRY(key_of(txn, n->id, n->parent_id, n->name, &k, &folded));
 	TRY(put_where(txn, n->id, n->stamp, n->parent_id, folded));
@@ -323,35 +326,19 @@ enum err inode_remove(struct txn *txn, const struct inode *old)
 	return del_keeping(txn, &k, 0);
 }
 
-/* The new parent is reached from the root without passing the directory that moves, and is not too deep. */
-static enum err check_not_below(struct txn *txn, uint64_t moved_id, const struct inode *new_parent)
-{
-	uint64_t at = new_parent->id;
-	for (size_t depth = 1; at != FILE_ROOT_ID; depth++) {
-		struct inode_where where;
-		if (at == moved_id)
-			return ERR_INVALID_INPUT;
-		if (depth >= FILE_PATH_DEPTH_MAX)
-			return ERR_INVALID_FILE_OR_DIRECTORY_PATH_NAME;
-		TRY(get_where(txn, &live_view, at, &where));
-		at = where.parent_id;
-	}
-	return ERR_OK;
-}
-
 enum err inode_move(struct txn *txn, struct inode *n, const struct inode *new_parent, struct slice new_name)
 {
 	struct key old_key, new_key;
 	struct slice folded;
 	assert(n->id != FILE_ROOT_ID && new_parent->kind == FILE_KIND_DIRECTORY);
-	if (new_parent->id != n->parent_id)
-		TRY(check_not_below(txn, n->id, new_parent));
+	TRY(depth_check_move(txn, n, new_parent, new_name));
 	if (n->kind == FILE_KIND_DIRECTORY)
 		TRY(tree_changed(txn));
 	TRY(key_of(txn, n->id, n->parent_id, n->name, &old_key, NULL));
 	TRY(key_of(txn, n->id, new_parent->id, new_name, &new_key, &folded));
 	n->name = new_name;
 	n->parent_id = new_parent->id;
+	TRY(depth_note(txn, new_parent, n));
 	if (slice_eq(key_slice(&old_key), key_slice(&new_key)))
 		return put_at(txn, &new_key, n);
 	TRY(del_keeping(txn, &old_key, n->sole));

@@ -46,6 +46,12 @@ struct file_copy {
 	uint64_t heartbeat_ticks; /* pending: when its worker last wrote; long ago = the worker is gone */
 };
 
+/* How far down names reach: levels, and UTF-16 units of the longest path with a separator before each name. */
+struct reach {
+	uint16_t levels, chars;
+};
+enum { FILE_REACH_UNKNOWN = UINT16_MAX };
+
 /* Slices point into the record or the transaction's arena. */
 struct inode {
 	uint64_t id;	    /* stable, never reused in the share */
@@ -69,6 +75,7 @@ struct inode {
 	uint64_t covers;     /* cover rows that the background has not resolved yet may be there: stamp of the newest */
 	uint64_t data_end;   /* no run reaches beyond this */
 	uint64_t sole;	     /* source of its only run, [0, data_end), which has no row of its own; 0 = runs are rows */
+	struct reach below;  /* of directories but the root: nothing below reaches farther (depth.h) */
 	uint64_t stamp;	     /* store time of the row's last change: below a snapshot's number = part of it */
 };
 
@@ -110,7 +117,7 @@ enum err inode_resize(struct txn *, struct inode *, uint64_t size_bytes) MUST_CH
 enum err inode_remove(struct txn *, const struct inode *) MUST_CHECK;
 enum err inode_dir_is_empty(struct txn *, uint64_t id, bool *ret) MUST_CHECK;
 /* Under another name, in the same or another directory, where that name is free (or only its own in other case). The
- * inode is put. ERR_INVALID_INPUT if a directory would come to lie below itself. */
+ * inode is put. The errors of depth_check_move. */
 enum err inode_move(struct txn *, struct inode *, const struct inode *new_parent, struct slice new_name) MUST_CHECK;
 
 /* Bytes. A write or clear within the file's size. The caller puts the inode afterwards (with its new times). */

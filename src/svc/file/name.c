@@ -67,6 +67,17 @@ static enum err count_chars(struct slice name, size_t *ret)
 	return ERR_OK;
 }
 
+size_t file_name_chars(struct slice name)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.ptr[i];
+		count += (c & 0xc0) != 0x80; /* the first byte of a character */
+		count += c >= 0xf0;	     /* which has two units */
+	}
+	return count;
+}
+
 static enum err check_counted(struct slice name, size_t *ret_chars)
 {
 	size_t chars;

@@ -35,6 +35,9 @@ struct file_path_rules {
 };
 enum err file_path_split(struct arena *, struct slice text, struct file_path_rules, struct file_path *ret) MUST_CHECK;
 
+/* UTF-16 code units of a name that was checked. */
+size_t file_name_chars(struct slice name);
+
 /* One component. */
 enum err file_name_check(struct slice name) MUST_CHECK;
 /* The folded form, in the arena: sorts by bytes as the names do by UTF-16 code units. Absent if the arena is full.

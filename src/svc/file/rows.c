@@ -2,9 +2,9 @@
  * Bytes of the rows. Each begins with its version; those with a stamp have it next.
  *
  *   state (1)     used, quota, newest, u32 snapshots, last ticks, deleting ticks, tree stamp
- *   inode (1, 2)  stamp, id, parent, u8 kind, name, size, u32 attributes, four times, etag, permission, six headers,
+ *   inode (1 to 3) stamp, id, parent, u8 kind, name, size, u32 attributes, four times, etag, permission, six headers,
  *                 metadata, lease, copy, content, born, run count, merge at, covers, data end; (2) then the source of
- *                 its only run
+ *                 its only run, (3) of a directory then u16 levels and u16 characters that what is below reaches
  *   where (1)     stamp, parent, folded name
  *   run (1)       stamp, data stamp, first, u8 kind, by kind: bytes | source, u32 offset | extent, u32 offset
  *   cover (1)     first, end
@@ -19,7 +19,11 @@
 
 #include "svc/common/generation.h"
 
-enum { ROW_VERSION = 1, INODE_SOLE_VERSION = 2 /* of inodes that say where their only run is */ };
+enum {
+	ROW_VERSION = 1,
+	INODE_SOLE_VERSION = 2, /* of inodes that say where their only run is */
+	INODE_BELOW_VERSION = 3 /* of directories that say how far down they reach; others are of an earlier program */
+};
 
 enum err file_row_put(struct txn *txn, const struct key *k, struct buf *b)
 {
@@ -169,9 +173,17 @@ static struct file_copy copy_decode(struct cursor *c)
 	return copy;
 }
 
+static uint8_t inode_version(const struct inode *n)
+{
+	if (n->kind == FILE_KIND_DIRECTORY && n->id != FILE_ROOT_ID && n->below.levels != FILE_REACH_UNKNOWN)
+		return INODE_BELOW_VERSION;
+	return n->sole ? INODE_SOLE_VERSION : ROW_VERSION;
+}
+
 void inode_encode(struct buf *b, const struct inode *n)
 {
-	bytes_put_u8(b, n->sole ? INODE_SOLE_VERSION : ROW_VERSION);
+	uint8_t version = inode_version(n);
+	bytes_put_u8(b, version);
 	bytes_put_u64(b, n->stamp);
 	bytes_put_u64(b, n->id);
 	bytes_put_u64(b, n->parent_id);
@@ -195,8 +207,12 @@ void inode_encode(struct buf *b, const struct inode *n)
 	bytes_put_u64(b, n->merge_at);
 	bytes_put_u64(b, n->covers);
 	bytes_put_u64(b, n->data_end);
-	if (n->sole)
+	if (version == INODE_SOLE_VERSION)
 		bytes_put_u64(b, n->sole);
+	if (version == INODE_BELOW_VERSION) {
+		bytes_put_u16(b, n->below.levels);
+		bytes_put_u16(b, n->below.chars);
+	}
 }
 
 /* What is said of the contents fits together. */
@@ -206,11 +222,17 @@ static bool sole_is_sound(const struct inode *n)
 	       n->data_end <= n->size_bytes;
 }
 
+static bool below_is_sound(const struct inode *n)
+{
+	return n->kind == FILE_KIND_DIRECTORY && n->id != FILE_ROOT_ID && n->below.levels != FILE_REACH_UNKNOWN &&
+	       n->below.chars != FILE_REACH_UNKNOWN;
+}
+
 enum err inode_decode(struct slice record, struct arena *arena, struct inode *ret)
 {
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
-	if (version != ROW_VERSION && version != INODE_SOLE_VERSION)
+	if (version < ROW_VERSION || version > INODE_BELOW_VERSION)
 		return ERR_CORRUPT;
 	struct inode n = { .stamp = cursor_u64(&c) };
 	n.id = cursor_u64(&c);
@@ -237,7 +259,14 @@ enum err inode_decode(struct slice record, struct arena *arena, struct inode *re
 	n.data_end = cursor_u64(&c);
 	if (version == INODE_SOLE_VERSION)
 		n.sole = cursor_u64(&c);
+	if (n.kind == FILE_KIND_DIRECTORY)
+		n.below = (struct reach){ FILE_REACH_UNKNOWN, FILE_REACH_UNKNOWN };
+	if (version == INODE_BELOW_VERSION) {
+		n.below.levels = cursor_u16(&c);
+		n.below.chars = cursor_u16(&c);
+	}
 	if (!cursor_done(&c) || (version == INODE_SOLE_VERSION && !sole_is_sound(&n)) ||
+	    (version == INODE_BELOW_VERSION && !below_is_sound(&n)) ||
 	    (n.kind != FILE_KIND_FILE && n.kind != FILE_KIND_DIRECTORY))
 		return ERR_CORRUPT;
 	*ret = n;
@@ -424,7 +453,7 @@ enum err file_row_stamp(struct slice record, uint64_t *ret)
 	struct cursor c = cursor_make(record);
 	uint8_t version = cursor_u8(&c);
 	uint64_t stamp = cursor_u64(&c);
-	if (c.failed || (version != ROW_VERSION && version != INODE_SOLE_VERSION))
+	if (c.failed || version < ROW_VERSION || version > INODE_BELOW_VERSION)
 		return ERR_CORRUPT;
 	*ret = stamp;
 	return ERR_OK;

@@ -28,6 +28,8 @@ static void check_inode(struct slice value)
 		CHECK(again.id == n.id && again.size_bytes == n.size_bytes && again.stamp == n.stamp);
 		CHECK(slice_eq(again.name, n.name) && again.metadata.count == n.metadata.count);
 		CHECK(again.data_end == n.data_end && again.content == n.content && again.sole == n.sole);
+		if (n.id != FILE_ROOT_ID) /* of which nothing is kept */
+			CHECK(again.below.levels == n.below.levels && again.below.chars == n.below.chars);
 		buf_fini(&b);
 	}
 	arena_fini(&arena);

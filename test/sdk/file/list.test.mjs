@@ -115,24 +115,30 @@ test('a tree 250 deep', async () => {
 	assert.deepEqual(await files.names(own), ['d/']);
 });
 
-// A rename is one step, whatever hangs below: it does not look how deep that is. What comes to lie too deep is kept.
-test('a tree that is moved below 250 levels is reached again once it is moved up', async () => {
+test('no rename brings what hangs below a directory under more than 250 levels or 2,048 characters', async () => {
 	const own = await files.newShare(), chain = (name, count) => `/${name}`.repeat(count);
 	const grow = async (name, count) => {
 		for (let i = 1; i <= count; i++) expectStatus(await files.mkdir(own + chain(name, i)), 201);
 	};
+	const move = (from, to) => files.rename(own + from, own + to, {}, { directory: true });
 	await grow('a', 150);
-	await grow('b', 149);
-	await files.put(`${own}${chain('b', 149)}/f`, 'deep');
-	expectStatus(await files.rename(`${own}/b`, `${own}${chain('a', 150)}/b`, {}, { directory: true }), 200);
-	const below = own + chain('a', 150);
-	assert.deepEqual(await files.names(`${below}${chain('b', 99)}`), ['b/']);
-	assert.deepEqual(await files.names(`${below}${chain('b', 100)}`), ['b/']);
-	expectError(await files.get(`${below}${chain('b', 149)}/f`), 400, 'InvalidFileOrDirectoryPathName');
-	expectError(await files.create(`${below}${chain('b', 101)}`, 1), 400, 'InvalidFileOrDirectoryPathName');
-	// Nothing goes into what lies too deep, nor below itself.
-	expectError(await files.rename(`${own}/a`, `${below}/b/a`, {}, { directory: true }), 400, 'InvalidInput');
-	expectStatus(await files.dir('GET', own, 'listhandles', { headers: { 'x-ms-recursive': 'true' } }), 200);
-	expectStatus(await files.rename(`${below}/b`, `${own}/up`, {}, { directory: true }), 200);
-	assert.equal((await files.get(`${own}/up${chain('b', 148)}/f`)).text, 'deep');
+	await grow('b', 99);
+	await files.put(`${own}${chain('b', 99)}/f`, 'deep'); // 100 levels from b on
+	expectError(await move('/b', `${chain('a', 150)}/b/b`), 404, 'ParentNotFound');
+	expectStatus(await files.mkdir(`${own}${chain('a', 150)}/c`), 201);
+	expectError(await move('/b', `${chain('a', 150)}/c/b`), 400, 'InvalidFileOrDirectoryPathName');
+	assert.equal((await files.get(`${own}${chain('b', 99)}/f`)).text, 'deep');
+	expectStatus(await move('/b', `${chain('a', 150)}/b`), 200);
+	assert.equal((await files.get(`${own}${chain('a', 150)}${chain('b', 99)}/f`)).text, 'deep');
+	// Neither can its ancestors be moved down any more, nor anything below itself.
+	expectStatus(await files.mkdir(`${own}/top`), 201);
+	expectError(await move('/a', '/top/a'), 400, 'InvalidFileOrDirectoryPathName');
+	expectError(await move('/a', `${chain('a', 150)}/b/a`), 400, 'InvalidInput');
+	expectStatus(await move('/a', '/top2'), 200);
+	const wide = 'w'.repeat(240);
+	await grow(wide, 8); // 1,927 characters
+	expectStatus(await move(`/${wide}`, `/top/${wide}`), 200); // 1,931
+	expectStatus(await move('/top', `/${'t'.repeat(120)}`), 200); // 2,048
+	expectError(await move(`/${'t'.repeat(120)}`, `/${'t'.repeat(121)}`), 400, 'InvalidFileOrDirectoryPathName');
+	assert.equal((await files.names(`${own}/${'t'.repeat(120)}${chain(wide, 7)}`)).length, 1);
 });

@@ -27,6 +27,13 @@
 	"00020102030405060708090a0b0c0d0e0f100100000073ffffffff0b000000000000000c000000000000000d00000000"             \
 	"0000000e000000000000000f000000000000001000000000000000010000000000000012000000000000000000000000"             \
 	"00000014000000000000001600000000000000"
+#define GOLDEN_INODE_BELOW                                                                                             \
+	"0315000000000000000200000000000000030000000000000002040000004e616d6504000000000000002000000005"               \
+	"0000000000000006000000000000000700000000000000080000000000000009000000000000000a00000000000000"               \
+	"0100000074ffffffffffffffffffffffffffffffff01aa0000000000000000000000000000000100010000006b0100"               \
+	"00007600020102030405060708090a0b0c0d0e0f100100000073ffffffff0b000000000000000c000000000000000d"               \
+	"000000000000000e000000000000000f00000000000000100000000000000011000000000000001200000000000000"               \
+	"1300000000000000140000000000000017001800"
 #define GOLDEN_WHERE  "0101000000000000000200000000000000010000004e"
 #define GOLDEN_ZEROS  "0101000000000000000200000000000000030000000000000000"
 #define GOLDEN_INLINE "0101000000000000000200000000000000030000000000000001616263"
@@ -149,6 +156,23 @@ static void test_inode(void **state)
 	n.run_count = 2; /* then it would not be the only one */
 	inode_encode(&b, &n);
 	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_CORRUPT);
+	buf_clear(&b);
+	/* Of a directory that says how far down it reaches: the third has four bytes more than the first. */
+	n = some_inode(&pair);
+	n.kind = FILE_KIND_DIRECTORY;
+	n.below = (struct reach){ 23, 24 };
+	inode_encode(&b, &n);
+	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_OK);
+	assert_true(back.below.levels == 23 && back.below.chars == 24 && back.stamp == 21);
+	for (size_t cut = 0; cut < b.len; cut++)
+		assert_int_equal(inode_decode(slice_first(buf_slice(&b), cut), &arena, &back), ERR_CORRUPT);
+	assert_buf(&b, GOLDEN_INODE_BELOW);
+	/* Of one that an earlier program made nothing is known, and goes on being unknown. */
+	n.below = (struct reach){ FILE_REACH_UNKNOWN, FILE_REACH_UNKNOWN };
+	inode_encode(&b, &n);
+	assert_int_equal(b.ptr[0], 1);
+	assert_int_equal(inode_decode(buf_slice(&b), &arena, &back), ERR_OK);
+	assert_int_equal(back.below.levels, FILE_REACH_UNKNOWN);
 	buf_clear(&b);
 	where_encode(&b, &(struct inode_where){ 1, 2, SLICE("N") });
 	assert_buf(&b, GOLDEN_WHERE);
