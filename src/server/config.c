@@ -16,7 +16,7 @@
 /* A list of 5,000 blobs with metadata takes half of it. */
 enum { REQUEST_MEMORY_LEAST_MIB = 64 };
 
-enum kind { STR, PORT, INT, LARGE, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
+enum kind { STR, PORT, LOOPS, INT, LARGE, BOOL, OPTIONAL, SECRET, HIDDEN, HIDDEN_INT, HEADING, IGNORED, IGNORED_VALUE };
 
 struct setting {
 	enum kind kind;
@@ -34,6 +34,7 @@ struct setting {
 #define PLACE(field)		   offsetof(struct config, field)
 #define PLACE_STR(field)	   PLACE(field)
 #define PLACE_PORT(field)	   PLACE(field)
+#define PLACE_LOOPS(field)	   PLACE(field)
 #define PLACE_INT(field)	   PLACE(field)
 #define PLACE_LARGE(field)	   PLACE(field)
 #define PLACE_BOOL(field)	   PLACE(field)
@@ -95,6 +96,20 @@ static bool bool_parse(struct slice text, bool *ret)
 	return false;
 }
 
+static int64_t number_most(enum kind kind)
+{
+	switch (kind) {
+	case PORT:
+		return 65535;
+	case LOOPS:
+		return LIMIT_LOOPS;
+	case LARGE:
+		return 1000000000;
+	default:
+		return 1024;
+	}
+}
+
 /* `source` names where the value came from, for the message. */
 static bool setting_store(struct config *c, const struct setting *s, struct slice value, const char *source,
 			  struct buf *error)
@@ -107,9 +122,10 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 	switch (s->kind) {
 	case PORT:
 	case HIDDEN_INT:
+	case LOOPS:
 	case LARGE:
 	case INT: {
-		int64_t most = s->kind == PORT ? 65535 : s->kind == LARGE ? 1000000000 : 1024;
+		int64_t most = number_most(s->kind);
 		if (!slice_to_i64(value, &number) || number < 0 || number > most) {
 			buf_printf(error, "%s: %s must be a number from 0 to %lld, not \"%.*s\"", source, s->flag,
 				   (long long)most, SLICE_FMT(value));
@@ -397,10 +413,6 @@ static bool limits_check(const struct config *c, struct buf *error)
 	if (c->requestMemory && c->requestMemory < REQUEST_MEMORY_LEAST_MIB) {
 		buf_printf(error, "--requestMemory is at least %d (MiB), not %lld", REQUEST_MEMORY_LEAST_MIB,
 			   (long long)c->requestMemory);
-		return false;
-	}
-	if (c->threads > LIMIT_LOOPS) {
-		buf_printf(error, "--threads is at most %d, not %lld", LIMIT_LOOPS, (long long)c->threads);
 		return false;
 	}
 	return true;

@@ -83,6 +83,7 @@ static void files_to_read(const struct config *c, struct paths *ret)
 		file_add(ret, c->field, SANDBOX_READ);
 #define READ_HIDDEN(field, argument) READ_STR(field, argument)
 #define READ_PORT(field, argument)
+#define READ_LOOPS(field, argument)
 #define READ_INT(field, argument)
 #define READ_LARGE(field, argument)
 #define READ_BOOL(field, argument)
