@@ -12,6 +12,9 @@
 #include "wire/etag.h"
 #include "wire/xml.h"
 
+#define HALF_HOUR_TICKS (1800 * TICKS_PER_SECOND)
+#define DAY_TICKS	(86400 * TICKS_PER_SECOND)
+
 struct list_call {
 	struct paging paging;
 	bool metadata, snapshots, deleted;
@@ -100,6 +103,14 @@ struct entry {
 	const struct deleted_resource *gone;
 };
 
+/* Rounded down, but for the first half hour: recordings of the service have 7 (of 7) for 20 minutes after the delete,
+ * and 6 after 31. */
+static uint64_t days_left(const struct deleted_resource *gone, uint64_t now_ticks)
+{
+	uint64_t end = gone->deleted_ticks + (uint64_t)gone->retention_days * DAY_TICKS;
+	return end > now_ticks ? (end - now_ticks + HALF_HOUR_TICKS) / DAY_TICKS : 0;
+}
+
 static void put_properties(const struct request *r, struct buf *b, const struct list_call *c, const struct entry *e)
 {
 	xml_open(b, "Properties");
@@ -124,10 +135,8 @@ static void put_properties(const struct request *r, struct buf *b, const struct 
 		xml_put_bool(b, "DenyEncryptionScopeOverride", false);
 	}
 	if (e->gone) {
-		uint64_t end = e->gone->deleted_ticks + (uint64_t)e->gone->retention_days * 86400 * TICKS_PER_SECOND;
-		uint64_t left = end > c->now_ticks ? end - c->now_ticks : 0;
 		xml_put_rfc1123(b, "DeletedTime", e->gone->deleted_ticks);
-		xml_put_u64(b, "RemainingRetentionDays", left / (86400 * TICKS_PER_SECOND));
+		xml_put_u64(b, "RemainingRetentionDays", days_left(e->gone, c->now_ticks));
 	}
 	xml_close(b, "Properties");
 }

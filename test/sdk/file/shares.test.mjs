@@ -273,6 +273,23 @@ test('deleted shares come back', async () => {
 	assert.equal(elements((await client.get('/', { query: { comp: 'list', prefix: s.name, include: 'deleted' } })).text, 'Deleted').length, 1);
 });
 
+// As recordings of the service have it: 7 of 7 days for 20 minutes, 6 after 31.
+test('the days that are left to restore a share', async () => {
+	const own = await startServer({ flags: ['--shareDeleteRetentionDays', '7'] });
+	try {
+		const there = new Files(fileClient(own)), path = await there.newShare();
+		expectStatus(await there.shareComp('DELETE', path), 202);
+		const left = async () => element((await there.client.get('/', { query: { comp: 'list', include: 'deleted' } })).text, 'RemainingRetentionDays');
+		const MINUTE = 60, DAY = 24 * 60 * MINUTE;
+		for (const [seconds, wanted] of [[0, '7'], [20 * MINUTE, '7'], [11 * MINUTE, '6'], [DAY - 2 * MINUTE, '6'], [2 * MINUTE, '5'], [5 * DAY, '0']]) {
+			await own.advanceClock(seconds);
+			assert.equal(await left(), wanted);
+		}
+	} finally {
+		await own.remove();
+	}
+});
+
 describe('quota', () => {
 	const GIB = 1024 ** 3;
 	test('is the sum of sizes, exactly', async () => {
