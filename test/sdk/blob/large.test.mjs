@@ -3,10 +3,10 @@
 // holds at most is read from the kernel (VmHWM). ZAFFRE_TEST_LARGE=1 is the long form: a million blobs.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
 import { after, before, test } from 'node:test';
 import { scale, startServer } from '../../lib/server.mjs';
-import { Client, RawConnection } from '../../lib/http.mjs';
+import { Client } from '../../lib/http.mjs';
+import { bounded as checkMemory, flood as floodPort } from '../../lib/flood.mjs';
 import { element, elements, expectStatus, uniqueName } from '../../lib/assert.mjs';
 import { Blobs, base64, random, range } from '../../lib/blob.mjs';
 
@@ -14,9 +14,6 @@ const MIB = 1024 * 1024, GIB = 1024 * MIB, TIB = 1024 * GIB;
 const LONG = process.env.ZAFFRE_TEST_LARGE === '1';
 const BLOBS = LONG ? 1_000_000 : Math.round(20_000 * Math.min(1, scale * 2));
 const BLOCKS = Math.round(50_000 * Math.min(1, scale * 2));
-const CONNECTIONS = 32;
-// Sanitizers keep freed memory for a while and count their own.
-const sanitized = scale !== 1;
 
 let server, client, b;
 const home = uniqueName('large');
@@ -28,28 +25,8 @@ before(async () => {
 });
 after(() => server?.remove());
 
-const memory = (field) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(fs.readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]) * 1024;
-function bounded(t, what, limit) {
-	const most = memory('VmHWM');
-	t.diagnostic(`${what}: at most ${(most / MIB).toFixed(0)} MiB resident`);
-	if (!sanitized) assert.ok(most < limit, `${what}: ${(most / MIB).toFixed(0)} MiB resident`);
-}
-
-// Many requests over a few connections, `depth` of them on the way on each.
-async function flood(count, make, want, depth = 16) {
-	const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => RawConnection.open(server.ports.blob)));
-	let next = 0;
-	const one = async (connection) => {
-		while (next < count) {
-			const i = next++;
-			const [method, path, o] = make(i);
-			const r = await connection.exchange(client.bytes(method, path, o), method);
-			if (r.status !== want) assert.fail(`${method} ${path}: ${r.status} ${r.code} ${r.text.slice(0, 300)}`);
-		}
-	};
-	await Promise.all(connections.flatMap((c) => Array.from({ length: depth }, () => one(c))));
-	await Promise.all(connections.map((c) => c.end()));
-}
+const bounded = (t, what, limit) => checkMemory(t, server, what, limit);
+const flood = (...args) => floodPort(server.ports.blob, client, ...args);
 
 test('1 TiB of sparse pages', async (t) => {
 	const path = `/${home}/sparse`;
