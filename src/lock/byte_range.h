@@ -19,7 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BYTE_RANGE_MAX_PER_OPEN = 1024 }; /* so that one open's row stays small; more are refused */
+enum {
+	BYTE_RANGE_MAX_PER_OPEN = 1024, /* so that one open's row stays small; more are refused */
+	/* Each lock asked for is held against all of them, and a request may ask for as many as an open may have: 10 ms
+	 * of one core at most. */
+	BYTE_RANGE_MAX_PER_FILE = 8192,
+};
 
 struct byte_range {
 	uint64_t offset, length;

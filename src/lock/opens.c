@@ -21,23 +21,32 @@ static const struct rest_row rest_rows[FILE_REST_OPS] = {
 
 /* ---- demands ---- */
 
-static bool has_client(const struct lock_opens *f, int oplock)
+/* Who has each oplock: is one of them connected; if none is, the first open that may be closed by whoever needs what it
+ * blocks. */
+static void find_holders(const struct lock_opens *f, struct lock_demands *d)
 {
-	for (size_t i = 0; i < f->open_count; i++)
-		if (f->open[i].oplock == oplock && f->open[i].connected)
-			return true;
-	return false;
+	d->count = 0;
+	d->wait = false;
+	for (size_t i = 0; i < f->oplock_count; i++)
+		d->holder[i] = (struct lock_holder){ 0 };
+	for (size_t i = 0; i < f->open_count; i++) {
+		const struct lock_open *o = &f->open[i];
+		struct lock_holder *h = o->oplock == LOCK_NO_OPLOCK ? NULL : &d->holder[o->oplock];
+		if (!h)
+			continue;
+		h->has_client |= o->connected;
+		if (!h->abandoned && o->life != OPEN_PERSISTENT)
+			h->abandoned = o;
+	}
+	for (size_t i = 0; i < f->oplock_count; i++)
+		if (d->holder[i].has_client)
+			d->holder[i].abandoned = NULL;
 }
 
-/* A disconnected open of this oplock that may be closed by whoever needs what it blocks; NULL: none. */
-static const struct lock_open *find_abandoned(const struct lock_opens *f, int oplock)
+static void note_in_the_way(const struct lock_open *o, struct lock_demands *d)
 {
-	if (has_client(f, oplock))
-		return NULL;
-	for (size_t i = 0; i < f->open_count; i++)
-		if (f->open[i].oplock == oplock && f->open[i].life != OPEN_PERSISTENT)
-			return &f->open[i];
-	return NULL;
+	if (o->oplock != LOCK_NO_OPLOCK)
+		d->holder[o->oplock].in_the_way = true;
 }
 
 static void demand(struct lock_demands *d, int oplock, uint8_t keep)
@@ -68,11 +77,11 @@ static bool has_ranges(const struct lock_opens *f)
 
 /* Somebody's persistent open, whose client is away: it can only give way if it has a handle cache (with locks: if it is
  * alone, so that every other open has to ask it). */
-static bool is_protected(const struct lock_opens *f, const struct lock_open *o)
+static bool is_protected(const struct lock_opens *f, const struct lock_open *o, bool ranges)
 {
 	if (o->connected || o->life != OPEN_PERSISTENT)
 		return false;
-	uint8_t needed = has_ranges(f) ? CACHE_HANDLE | CACHE_WRITE : CACHE_HANDLE;
+	uint8_t needed = ranges ? CACHE_HANDLE | CACHE_WRITE : CACHE_HANDLE;
 	uint8_t state = o->oplock == LOCK_NO_OPLOCK ? 0 : f->oplock[o->oplock].state;
 	return (state & needed) != needed;
 }
@@ -84,13 +93,15 @@ static bool only_looks(const struct lock_open_request *r)
 }
 
 /* The share check against all others. */
-static enum lock_answer check_shares(const struct lock_opens *f, const struct lock_open_request *r, uint64_t *ret_open)
+static enum lock_answer check_shares(const struct lock_opens *f, const struct lock_open_request *r,
+				     struct lock_demands *d, uint64_t *ret_open)
 {
 	enum lock_answer answer = LOCK_YES;
+	bool ranges = has_ranges(f);
 	for (size_t i = 0; i < f->open_count; i++) {
 		const struct lock_open *o = &f->open[i];
 		bool own = is_own_lease(f, o->oplock, &r->oplock);
-		if (!only_looks(r) && !own && is_protected(f, o))
+		if (!only_looks(r) && !own && is_protected(f, o, ranges))
 			return LOCK_NOT_AVAILABLE;
 		if (!lock_share_conflicts(o->access, o->share, r->access, r->share))
 			continue;
@@ -98,20 +109,10 @@ static enum lock_answer check_shares(const struct lock_opens *f, const struct lo
 			*ret_open = o->id;
 			return LOCK_CLOSE_DISCONNECTED;
 		}
+		note_in_the_way(o, d);
 		answer = LOCK_SHARING_VIOLATION;
 	}
 	return answer;
-}
-
-/* Is an open of this oplock in conflict with the request? */
-static bool oplock_in_the_way(const struct lock_opens *f, int oplock, const struct lock_open_request *r)
-{
-	for (size_t i = 0; i < f->open_count; i++) {
-		const struct lock_open *o = &f->open[i];
-		if (o->oplock == oplock && lock_share_conflicts(o->access, o->share, r->access, r->share))
-			return true;
-	}
-	return false;
 }
 
 /* Whom the open must break. LOCK_YES, LOCK_BREAK or LOCK_CLOSE_DISCONNECTED. */
@@ -125,20 +126,20 @@ static enum lock_answer open_breaks(const struct lock_opens *f, const struct loc
 			continue;
 		if (o->kind == OPLOCK_LEASE && lock_share_is_lease_stat_open(r->access) && !r->overwrite)
 			continue;
-		if (violation && !oplock_in_the_way(f, i, r))
+		if (violation && !d->holder[i].in_the_way)
 			continue;
 		uint8_t keep = r->overwrite && !violation ? 0 : (uint8_t)(o->state & ~wait_for);
 		if (!(o->state & ~keep)) {
 			d->wait |= o->breaking;
 			continue;
 		}
-		const struct lock_open *abandoned = find_abandoned(f, i);
+		const struct lock_open *abandoned = d->holder[i].abandoned;
 		if (abandoned) {
 			*ret_open = abandoned->id;
 			return LOCK_CLOSE_DISCONNECTED;
 		}
 		demand(d, i, keep);
-		d->wait |= ((o->state & wait_for) || (o->breaking && r->again)) && has_client(f, i);
+		d->wait |= ((o->state & wait_for) || (o->breaking && r->again)) && d->holder[i].has_client;
 	}
 	return d->wait ? LOCK_BREAK : LOCK_YES;
 }
@@ -175,11 +176,10 @@ static uint8_t open_grants(const struct lock_opens *f, const struct lock_open_re
 enum lock_answer lock_may_open(const struct lock_opens *f, const struct lock_open_request *r, struct lock_demands *d,
 			       uint64_t *ret_open, uint8_t *ret_state)
 {
-	d->count = 0;
-	d->wait = false;
+	find_holders(f, d);
 	if (f->delete_pending)
 		return LOCK_DELETE_PENDING;
-	enum lock_answer shares = check_shares(f, r, ret_open);
+	enum lock_answer shares = check_shares(f, r, d, ret_open);
 	if (shares == LOCK_NOT_AVAILABLE || shares == LOCK_CLOSE_DISCONNECTED)
 		return shares;
 	if (!only_looks(r)) {
@@ -216,22 +216,13 @@ static bool rest_conflicts(const struct rest_row *row, const struct lock_open *o
 	return row->needs_no_open || lock_share_conflicts(o->access, o->share, row->access, row->share);
 }
 
-static bool rest_oplock_in_the_way(const struct lock_opens *f, int oplock, const struct rest_row *row)
-{
-	for (size_t i = 0; i < f->open_count; i++)
-		if (f->open[i].oplock == oplock && rest_conflicts(row, &f->open[i]))
-			return true;
-	return false;
-}
-
 enum lock_answer lock_rest_access(const struct lock_opens *f, enum file_rest_op op, struct lock_demands *d,
 				  uint64_t *ret_open)
 {
 	assert(op < FILE_REST_OPS);
 	const struct rest_row *row = &rest_rows[op];
 	bool violation = false;
-	d->count = 0;
-	d->wait = false;
+	find_holders(f, d);
 	if (f->delete_pending)
 		return LOCK_DELETE_PENDING;
 	for (size_t i = 0; i < f->open_count; i++) {
@@ -241,21 +232,22 @@ enum lock_answer lock_rest_access(const struct lock_opens *f, enum file_rest_op 
 			*ret_open = f->open[i].id;
 			return LOCK_CLOSE_DISCONNECTED;
 		}
+		note_in_the_way(&f->open[i], d);
 		violation = true;
 	}
 	for (int i = 0; i < (int)f->oplock_count; i++) {
 		uint8_t state = f->oplock[i].state;
 		uint8_t keep = violation ? (uint8_t)(state & ~CACHE_HANDLE) : rest_keeps(row, state);
 		uint8_t waits = violation ? CACHE_HANDLE : row->waits;
-		if (!(state & ~keep) || (violation && !rest_oplock_in_the_way(f, i, row)))
+		if (!(state & ~keep) || (violation && !d->holder[i].in_the_way))
 			continue;
-		const struct lock_open *abandoned = find_abandoned(f, i);
+		const struct lock_open *abandoned = d->holder[i].abandoned;
 		if (abandoned && (state & ~keep & waits)) {
 			*ret_open = abandoned->id;
 			return LOCK_CLOSE_DISCONNECTED;
 		}
 		demand(d, i, keep);
-		d->wait |= (state & ~keep & waits) && has_client(f, i);
+		d->wait |= (state & ~keep & waits) && d->holder[i].has_client;
 	}
 	if (d->wait)
 		return LOCK_BREAK;
@@ -312,19 +304,18 @@ void lock_write_breaks(const struct lock_opens *f, uint64_t own, struct lock_dem
 enum lock_answer lock_may_rename(const struct lock_opens *f, uint64_t own, struct lock_demands *d, uint64_t *ret_open)
 {
 	const struct lock_open *me = find_open(f, own);
-	d->count = 0;
-	d->wait = false;
+	find_holders(f, d);
 	for (int i = 0; i < (int)f->oplock_count; i++) {
 		const struct oplock *o = &f->oplock[i];
 		if ((me && me->oplock == i) || !(o->state & CACHE_HANDLE))
 			continue;
-		const struct lock_open *abandoned = find_abandoned(f, i);
+		const struct lock_open *abandoned = d->holder[i].abandoned;
 		if (abandoned) {
 			*ret_open = abandoned->id;
 			return LOCK_CLOSE_DISCONNECTED;
 		}
 		demand(d, i, (uint8_t)(o->state & ~CACHE_HANDLE));
-		d->wait |= has_client(f, i);
+		d->wait |= d->holder[i].has_client;
 	}
 	return d->wait ? LOCK_BREAK : LOCK_YES;
 }

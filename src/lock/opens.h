@@ -46,8 +46,15 @@ struct lock_demand {
 	int oplock; /* index into lock_opens.oplock */
 	uint8_t keep;
 };
+/* Notes of one decision about an oplock, so that it goes through the opens once and not once an oplock. */
+struct lock_holder {
+	const struct lock_open *abandoned; /* see find_holders */
+	bool has_client;
+	bool in_the_way;
+};
 struct lock_demands {
-	struct lock_demand *item; /* room for lock_opens.oplock_count */
+	struct lock_demand *item;   /* room for lock_opens.oplock_count */
+	struct lock_holder *holder; /* the same */
 	size_t count;
 	bool wait; /* else they are only told, and the caller goes on */
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one client may have at once, and how long it may be silent: sessions, shares, requests that wait; a message that
-// does not end, a login that does not come, answers that are not taken. Beyond each limit the client is refused or its
-// connection closed, and others are served meanwhile.
+// What one client may have at once, and how long it may be silent: sessions, shares, opens and locks of a file, requests
+// that wait; a message that does not end, a login that does not come, answers that are not taken. Beyond each limit the
+// client is refused or its connection closed, and others are served meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
 import { COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
 
-const SESSIONS = 64, TREES = 1024, WAITING = 512;
+const SESSIONS = 64, TREES = 1024, WAITING = 512, OPENS_OF_A_FILE = 2000, LOCKS_OF_A_FILE = 8192, LOCKS_OF_AN_OPEN = 1024;
 const NEGOTIATE_MS = 15_000, SETUP_MS = 45_000, MESSAGE_MS = 30_000, WRITE_MS = 30_000, STEP_MS = 5_000; // a timer looks every so often
 const SLACK_MS = 15_000;
 let server, port;
@@ -53,6 +53,47 @@ test('shares of a session', { timeout: 60_000 }, async () => {
 	for (let i = 1; i < TREES; i++) await c.treeConnect('limits');
 	await assert.rejects(c.treeConnect('limits'), /c000009a/);
 	assert.equal((await c.echo()).status, 0);
+	await c.end();
+	await others();
+});
+
+// The service's own number; what it says then is what its clients know as "not enough quota" (error 1816, EDQUOT).
+test('opens of a file', { timeout: 120_000 }, async () => {
+	const { c, tree } = await client();
+	await c.echo({ credits: 512 });
+	const lease = (i) => {
+		const data = Buffer.alloc(32);
+		data.writeUInt32LE(i + 1, 0);
+		data.writeUInt32LE(3, 16); // read and handle
+		return { oplock: 0xff, contexts: [['RqLs', data]] };
+	};
+	const ids = [];
+	for (let i = 0; i < OPENS_OF_A_FILE; i += 50)
+		for (const opened of await Promise.all(Array.from({ length: 50 }, (_, k) => c.create(tree, 'often', lease(i + k))))) {
+			assert.equal(opened.status, 0);
+			ids.push(opened.id);
+		}
+	assert.equal((await c.create(tree, 'often')).status, STATUS.QUOTA_EXCEEDED);
+	await others();
+	assert.equal((await c.close(tree, ids.pop())).status, 0);
+	assert.equal((await c.create(tree, 'often')).status, 0);
+	await c.end();
+	await others();
+});
+
+test('locks of a file', { timeout: 60_000 }, async () => {
+	const { c, tree } = await client();
+	const opened = await Promise.all(Array.from({ length: LOCKS_OF_A_FILE / LOCKS_OF_AN_OPEN + 1 }, () => c.create(tree, 'locked')));
+	const ranges = (from, count) => Array.from({ length: count }, (_, k) => [from + k, 1, 0x12]);
+	const lock = async (i, from, count) => (await c.lock(tree, opened[i].id, ranges(from, count))).status;
+	for (let i = 0; i < opened.length - 1; i++) {
+		assert.equal(await lock(i, i * LOCKS_OF_AN_OPEN, LOCKS_OF_AN_OPEN), 0);
+		assert.equal(await lock(i, 1e6, 1), STATUS.INSUFFICIENT_RESOURCES, 'more of an open');
+	}
+	assert.equal(await lock(opened.length - 1, 1e6, 1), STATUS.INSUFFICIENT_RESOURCES, 'more of the file');
+	await others();
+	assert.equal((await c.close(tree, opened[0].id)).status, 0);
+	assert.equal(await lock(opened.length - 1, 1e6, 1), 0);
 	await c.end();
 	await others();
 });

@@ -21,6 +21,7 @@ struct set {
 	struct lock_open open[MAX];
 	struct oplock oplock[MAX];
 	struct lock_demand item[MAX];
+	struct lock_holder holder[MAX];
 	struct lock_demands d;
 };
 
@@ -30,6 +31,7 @@ static void set_init(struct set *s)
 	s->f.open = s->open;
 	s->f.oplock = s->oplock;
 	s->d.item = s->item;
+	s->d.holder = s->holder;
 }
 
 static struct lock_open *set_open(struct set *s, uint32_t access, uint32_t share)

@@ -7,9 +7,10 @@
 enum err demands_new(struct txn *txn, const struct opens *f, struct lock_demands *ret)
 {
 	struct lock_demand *item = ARENA_NEW_ARRAY(txn_arena(txn), struct lock_demand, f->oplock_count + 1);
-	if (!item)
+	struct lock_holder *holder = ARENA_NEW_ARRAY(txn_arena(txn), struct lock_holder, f->oplock_count + 1);
+	if (!item || !holder)
 		return ERR_NO_MEMORY;
-	*ret = (struct lock_demands){ .item = item };
+	*ret = (struct lock_demands){ .item = item, .holder = holder };
 	return ERR_OK;
 }
 

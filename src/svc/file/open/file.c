@@ -53,6 +53,7 @@ static enum err take_row(struct txn *txn, struct opens *f, const struct row *row
 	case 'f':
 		return open_state_decode(row->value, &f->state);
 	case 'k':
+		f->lease_count++;
 		return open_lease_decode(row->value, &f->oplock[f->oplock_count++]);
 	case 'o':
 		return open_row_decode(row->value, txn_arena(txn), &f->open[f->count++]);
@@ -126,17 +127,49 @@ enum err opens_load(struct txn *txn, uint64_t inode_id, struct opens *ret)
 	return ERR_OK;
 }
 
-static int oplock_index(const struct opens *f, const struct file_open *o)
+static int compare_lease(const struct oplock *o, const struct oplock_guid *client, const struct oplock_guid *key)
 {
-	for (size_t i = 0; i < f->oplock_count; i++) {
-		const struct open_oplock *k = &f->oplock[i];
-		if (k->oplock.kind == OPLOCK_PLAIN
-			    ? &f->open[k->open_index] == o
-			    : o->oplock.kind == OPLOCK_LEASE &&
-				      oplock_is_lease_of(&k->oplock, &o->oplock.client, &o->oplock.key))
-			return (int)i;
+	int order = memcmp(o->client.bytes, client->bytes, sizeof client->bytes);
+	return order ? order : memcmp(o->key.bytes, key->bytes, sizeof key->bytes);
+}
+
+/* Their rows came in the order of client and key. */
+static int lease_index(const struct opens *f, const struct oplock_guid *client, const struct oplock_guid *key)
+{
+	size_t low = 0, high = f->lease_count;
+	while (low < high) {
+		size_t at = low + (high - low) / 2;
+		int order = compare_lease(&f->oplock[at].oplock, client, key);
+		if (order == 0)
+			return (int)at;
+		if (order < 0)
+			low = at + 1;
+		else
+			high = at;
 	}
 	return LOCK_NO_OPLOCK;
+}
+
+static int plain_index(const struct opens *f, size_t open_index)
+{
+	size_t low = f->lease_count, high = f->oplock_count;
+	while (low < high) {
+		size_t at = low + (high - low) / 2;
+		if (f->oplock[at].open_index == open_index)
+			return (int)at;
+		if (f->oplock[at].open_index < open_index)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return LOCK_NO_OPLOCK;
+}
+
+static int oplock_index(const struct opens *f, const struct file_open *o)
+{
+	if (o->oplock.kind == OPLOCK_LEASE)
+		return lease_index(f, &o->oplock.client, &o->oplock.key);
+	return o->oplock.kind == OPLOCK_PLAIN ? plain_index(f, (size_t)(o - f->open)) : LOCK_NO_OPLOCK;
 }
 
 /* Opens of snapshots stand in nobody's way. A disconnected open whose time is over is anybody's to close. */
@@ -181,10 +214,8 @@ struct file_open *opens_find(struct opens *f, uint64_t open_id)
 
 struct open_oplock *opens_find_lease(struct opens *f, const struct oplock_guid *client, const struct oplock_guid *key)
 {
-	for (size_t i = 0; i < f->oplock_count; i++)
-		if (oplock_is_lease_of(&f->oplock[i].oplock, client, key))
-			return &f->oplock[i];
-	return NULL;
+	int i = lease_index(f, client, key);
+	return i == LOCK_NO_OPLOCK ? NULL : &f->oplock[i];
 }
 
 struct open_oplock *opens_oplock_of(struct opens *f, const struct file_open *o)
@@ -372,6 +403,7 @@ static void cut_out(struct opens *f, size_t at, bool lease)
 	int oplock = oplock_index(f, &f->open[at]);
 	if (oplock != LOCK_NO_OPLOCK && (lease || f->oplock[oplock].oplock.kind == OPLOCK_PLAIN)) {
 		f->oplock_count--;
+		f->lease_count -= f->oplock[oplock].oplock.kind == OPLOCK_LEASE;
 		memmove(&f->oplock[oplock], &f->oplock[oplock + 1],
 			(f->oplock_count - (size_t)oplock) * sizeof *f->oplock);
 	}
@@ -389,7 +421,8 @@ enum err open_remove(struct txn *txn, struct opens *f, uint64_t open_id)
 	assert(o);
 	bool last_of_lease = o->oplock.kind == OPLOCK_LEASE;
 	for (size_t i = 0; i < f->count && last_of_lease; i++)
-		last_of_lease = &f->open[i] == o || oplock_index(f, &f->open[i]) != oplock_index(f, o);
+		last_of_lease = &f->open[i] == o || f->open[i].oplock.kind != OPLOCK_LEASE ||
+				compare_lease(&f->open[i].oplock, &o->oplock.client, &o->oplock.key) != 0;
 	open_key(&k, f->inode_id, open_id);
 	TRY(del_row(txn, &k, o->life == OPEN_PERSISTENT));
 	if (last_of_lease)

@@ -215,6 +215,14 @@ static enum err own_ranges(struct txn *txn, const struct file_open *o, size_t mo
 	return ERR_OK;
 }
 
+static size_t count_ranges(const struct opens *f)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < f->count; i++)
+		n += f->open[i].range_count;
+	return n;
+}
+
 static enum err add_lock(struct opens *f, struct file_open *o, struct byte_range *own,
 			 const struct file_lock_element *e)
 {
@@ -247,6 +255,8 @@ enum err file_apply_lock(struct txn *txn, void *call)
 	c->replayed = is_replay(c, o);
 	if (c->replayed)
 		return ERR_OK;
+	if (c->count > BYTE_RANGE_MAX_PER_OPEN || c->count + count_ranges(&f) > BYTE_RANGE_MAX_PER_FILE)
+		return ERR_BUSY;
 	TRY(own_ranges(txn, o, c->count, &own));
 	o->range = own;
 	for (size_t i = 0; i < c->count; i++)

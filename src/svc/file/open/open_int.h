@@ -35,8 +35,8 @@ struct opens {
 	struct open_state state;
 	struct file_open *open;
 	size_t count;
-	struct open_oplock *oplock;
-	size_t oplock_count;
+	struct open_oplock *oplock; /* leases by client and key, then plain ones by their open */
+	size_t oplock_count, lease_count;
 	struct lock_opens rules; /* the same, as src/lock sees it; made by opens_load and opens_refresh */
 };
 
