@@ -77,6 +77,7 @@ struct smb_tree {
 	uint32_t id;
 	bool pipe;		/* IPC$ */
 	bool continuous;	/* continuously available: opens may be persistent */
+	bool read_only;		/* nothing is changed through it */
 	struct slice name;	/* owned */
 	struct slice partition; /* owned; of the share's generation */
 	uint64_t share;		/* hash of it, for waits and watches */
@@ -350,6 +351,8 @@ void smb_tree_end(struct smb_session *, struct smb_tree *);
 struct smb_tree *smb_tree_find(struct smb_session *, uint32_t id);
 void smb_tree_ref(struct smb_tree *);
 void smb_tree_unref(struct smb_tree *);
+/* What an open through it may be granted. */
+uint32_t smb_tree_access(const struct smb_tree *);
 /* Answers FSCTL_VALIDATE_NEGOTIATE_INFO; false: it does not match, close. */
 bool smb_validate_negotiate(struct smb_request *, const struct smb2_ioctl *);
 

@@ -414,6 +414,7 @@ export class SmbClient {
 		const answer = await this.request(COMMAND.TREE_CONNECT, Buffer.concat([body, path]));
 		if (answer.status !== 0) throw new Error(`tree connect: ${answer.status?.toString(16)}`);
 		this.treeCapabilities = answer.body.readUInt32LE(8);
+		this.maximalAccess = answer.body.readUInt32LE(12);
 		return answer.header.tree;
 	}
 

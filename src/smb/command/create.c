@@ -32,10 +32,12 @@ struct create {
 
 /* ---- checks of the request alone ---- */
 
-static uint32_t access_resolve(uint32_t asked)
+static uint32_t access_resolve(const struct smb_tree *t, uint32_t asked)
 {
 	uint32_t access = asked & SMB2_ALL_ACCESS;
-	if (asked & (GENERIC_ALL | SMB2_MAXIMUM_ALLOWED))
+	if (asked & SMB2_MAXIMUM_ALLOWED)
+		access |= smb_tree_access(t);
+	if (asked & GENERIC_ALL)
 		access |= SMB2_ALL_ACCESS;
 	if (asked & GENERIC_EXECUTE)
 		access |= 0x1200A0;
@@ -69,7 +71,7 @@ static uint32_t durable_check(const struct smb2_create *in)
 	return (v1 && v2) || (in->durable_v2 && in->reconnect_v2) ? STATUS_INVALID_PARAMETER : STATUS_OK;
 }
 
-static uint32_t request_check(const struct smb2_create *in)
+static uint32_t request_check(const struct smb_tree *t, const struct smb2_create *in)
 {
 	uint32_t status = durable_check(in);
 	/* A reconnect takes what the open had, and ignores what is asked here. */
@@ -86,7 +88,7 @@ static uint32_t request_check(const struct smb2_create *in)
 		return STATUS_PRIVILEGE_NOT_HELD;
 	if (in->access == 0 || (in->access & ACCESS_INVALID))
 		return STATUS_ACCESS_DENIED;
-	if ((in->options & SMB2_OPTION_DELETE_ON_CLOSE) && !(access_resolve(in->access) & SMB2_DELETE))
+	if ((in->options & SMB2_OPTION_DELETE_ON_CLOSE) && !(access_resolve(t, in->access) & SMB2_DELETE))
 		return STATUS_INVALID_PARAMETER;
 	return in->has_eas ? STATUS_EAS_NOT_SUPPORTED : STATUS_OK;
 }
@@ -172,6 +174,7 @@ static void open_fill(struct smb_request *r, struct create *c)
 	o->create_guid = guid_of(in->create_guid);
 	o->timeout_ms = in->durable_timeout_ms;
 	o->replay = (r->h.flags & SMB2_FLAG_REPLAY) && v2 && smb_is_3x(r->conn);
+	o->read_only = r->tree->read_only;
 	o->guid_is_used = v2 && smb_guid_is_used(r->session, in->create_guid);
 }
 
@@ -206,7 +209,7 @@ static struct smb2_create_answer answer_of(const struct smb_request *r, const st
 		.size = inode->kind == FILE_KIND_DIRECTORY ? 0 : inode->size_bytes,
 		.attributes = smb_attributes(inode),
 		.has_maximal_access = c->in.wants_maximal_access,
-		.maximal_access = SMB2_ALL_ACCESS,
+		.maximal_access = smb_tree_access(r->tree),
 		.has_file_id = c->in.wants_file_id,
 		.disk_id = smb_disk_id(inode),
 		.volume_id = r->tree->generation,
@@ -414,7 +417,7 @@ void smb_do_create(struct smb_request *r)
 		smb_fail(r, STATUS_OBJECT_NAME_NOT_FOUND);
 		return;
 	}
-	uint32_t status = request_check(&c->in);
+	uint32_t status = request_check(r->tree, &c->in);
 	if (status == STATUS_OK)
 		status = smb_path_parse(r, c->in.name, &c->path);
 	c->open.permission = (struct file_permission){ .inherit = sddl_inherit, .default_stays = true };
@@ -424,7 +427,7 @@ void smb_do_create(struct smb_request *r)
 		smb_fail(r, status);
 		return;
 	}
-	c->access = access_resolve(c->in.access);
+	c->access = access_resolve(r->tree, c->in.access);
 	if (c->in.reconnect || c->in.reconnect_v2) {
 		reconnect(r, c);
 	} else if (c->in.has_snapshot) {

@@ -11,7 +11,9 @@
 #include "wire/utf16.h"
 
 enum { NAME_BYTES_MAX = 256 };
+/* Metadata of a share that are settings for SMB: "on" or "off". */
 #define CONTINUOUS_KEY "smbContinuousAvailability"
+#define READ_ONLY_KEY  "smbReadOnly"
 
 struct smb_tree *smb_tree_find(struct smb_session *s, uint32_t id)
 {
@@ -77,21 +79,30 @@ static struct slice heap_dup(struct slice s)
 	return copy ? slice_make(copy, s.len) : SLICE_NONE;
 }
 
-/* Is the share continuously available? As its metadata says, else as the server is set. */
-static bool share_is_continuous(const struct smb_request *r, const struct resource *share)
+/* As the share's metadata say; anything else than "on" and "off" says nothing. */
+static bool share_setting(const struct resource *share, struct slice key, bool otherwise)
 {
-	if (!smb_is_3x(r->conn))
-		return false;
 	for (size_t i = 0; i < share->metadata.count; i++) {
 		const struct pair *p = &share->metadata.pair[i];
-		if (!slice_eq_nocase(p->name, SLICE(CONTINUOUS_KEY)))
+		if (!slice_eq_nocase(p->name, key))
 			continue;
 		if (slice_eq_nocase(p->value, SLICE("on")))
 			return true;
 		if (slice_eq_nocase(p->value, SLICE("off")))
 			return false;
 	}
-	return r->conn->sl->server->config.persistent_handles;
+	return otherwise;
+}
+
+static bool share_is_continuous(const struct smb_request *r, const struct resource *share)
+{
+	bool by_default = r->conn->sl->server->config.persistent_handles;
+	return smb_is_3x(r->conn) && share_setting(share, SLICE(CONTINUOUS_KEY), by_default);
+}
+
+uint32_t smb_tree_access(const struct smb_tree *t)
+{
+	return t->read_only ? SMB2_READ_AND_EXECUTE : SMB2_ALL_ACCESS;
 }
 
 static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tree **ret)
@@ -122,6 +133,7 @@ static enum err tree_new(struct smb_request *r, struct slice name, struct smb_tr
 		.generation = found.generation,
 		.created_ticks = found.created_ticks,
 		.continuous = !pipe && share_is_continuous(r, &found),
+		.read_only = !pipe && share_setting(&found, SLICE(READ_ONLY_KEY), false),
 	};
 	if (!slice_is_set(t->name) || !slice_is_set(t->partition)) {
 		smb_tree_unref(t);
@@ -159,7 +171,7 @@ void smb_do_tree_connect(struct smb_request *r)
 	struct smb2_tree_answer a = {
 		.share_type = t->pipe ? SMB2_SHARE_PIPE : SMB2_SHARE_DISK,
 		.share_flags = r->session->encrypts ? SMB2_SHAREFLAG_ENCRYPT : 0,
-		.maximal_access = SMB2_ALL_ACCESS,
+		.maximal_access = smb_tree_access(t),
 	};
 	if (t->continuous)
 		a.capabilities |= SMB2_SHARE_CAP_CA;

@@ -49,6 +49,7 @@ enum {
 	SMB2_SYSTEM_SECURITY = 0x1000000,
 	SMB2_MAXIMUM_ALLOWED = 0x2000000,
 	SMB2_ALL_ACCESS = 0x1F01FF,
+	SMB2_READ_AND_EXECUTE = 0x1200A9, /* all that changes nothing */
 };
 
 struct smb2_lease_context {
