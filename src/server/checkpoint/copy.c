@@ -158,7 +158,7 @@ static bool copy_all(struct copying *c, uint64_t commit)
 		return fail(c, "read", "the data directory");
 	c->measuring = false;
 	if (!clone_each_name(c->from_db, table_copy, c) || !clone_each_name(c->from_seg, segment_copy, c))
-		return false;
+		return fail(c, "copy", "the data directory");
 	static const char *const beside[] = { "accounts", "limits", "MODE" };
 	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
 		if (faccessat(c->data, beside[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&

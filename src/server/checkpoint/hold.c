@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,10 +26,9 @@ struct moment_holder {
 	struct rocks_moment moment;
 	struct engine *engine;
 	pthread_t thread;
-	int hold_fd;	/* the file that the copying program has locked */
-	int stop_fd[2]; /* closing [1] ends the hold */
-	bool over;	/* under house.checkpoint_lock: the thread is about to end */
-	pthread_mutex_t *lock;
+	int hold_fd;	     /* the file that the copying program has locked */
+	int stop_fd[2];	     /* closing [1] ends the hold */
+	atomic_bool over;    /* the thread has nothing left to do, and needs no lock for it */
 	char path[PATH_MAX]; /* of the folder */
 };
 
@@ -70,9 +70,7 @@ static void *hold_main(void *arg)
 	clone_remove_tree(h->path);
 	log_info("the checkpoint of commit %llu %s", (unsigned long long)h->moment.commit,
 		 seen ? "is no longer held" : "was given up: nobody copied it");
-	pthread_mutex_lock(h->lock);
-	h->over = true;
-	pthread_mutex_unlock(h->lock);
+	atomic_store(&h->over, true);
 	return NULL;
 }
 
@@ -90,7 +88,7 @@ static void holder_free(struct moment_holder *h)
 static bool holder_settle(struct house *house)
 {
 	struct moment_holder *h = house->moment;
-	if (h && !h->over)
+	if (h && !atomic_load(&h->over))
 		return false;
 	if (h) {
 		pthread_join(h->thread, NULL);
@@ -141,7 +139,6 @@ static int begin_locked(struct house *house, struct buf *out)
 	}
 	h->hold_fd = h->stop_fd[0] = h->stop_fd[1] = -1;
 	h->engine = store_engine(house->store);
-	h->lock = &house->checkpoint_lock;
 	if (!folder_path(house->data.path, h->path) || !holder_open(h, out)) {
 		clone_remove_tree(h->path);
 		holder_free(h);
@@ -163,35 +160,34 @@ int checkpoint_begin(struct house *house, const struct query *q, struct buf *out
 	return status;
 }
 
-static void holder_stop(struct moment_holder *h)
+/* Under the lock until the thread has ended: the folder has the same name for every moment, and must be gone before it
+ * is made again. */
+static void holder_stop(struct house *house)
 {
+	struct moment_holder *h = house->moment;
 	close(h->stop_fd[1]);
 	h->stop_fd[1] = -1;
 	pthread_join(h->thread, NULL);
 	holder_free(h);
+	house->moment = NULL;
 }
 
 /* The program that copied is done, and what it held goes at once. One that another still copies stays. */
 int checkpoint_finish(struct house *house, const struct query *q, struct buf *out)
 {
 	pthread_mutex_lock(&house->checkpoint_lock);
-	struct moment_holder *h = house->moment;
-	bool free_now = h && (h->over || flock(h->hold_fd, LOCK_EX | LOCK_NB) == 0);
-	if (free_now)
-		house->moment = NULL;
+	const struct moment_holder *h = house->moment;
+	if (h && (atomic_load(&h->over) || flock(h->hold_fd, LOCK_EX | LOCK_NB) == 0))
+		holder_stop(house);
 	pthread_mutex_unlock(&house->checkpoint_lock);
-	if (free_now)
-		holder_stop(h);
 	return 200;
 }
 
 void checkpoint_end(struct house *house)
 {
 	pthread_mutex_lock(&house->checkpoint_lock);
-	struct moment_holder *h = house->moment;
 	house->no_moments = true;
-	house->moment = NULL;
+	if (house->moment)
+		holder_stop(house);
 	pthread_mutex_unlock(&house->checkpoint_lock);
-	if (h)
-		holder_stop(h);
 }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { askAdmin } from '../../lib/admin.mjs';
-import { bin, removeDir, runProgram, startServer, tempDir } from '../../lib/server.mjs';
+import { bin, removeDir, runProgram, scaled, startServer, tempDir } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
 
@@ -68,11 +68,11 @@ describe('checkpoint', () => {
 		const behind = [...acknowledged];
 		going = false;
 		await Promise.all(writers);
-		assert.equal(r.code, 0, r.stderr);
+		assert.equal(r.code, 0, JSON.stringify(r));
 		assert.match(r.stdout, /checkpoint of commit \d+/);
 		const location = path.join(dir, 'restored');
 		const restored = await runProgram(['restore', one, '--location', location]);
-		assert.equal(restored.code, 0, restored.stderr);
+		assert.equal(restored.code, 0, JSON.stringify(restored));
 		await scrub(location);
 		const copy = await startServer({ dataDir: location });
 		try {
@@ -150,6 +150,21 @@ describe('checkpoint', () => {
 		const results = await Promise.all([checkpoint(path.join(dir, 'left')), checkpoint(path.join(dir, 'right'))]);
 		for (const r of results) if (r.code !== 0) assert.match(r.stderr, /another checkpoint/);
 		assert.ok(results.some((r) => r.code === 0));
+	});
+
+	test('one that begins while another ends keeps its folder', async () => {
+		const folder = path.join(server.dataDir, 'checkpoint.new');
+		for (let round = 0; round < scaled(100, 30); round++) {
+			assert.equal((await askAdmin(server, '/checkpoint/begin')).status, 200);
+			const [ended, begun] = await Promise.all([askAdmin(server, '/checkpoint/end'), askAdmin(server, '/checkpoint/begin')]);
+			assert.equal(ended.status, 200);
+			// It came first, and the other one was still being held.
+			if (begun.status === 409) continue;
+			assert.equal(begun.status, 200, begun.text);
+			assert.ok(fs.existsSync(path.join(folder, 'HOLD')) && fs.existsSync(path.join(folder, 'db', 'CURRENT')), `round ${round}: what was made is gone`);
+			assert.equal((await askAdmin(server, '/checkpoint/end')).status, 200);
+		}
+		assert.ok(!fs.existsSync(folder));
 	});
 
 	test('the server makes one itself in its own directory, says how far it is, and can be told to stop', async () => {
