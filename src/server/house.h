@@ -44,8 +44,9 @@ struct house {
 	size_t trusted_count;
 	struct store *store;
 	struct background *background;
-	struct slice first_names[ACCOUNTS_MAX]; /* accounts at the start */
-	size_t first_count;
+	pthread_mutex_t tended_lock; /* guards the next two, and that the background hears of them in order */
+	struct slice tended_names[ACCOUNTS_MAX]; /* accounts whose data it tends, beside those of --anyAccount */
+	size_t tended_count;
 	struct states *states;				     /* NULL in production mode */
 	struct rest_listener listeners[CONFIG_SERVICES + 3]; /* website, admin listener, admin socket */
 	char admin_socket[PATH_MAX];			     /* empty: none */
@@ -63,6 +64,10 @@ struct house {
 	struct audit_log *audit;   /* NULL: none */
 	struct failures failures;  /* logins that failed, of both front ends */
 };
+
+/* The background tends the data of these accounts from now on (NULL: of those it was told of before), and of all of
+ * --anyAccount. Any thread; the names outlive the house. */
+enum err house_tend(struct house *, const struct slice *names, size_t count) MUST_CHECK;
 
 /* Endpoints, data directory and connection string on standard output: whoever started us waits for them. */
 void house_print_ready(const struct house *);

@@ -229,18 +229,35 @@ static bool trusted_parse(struct house *h, struct buf *error)
 	return true;
 }
 
+enum err house_tend(struct house *h, const struct slice *names, size_t count)
+{
+	struct slice *all = malloc((ACCOUNTS_MAX + ANY_ACCOUNTS_MAX) * sizeof *all);
+	if (!all)
+		return ERR_NO_MEMORY;
+	assert(count <= ACCOUNTS_MAX);
+	pthread_mutex_lock(&h->tended_lock);
+	if (!names) {
+		names = h->tended_names;
+		count = h->tended_count;
+	}
+	if (count)
+		memcpy(all, names, count * sizeof *all);
+	size_t any = any_names(h->slots.any, all + count, ANY_ACCOUNTS_MAX);
+	enum err e = background_set_accounts(h->background, all, count + any);
+	if (e == ERR_OK) {
+		memcpy(h->tended_names, all, count * sizeof *all);
+		h->tended_count = count;
+	}
+	pthread_mutex_unlock(&h->tended_lock);
+	free(all);
+	return e;
+}
+
 /* An account of --anyAccount is new: its data is tended beside that of the others. */
 static void any_made(void *arg)
 {
-	struct house *h = arg;
-	struct slice *names = malloc((ACCOUNTS_MAX + ANY_ACCOUNTS_MAX) * sizeof *names);
-	if (!names)
-		return; /* the next one tells of it too */
-	memcpy(names, h->first_names, h->first_count * sizeof *names);
-	size_t count = h->first_count + any_names(h->slots.any, names + h->first_count, ANY_ACCOUNTS_MAX);
-	if (background_set_accounts(h->background, names, count) != ERR_OK)
-		log_warn("no memory: space of new accounts is not reclaimed");
-	free(names);
+	if (house_tend(arg, NULL, 0) != ERR_OK)
+		log_warn("no memory: space of new accounts is not reclaimed until the next one comes");
 }
 
 /* In development mode the key is public, and suites of refusals are to be quick. */
@@ -325,11 +342,11 @@ static bool house_build(struct house *h, struct buf *error)
 	if (!jobs_open(h) || !entrance_open(h, error))
 		return false;
 	const struct accounts *accounts = &h->admission->accounts;
-	struct slice *names = h->first_names;
+	struct slice *names = h->tended_names;
 	assert(accounts->count > 0); /* admission_load refuses none */
 	for (size_t i = 0; i < accounts->count; i++)
 		names[i] = accounts->account[i].name;
-	h->first_count = accounts->count;
+	h->tended_count = accounts->count;
 	background_at_start(h->store, names, accounts->count);
 	if (!opens_load(h, names, accounts->count, error) ||
 	    !seed_create(h->store, names[0], slice_str(c->create), error))
@@ -478,6 +495,7 @@ int serve_main(const struct config *config)
 	pthread_mutex_init(&house.reload_lock, NULL);
 	pthread_mutex_init(&house.account_lock, NULL);
 	pthread_mutex_init(&house.checkpoint_lock, NULL);
+	pthread_mutex_init(&house.tended_lock, NULL);
 	struct buf error;
 	sigset_t signals;
 	int status = 1;

@@ -2,7 +2,6 @@
  * What SIGHUP does. Settings are parsed again from the same command line, environment and file, because a file that
  * names others may have changed too; of them only what is about accounts, tokens and certificates takes effect. */
 #include "server/access/reload.h"
-#include "server/access/any.h"
 #include "server/access/audit.h"
 #include "server/access/usage.h"
 
@@ -31,7 +30,7 @@ static const char *accounts_where(const struct config *c, const struct accounts 
 static bool admission_switch(struct house *h, const struct config *c, struct buf *error)
 {
 	struct admission *fresh;
-	struct slice names[ACCOUNTS_MAX + ANY_ACCOUNTS_MAX];
+	struct slice names[ACCOUNTS_MAX];
 	size_t known = h->slots.count;
 	if (!admission_load(c, h->data.path, &h->slots, &fresh, error))
 		return false;
@@ -47,8 +46,8 @@ static bool admission_switch(struct house *h, const struct config *c, struct buf
 		admission_free(fresh);
 		return false;
 	}
-	size_t count = names_of(fresh, names), all = count + any_names(h->slots.any, names + count, ANY_ACCOUNTS_MAX);
-	if (!admission_give_smb(fresh, &h->slots) || background_set_accounts(h->background, names, all) != ERR_OK) {
+	size_t count = names_of(fresh, names);
+	if (!admission_give_smb(fresh, &h->slots) || house_tend(h, names, count) != ERR_OK) {
 		admission_free(fresh);
 		BUF_PUT(error, "no memory");
 		return false;

@@ -10,8 +10,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
+import { askAdmin } from '../../lib/admin.mjs';
+import { expectStatus } from '../../lib/assert.mjs';
 import { Client } from '../../lib/http.mjs';
-import { freePort, startServer, tempDir, removeDir } from '../../lib/server.mjs';
+import { freePort, startServer, tempDir, removeDir, WELL_KNOWN_KEY } from '../../lib/server.mjs';
 
 const run = promisify(execFile);
 const newKey = () => crypto.randomBytes(64).toString('base64');
@@ -153,5 +155,32 @@ describe('SIGHUP', () => {
 		await client.get('/', { query: { comp: 'list', prefix: 'behind' } });
 		await until('the line in the new file', 5, () => fs.existsSync(log) && fs.readFileSync(log, 'utf8').includes('prefix=behind'));
 		assert.ok(!fs.readFileSync(moved, 'utf8').includes('prefix=behind'));
+	});
+});
+
+describe('SIGHUP beside --anyAccount', () => {
+	test('what is deleted in an account that a reload brought is given back, also after others were asked for', async () => {
+		const dir = tempDir('zaffre-reload-');
+		const file = path.join(dir, 'zaffre.conf');
+		const key = newKey();
+		fs.writeFileSync(file, `accounts = alpha:${key}\n`, { mode: 0o600 });
+		const server = await startServer({ flags: ['--config', file, '--anyAccount'] });
+		const liveBytes = async () => Number(/^zaffre_extent_live_bytes (\d+)$/m.exec((await askAdmin(server, '/metrics', 'GET')).text)[1]);
+		try {
+			fs.writeFileSync(file, `accounts = alpha:${key};brought:${key}\n`, { mode: 0o600 });
+			process.kill(server.pid, 'SIGHUP');
+			await until('the accounts were read again', 5, () => server.stderr.includes('accounts were read again from'));
+			const brought = new Client(server, { account: 'brought', key });
+			expectStatus(await brought.put('/full', { query: { restype: 'container' } }), 201);
+			expectStatus(await brought.put('/full/large', { body: Buffer.alloc(1 << 20, 1), headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+			// Many at a time, each of them new to the server.
+			await Promise.all(Array.from({ length: 20 }, async (_, i) => expectStatus(await new Client(server, { account: `asked${i}`, key: WELL_KNOWN_KEY }).put('/mine', { query: { restype: 'container' } }), 201)));
+			assert.ok((await liveBytes()) >= 1 << 20);
+			expectStatus(await brought.request('DELETE', '/full', { query: { restype: 'container' } }), 202);
+			await until('its space is given back', 30, async () => (await liveBytes()) === 0);
+		} finally {
+			await server.remove();
+			removeDir(dir);
+		}
 	});
 });
