@@ -155,6 +155,14 @@ static bool setting_store(struct config *c, const struct setting *s, struct slic
 	}
 }
 
+static const struct setting *letter_find(char letter)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].letter && settings[i].letter == letter)
+			return &settings[i];
+	return NULL;
+}
+
 /* Finds the row of one argument; *ret_inline is the value behind '=', absent if there is none. */
 static const struct setting *flag_find(const char *arg, struct slice *ret_inline)
 {
@@ -167,11 +175,25 @@ static const struct setting *flag_find(const char *arg, struct slice *ret_inline
 		const struct setting *s = setting_find(name);
 		return s && s->kind != SECRET ? s : NULL;
 	}
-	if (rest.len == 2 && rest.ptr[0] == '-')
-		for (size_t i = 0; i < SETTING_COUNT; i++)
-			if (settings[i].letter && settings[i].letter == rest.ptr[1])
-				return &settings[i];
-	return NULL;
+	struct slice name = slice_cut(&rest, '=');
+	if (name.len != 2 || name.ptr[0] != '-')
+		return NULL;
+	*ret_inline = rest;
+	return letter_find(name.ptr[1]);
+}
+
+/* -sL is -s -L, as Azurite has it: switches, and at most the last of them with a value. */
+static size_t letters_count(const char *arg)
+{
+	size_t len = strlen(arg);
+	if (arg[0] != '-' || len < 3)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		const struct setting *s = letter_find(arg[i]);
+		if (!s || (i + 1 < len && setting_takes_value(s)))
+			return 0;
+	}
+	return len - 1;
 }
 
 /* A value is not repeated: it may be a secret. */
@@ -187,38 +209,59 @@ static void name_unknown(const char *what, const char *before, struct slice name
 	BUF_PUT(error, " (zaffre --help lists them)");
 }
 
-static bool flags_parse(struct config *c, bool *seen, int argc, char **argv, struct buf *error)
+static void argument_unknown(const char *arg, struct buf *error)
 {
-	for (int i = 0; i < argc; i++) {
+	if (slice_has_prefix(slice_str(arg), SLICE("--accounts")))
+		BUF_PUT(error, "accounts hold keys and are not taken from the command line: use ZAFFRE_ACCOUNTS or the "
+			       "configuration file");
+	else if (arg[0] == '-')
+		name_unknown("option", "--", slice_str(arg), error);
+	else
+		buf_printf(error,
+			   "unexpected word %.40s: a command comes before all options, and options begin with -- "
+			   "(zaffre --help lists both)",
+			   arg);
+}
+
+/* The value of s out of argv[*at] (already cut off as `value`) or what is behind it. */
+static bool flag_take(struct config *c, const struct setting *s, struct slice value, int *at, struct buf *error)
+{
+	const char *next = *at + 1 < c->flags_argc ? c->flags_argv[*at + 1] : NULL;
+	if (!slice_is_set(value) && setting_takes_value(s)) {
+		if (!next) {
+			buf_printf(error, "--%s needs a value: --%s %s", s->flag, s->flag, s->argument);
+			return false;
+		}
+		value = slice_str(next);
+		++*at;
+	} else if (!slice_is_set(value)) {
+		/* --debug FILE and --debug are both customary. */
+		value = s->kind == OPTIONAL ? SLICE("-") : SLICE("true");
+		if (s->kind == OPTIONAL && next && next[0] != '-') {
+			value = slice_str(next);
+			++*at;
+		}
+	}
+	return setting_store(c, s, value, "command line", error);
+}
+
+static bool flags_parse(struct config *c, bool *seen, struct buf *error)
+{
+	for (int i = 0; i < c->flags_argc; i++) {
+		const char *arg = c->flags_argv[i];
 		struct slice value;
-		const struct setting *s = flag_find(argv[i], &value);
-		if (!s) {
-			if (slice_has_prefix(slice_str(argv[i]), SLICE("--accounts")))
-				buf_printf(error, "accounts hold keys and are not taken from the command line: use "
-						  "ZAFFRE_ACCOUNTS or the "
-						  "configuration file");
-			else
-				name_unknown("option", "--", slice_str(argv[i]), error);
+		const struct setting *s = flag_find(arg, &value);
+		size_t letters = s ? 1 : letters_count(arg);
+		if (letters == 0) {
+			argument_unknown(arg, error);
 			return false;
 		}
-		if (!slice_is_set(value) && setting_takes_value(s)) {
-			if (i + 1 >= argc) {
-				buf_printf(error, "--%s needs a value: --%s %s", s->flag, s->flag, s->argument);
+		for (size_t k = 1; k <= letters; k++) {
+			const struct setting *one = s ? s : letter_find(arg[k]);
+			if (!flag_take(c, one, value, &i, error))
 				return false;
-			}
-			value = slice_str(argv[++i]);
-		} else if (!slice_is_set(value)) {
-			/* --debug FILE and --debug are both customary. */
-			value = SLICE("true");
-			if (s->kind == OPTIONAL) {
-				value = SLICE("-");
-				if (i + 1 < argc && argv[i + 1][0] != '-')
-					value = slice_str(argv[++i]);
-			}
+			seen[one - settings] = true;
 		}
-		if (!setting_store(c, s, value, "command line", error))
-			return false;
-		seen[s - settings] = true;
 	}
 	return true;
 }
@@ -601,10 +644,9 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 	c->argc = argc;
 	c->argv = argv;
 	arena_init(&c->arena, MIB);
-	if (argc > 0 && config_persona_find(argv[0], &c->persona)) {
-		argc--;
-		argv++;
-	}
+	int persona = argc > 0 && config_persona_find(argv[0], &c->persona);
+	c->flags_argc = argc - persona;
+	c->flags_argv = argv + persona;
 	struct buf scratch;
 	buf_init(&scratch, 4096);
 	/* Defaults first: what stands in a later source simply replaces them. */
@@ -618,7 +660,7 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 		}
 	}
 	buf_fini(&scratch);
-	if (!flags_parse(c, seen, argc, argv, error) || !environment_parse(c, seen, environment, error))
+	if (!flags_parse(c, seen, error) || !environment_parse(c, seen, environment, error))
 		return false;
 	if (c->config[0] && !file_parse(c, seen, c->config, error))
 		return false;
@@ -630,12 +672,29 @@ void config_fini(struct config *c)
 	arena_fini(&c->arena);
 }
 
+static bool setting_is_ignored(const struct setting *s)
+{
+	return s->kind == IGNORED || s->kind == IGNORED_VALUE;
+}
+
+static bool setting_is_unlisted(const struct setting *s)
+{
+	return s->kind == HIDDEN || s->kind == HIDDEN_INT || setting_is_ignored(s);
+}
+
+const char *config_ignored_flag(size_t i)
+{
+	for (size_t k = 0; k < SETTING_COUNT; k++)
+		if (setting_is_ignored(&settings[k]) && i-- == 0)
+			return settings[k].flag;
+	return NULL;
+}
+
 bool config_flag_get(size_t i, struct config_flag *ret)
 {
 	for (size_t k = 0; k < SETTING_COUNT; k++) {
 		const struct setting *s = &settings[k];
-		if (s->kind == HIDDEN || s->kind == HIDDEN_INT || s->kind == IGNORED || s->kind == IGNORED_VALUE ||
-		    i-- > 0)
+		if (setting_is_unlisted(s) || i-- > 0)
 			continue;
 		*ret = (struct config_flag){ s->kind == HEADING, s->kind == SECRET, s->flag, s->environment,
 					     s->fallback,	 s->argument,	    s->help, s->letter };
@@ -684,50 +743,41 @@ const char *config_word_near(const char *word, const char *const *list)
 	return near;
 }
 
+/* What other programs call it. */
+static const struct {
+	const char *word, *flag;
+} synonyms[] = {
+	{ "port", "blobPort" },
+	{ "host", "blobHost" },
+	{ "data", "location" },
+	{ "dir", "location" },
+	{ "workspace", "location" },
+	{ "quiet", "silent" },
+	{ "verbose", "debug" },
+	{ "inMemory", "inMemoryPersistence" },
+	{ "memory", "inMemoryPersistence" },
+	{ "production", "mode" },
+	{ "https", "cert" },
+	{ "tls", "cert" },
+};
+
 const char *config_flag_near(const char *word)
 {
-	const char *list[SETTING_COUNT + 1];
+	const char *list[SETTING_COUNT + 3];
 	char name[64];
 	size_t count = 0;
 	while (*word == '-')
 		word++;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+		if (strcasecmp(name, synonyms[i].word) == 0)
+			return synonyms[i].flag;
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings[i].flag[0] && settings[i].kind != HIDDEN && settings[i].kind != HIDDEN_INT &&
 		    settings[i].kind != SECRET)
 			list[count++] = settings[i].flag;
+	list[count++] = "help";
+	list[count++] = "version";
 	list[count] = NULL;
 	return config_word_near(name, list);
-}
-
-void config_help(struct buf *out)
-{
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		const struct setting *s = &settings[i];
-		if (s->kind == HEADING) {
-			buf_printf(out, "\n%s:\n", s->help);
-			continue;
-		}
-		if (s->kind == HIDDEN || s->kind == HIDDEN_INT || s->kind == IGNORED || s->kind == IGNORED_VALUE)
-			continue;
-		char left[64], letter[8] = "";
-		if (s->letter)
-			snprintf(letter, sizeof letter, "-%c, ", s->letter);
-		if (s->kind == SECRET)
-			snprintf(left, sizeof left, "%s", s->environment);
-		else
-			snprintf(left, sizeof left, "%s--%s%s%s", letter, s->flag, s->argument[0] ? " " : "",
-				 s->argument);
-		buf_printf(out, "  %-26s %s", left, s->help);
-		if (s->fallback[0])
-			buf_printf(out, " [%s]", s->fallback);
-		BUF_PUT(out, "\n");
-	}
-	BUF_PUT(out, "\nMost can stand in the configuration file as `name = value` or in the environment "
-		     "(ZAFFRE_BLOB_PORT, ...).\n"
-		     "Accepted for Azurite's sake, without effect:");
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (settings[i].kind == IGNORED || settings[i].kind == IGNORED_VALUE)
-			buf_printf(out, " --%s", settings[i].flag);
-	BUF_PUT(out, "\n");
 }

@@ -19,6 +19,8 @@ struct config {
 	unsigned service_mask; /* bit i: service i is served */
 	int argc;	       /* where it was parsed from, to parse it again */
 	char **argv;
+	int flags_argc; /* of these the flags */
+	char **flags_argv;
 	/* as given */
 	const char *location, *mode, *config;
 	int64_t threads, maxConnections, maxConnectionsPerAddress, requestMemory;
@@ -75,6 +77,8 @@ struct config_flag {
 };
 /* Flag i in the order of config.def, those that are for nobody left out; false past the last. */
 bool config_flag_get(size_t i, struct config_flag *ret);
+/* Flag i of those that are accepted without effect; NULL past the last. */
+const char *config_ignored_flag(size_t i);
 /* The flag that was most likely meant; NULL if none is near. Dashes in front are not looked at. */
 const char *config_flag_near(const char *word);
 /* The word of a list (NULL at its end) that was most likely meant. */
@@ -84,8 +88,6 @@ const char *config_word_near(const char *word, const char *const *list);
  * line to print. */
 bool config_parse(struct config *, int argc, char **argv, char **environment, struct buf *error);
 void config_fini(struct config *);
-/* The list of flags, for --help. */
-void config_help(struct buf *out);
 
 /* Host and port of service i (0 blob, 1 queue, 2 table). */
 const char *config_host(const struct config *, int i);

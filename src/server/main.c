@@ -15,6 +15,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#define AZURITE_VERSION "3.37.0" /* whose command line is understood */
+
 extern char **environ;
 
 void say_error(struct slice line)
@@ -117,6 +119,34 @@ static void standard_streams_open(void)
 		close(fd);
 }
 
+/* Scripts that ask Azurite for its version compare a bare number; who reads it is told the truth beside it. */
+static int version_main(bool as_azurite)
+{
+	if (!as_azurite)
+		return printf("zaffre %s\n", ZAFFRE_VERSION) < 0;
+	fprintf(stderr, "zaffre %s in the place of Azurite %s\n", ZAFFRE_VERSION, AZURITE_VERSION);
+	return printf("%s\n", AZURITE_VERSION) < 0;
+}
+
+/* What is asked about the program, in whatever place: help, version. -1: nothing is. */
+static int questions_main(int argc, char **argv, const char *program)
+{
+	enum persona persona;
+	bool named = config_persona_find(program, &persona), as_azurite = named;
+	if (argc > 1 && config_persona_find(argv[1], &persona))
+		as_azurite = true;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-v") == 0)
+			return version_main(as_azurite);
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return help_main(as_azurite ? "azurite" : argv[1][0] != '-' ? argv[1] : NULL);
+	}
+	int first = as_azurite && !named ? 2 : 1; /* where a command's name stands */
+	if (first < argc && strcmp(argv[first], "version") == 0)
+		return version_main(as_azurite);
+	return as_azurite && first < argc && strcmp(argv[first], "help") == 0 ? help_main("azurite") : -1;
+}
+
 int main(int argc, char **argv)
 {
 	standard_streams_open();
@@ -129,14 +159,11 @@ int main(int argc, char **argv)
 	 * the two arenas may keep as much as such a page needs. */
 	mallopt(M_TRIM_THRESHOLD, 12 * 1024 * 1024);
 	mallopt(M_MMAP_THRESHOLD, 8 * 1024 * 1024);
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return help_main(argv[1][0] != '-' ? argv[1] : NULL);
-		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-v") == 0)
-			return printf("zaffre %s\n", ZAFFRE_VERSION) < 0;
-	}
 	enum persona persona;
 	argv[0] = basename(argv[0]);
+	int answered = questions_main(argc, argv, argv[0]);
+	if (answered >= 0)
+		return answered;
 	if (config_persona_find(argv[0], &persona))
 		return store_command(serve_main, argc, argv);
 	if (argc > 1 && config_persona_find(argv[1], &persona))

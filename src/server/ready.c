@@ -129,6 +129,8 @@ void house_print_ready(const struct house *h)
 			if ((int)h->listeners[i].service < CONFIG_SERVICES)
 				azurite_put(&out, h, i);
 		print_out(&out);
+		if (getenv("AZURITE_DB")) /* who set it looks for the data there; its password stays unsaid */
+			log_warn("AZURITE_DB is not used: no database is needed, the data lie in %s", h->data.path);
 		return;
 	}
 	buf_printf(&out, "Zaffre %s, %s mode\n", ZAFFRE_VERSION, h->config->mode);

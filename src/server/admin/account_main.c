@@ -22,11 +22,27 @@ static const struct {
 	{ "remove", 1, "zaffre account remove NAME [OPTIONS]: it is refused from now on; its data stays" },
 };
 
-static int usage(void)
+/* `word` is no verb: says so, with the one that was most likely meant. NULL: there was none. */
+static int usage(const char *word)
 {
+	const char *list[sizeof verbs / sizeof *verbs + 1] = { NULL };
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		list[i] = verbs[i].verb;
+	const char *near = word ? config_word_near(word, list) : NULL;
+	if (word)
+		fprintf(stderr, "zaffre: unknown word %.40s behind account%s%s%s\n", word,
+			near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		fprintf(stderr, "%s\n", verbs[i].usage);
 	fprintf(stderr, "OPTIONS are those of the server: --location DIR, or --config FILE\n");
+	return EXIT_USAGE;
+}
+
+static int incomplete(const char *verb)
+{
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (strcmp(verb, verbs[i].verb) == 0)
+			fprintf(stderr, "zaffre: a word is missing: %s\n", verbs[i].usage);
 	return EXIT_USAGE;
 }
 
@@ -54,11 +70,11 @@ int admin_account_main(int argc, char **argv)
 	for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof *verbs; i++)
 		if (strcmp(argv[0], verbs[i].verb) == 0)
 			words = verbs[i].words;
-	if (words < 0 || argc < 1 + words)
-		return usage();
+	if (words < 0)
+		return usage(argc > 0 ? argv[0] : NULL);
 	for (int i = 1; i <= words; i++)
-		if (argv[i][0] == '-')
-			return usage();
+		if (i >= argc || argv[i][0] == '-')
+			return incomplete(argv[0]);
 	buf_init(&text, 64 * KIB);
 	if (config_parse(&config, argc - 1 - words, argv + 1 + words, environ, &text)) {
 		buf_printf(&text, "/account/%s", argv[0]);

@@ -26,7 +26,7 @@ static const struct {
 	{ "checkpoint", "DIR [PREVIOUS]", "one moment of a running server's data, in the new directory DIR",
 	  "With PREVIOUS, an older checkpoint, only what changed is copied." },
 	{ "restore", "CHECKPOINT --location DIR", "a data directory out of a checkpoint", "" },
-	{ "scrub", "[--rate MB] --location DIR", "read everything in a data directory, name what is damaged",
+	{ "scrub", "[--rate MB] [--cancel] --location DIR", "read everything in a data directory, name what is damaged",
 	  "Of a running server through its admin socket, in the background and with at most --rate MB a second (64; 0: "
 	  "as fast as it can); SIGINT or `zaffre scrub --cancel` ends it. Else it reads the directory itself.\n"
 	  "Exit status 0: clean; 1: damage found, and named; 2: not everything could be looked at." },
@@ -37,6 +37,7 @@ static const struct {
 	  "Exit status 0: all was taken over; 1: not all, and said what; 2: the command line is wrong." },
 	{ "compat", "", "the table of operations (docs/compat.md)", "" },
 	{ "help", "[COMMAND]", "this list, or about one command", "" },
+	{ "version", "", "the version, as --version", "" },
 	{ "man", "", "the manual page: zaffre man | man -l -", "" },
 	{ "completion", "bash|zsh|fish", "completion for a shell: source <(zaffre completion bash)", "" },
 };
@@ -53,6 +54,62 @@ static const struct {
 	{ 4, "the disk refused a sync: nothing more was acknowledged. Check the disk, then start again" },
 };
 
+enum { HELP_COLUMNS = 110 }; /* a line of help is no longer; what terminals of today show */
+
+/* Two columns: `left`, and `text` broken at blanks. A `left` that is longer than its column has a line of its own. */
+static void put_row(struct buf *out, const char *left, int column, const char *text)
+{
+	buf_printf(out, "  %-*s", column, left);
+	int at = 2 + column;
+	if ((int)strlen(left) > column) {
+		BUF_PUT(out, "\n");
+		at = 0;
+	}
+	for (const char *p = text; *p;) {
+		int len = (int)strcspn(p, " ");
+		if (at + 1 + len > HELP_COLUMNS) {
+			BUF_PUT(out, "\n");
+			at = 0;
+		}
+		if (at == 0) {
+			buf_printf(out, "%*s", 2 + column, "");
+			at = 2 + column;
+		}
+		buf_printf(out, " %.*s", len, p);
+		at += 1 + len;
+		p += len;
+		p += *p == ' ';
+	}
+	BUF_PUT(out, "\n");
+}
+
+static void put_settings(struct buf *out)
+{
+	struct config_flag f;
+	for (size_t i = 0; config_flag_get(i, &f); i++) {
+		if (f.heading) {
+			buf_printf(out, "\n%s:\n", f.help);
+			continue;
+		}
+		char left[64], letter[8] = "", text[640];
+		if (f.letter)
+			snprintf(letter, sizeof letter, "-%c, ", f.letter);
+		if (f.secret)
+			snprintf(left, sizeof left, "%s", f.environment);
+		else
+			snprintf(left, sizeof left, "%s--%s%s%s", letter, f.flag, f.argument[0] ? " " : "", f.argument);
+		snprintf(text, sizeof text, f.fallback[0] ? "%s [%s]" : "%s", f.help, f.fallback);
+		put_row(out, left, 26, text);
+	}
+	BUF_PUT(out, "\nMost can stand in the configuration file as `name = value` or in the environment "
+		     "(ZAFFRE_BLOB_PORT, ...).\n"
+		     "Accepted for Azurite's sake, without effect:\n   ");
+	const char *flag;
+	for (size_t i = 0; (flag = config_ignored_flag(i)); i++)
+		buf_printf(out, " --%s", flag);
+	BUF_PUT(out, "\n");
+}
+
 static void put_statuses(struct buf *out)
 {
 	BUF_PUT(out, "\nExit status:\n");
@@ -64,7 +121,7 @@ static void put_command(struct buf *out, size_t i)
 {
 	char left[64];
 	snprintf(left, sizeof left, "zaffre %s %s", commands[i].name, commands[i].arguments);
-	buf_printf(out, "  %-32s %s\n", left, commands[i].brief);
+	put_row(out, left, 32, commands[i].brief);
 }
 
 void help_put_unknown(struct buf *out, const char *command)
@@ -72,10 +129,10 @@ void help_put_unknown(struct buf *out, const char *command)
 	const char *list[COMMAND_COUNT + 1] = { NULL };
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		list[i] = commands[i].name;
-	const char *near = config_word_near(command, list);
+	const char *near = config_word_near(command, list), *flag = near ? NULL : config_flag_near(command);
 	buf_printf(out, "unknown command %s", command);
-	if (near)
-		buf_printf(out, "; did you mean %s?", near);
+	if (near || flag)
+		buf_printf(out, "; did you mean %s%s?", flag ? "--" : "", flag ? flag : near);
 	BUF_PUT(out, " (zaffre help lists them)");
 }
 
@@ -87,8 +144,8 @@ bool help_put(struct buf *out, const char *command)
 		put_command(out, i);
 		if (commands[i].more[0])
 			buf_printf(out, "\n%s\n", commands[i].more);
-		if (strcmp(command, "serve") == 0)
-			config_help(out);
+		if (strcmp(command, "serve") == 0 || strcmp(command, "azurite") == 0)
+			put_settings(out);
 		put_statuses(out);
 		return true;
 	}
@@ -100,7 +157,7 @@ bool help_put(struct buf *out, const char *command)
 		     "over SMB.\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		put_command(out, i);
-	config_help(out);
+	put_settings(out);
 	put_statuses(out);
 	return true;
 }
@@ -178,29 +235,83 @@ void help_put_manual(struct buf *out)
 
 /* ---- completion ---- */
 
-/* Flags of commands alone. */
-static const char *const own_flags[] = { "--rate", "--cancel", "--json", "--watch" };
-
-static void put_words(struct buf *out)
+/* The flags of commands alone, as their arguments name them. */
+static void put_own_flags(struct buf *out, const char *before, const char *after)
 {
-	struct config_flag f;
-	for (size_t i = 0; i < sizeof own_flags / sizeof *own_flags; i++)
-		buf_printf(out, "%s ", own_flags[i]);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		for (const char *p = commands[i].arguments; (p = strstr(p, "[--")); p++)
+			buf_printf(out, "%s%.*s%s", before, (int)strcspn(p + 3, " ]"), p + 3, after);
+}
+
+static void put_command_names(struct buf *out)
+{
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		buf_printf(out, "%s ", commands[i].name);
-	for (size_t i = 0; config_flag_get(i, &f); i++)
-		if (!f.heading && !f.secret)
-			buf_printf(out, "--%s ", f.flag);
+}
+
+/* The words a command begins with, if it takes one of several: a|b|c. 0: it does not. */
+static int alternatives_length(size_t i)
+{
+	int len = (int)strcspn(commands[i].arguments, " ");
+	return memchr(commands[i].arguments, '|', (size_t)len) ? len : 0;
+}
+
+static void put_alternatives(struct buf *out, size_t i)
+{
+	for (int k = 0; k < alternatives_length(i); k++)
+		buf_put_byte(out, commands[i].arguments[k] == '|' ? ' ' : commands[i].arguments[k]);
 }
 
 static void put_fish(struct buf *out)
 {
 	struct config_flag f;
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		buf_printf(out, "complete -c zaffre -n __fish_use_subcommand -a %s\n", commands[i].name);
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		buf_printf(out, "complete -c zaffre -f -n __fish_use_subcommand -a %s -d \"%s\"\n", commands[i].name,
+			   commands[i].brief);
+		if (!alternatives_length(i))
+			continue;
+		buf_printf(out, "complete -c zaffre -f -n '__fish_seen_subcommand_from %s' -a '", commands[i].name);
+		put_alternatives(out, i);
+		BUF_PUT(out, "'\n");
+	}
+	put_own_flags(out, "complete -c zaffre -l ", "\n");
 	for (size_t i = 0; config_flag_get(i, &f); i++)
 		if (!f.heading && !f.secret)
 			buf_printf(out, "complete -c zaffre -l %s%s\n", f.flag, f.argument[0] ? " -r" : "");
+}
+
+/* What the word before says of the next one: a value (of which the shell knows files), or one of a few words. */
+static void put_bash_cases(struct buf *out)
+{
+	struct config_flag f;
+	BUF_PUT(out, "  case \"${COMP_WORDS[COMP_CWORD-1]}\" in\n  --rate");
+	for (size_t i = 0; config_flag_get(i, &f); i++)
+		if (!f.heading && !f.secret && f.argument[0] && f.argument[0] != '[')
+			buf_printf(out, "|--%s", f.flag);
+	BUF_PUT(out, ") return ;;\n  help) words='");
+	put_command_names(out);
+	BUF_PUT(out, "' ;;\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (alternatives_length(i)) {
+			buf_printf(out, "  %s) words='", commands[i].name);
+			put_alternatives(out, i);
+			BUF_PUT(out, "' ;;\n");
+		}
+	BUF_PUT(out, "  *) case \"$word\" in -*|\"\") ;; *) [ \"$COMP_CWORD\" -gt 1 ] && return ;; esac ;;\n  esac\n");
+}
+
+static void put_bash(struct buf *out)
+{
+	struct config_flag f;
+	BUF_PUT(out, "_zaffre() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" words='");
+	put_own_flags(out, "--", " ");
+	put_command_names(out);
+	for (size_t i = 0; config_flag_get(i, &f); i++)
+		if (!f.heading && !f.secret)
+			buf_printf(out, "--%s ", f.flag);
+	BUF_PUT(out, "'\n");
+	put_bash_cases(out);
+	BUF_PUT(out, "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _zaffre zaffre\n");
 }
 
 bool help_put_completion(struct buf *out, const char *shell)
@@ -214,10 +325,6 @@ bool help_put_completion(struct buf *out, const char *shell)
 		return false;
 	if (zsh)
 		BUF_PUT(out, "autoload -U +X bashcompinit && bashcompinit\n");
-	BUF_PUT(out, "_zaffre() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\"\n  case \"$word\" in\n"
-		     "  -*|\"\") ;;\n  *) [ \"$COMP_CWORD\" -gt 1 ] && return ;;\n  esac\n"
-		     "  COMPREPLY=($(compgen -W '");
-	put_words(out);
-	BUF_PUT(out, "' -- \"$word\"))\n}\ncomplete -o default -F _zaffre zaffre\n");
+	put_bash(out);
 	return true;
 }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { bin, freePort, listeningPorts, removeDir, runProgram, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../../lib/server.mjs';
 import { Client } from '../../lib/http.mjs';
@@ -93,7 +93,38 @@ describe('in Azurite\'s place', () => {
 		flags.push('--disableProductStyleUrl', '--disableTelemetry', '--extentMemoryLimit', '100', '--inMemoryPersistence', '--skipApiVersionCheck');
 		const text = await run(bin, ['azurite', ...portFlags(p), ...flags], /Table service is successfully listening/);
 		assert.match(text, new RegExp(`^Azurite Blob service is successfully listening at https://127\\.0\\.0\\.1:${p.blob}$`, 'm'));
-		for (const word of ['--help', '-h', '--version', '-v']) assert.equal((await runProgram(['azurite', word])).code, 0, word);
+	});
+
+	test('asked for its version it answers with the number of Azurite alone, and with the truth beside it; asked for help, with the flags', async () => {
+		for (const [program, args] of [[bin, ['azurite']], [link('azurite'), []], [link('azurite-blob'), []]]) {
+			for (const word of ['--version', '-v', 'version']) {
+				const r = spawnSync(program, [...args, word], { encoding: 'utf8' });
+				assert.deepEqual([r.status, r.stdout], [0, '3.37.0\n'], `${program} ${word}`);
+				assert.match(r.stderr, /^zaffre \d+\.\d+\.\d+ in the place of Azurite 3\.37\.0\n$/);
+			}
+			for (const word of ['--help', '-h', 'help']) {
+				const r = spawnSync(program, [...args, word], { encoding: 'utf8' });
+				assert.deepEqual([r.status, r.stderr], [0, ''], `${program} ${word}`);
+				for (const flag of ['-l, --location DIR', '--blobPort PORT', '-d, --debug [FILE]', '--oauth LEVEL', ' --skipApiVersionCheck']) assert.ok(r.stdout.includes(flag), `${program} ${word}: ${flag}`);
+			}
+		}
+		assert.match((await runProgram(['version'])).stdout, /^zaffre \d/);
+	});
+
+	test('letters in one word, as Azurite takes them: -sLd FILE', async () => {
+		const p = await ports(), cwd = dir();
+		await run(bin, ['azurite', '-sLd', 'debug.log', ...portFlags(p)], /Table service is successfully listening/, () => blobWorks(p.blob), { cwd });
+		assert.ok(fs.existsSync(path.join(cwd, 'debug.log')));
+		await run(bin, ['azurite', '-sL', '-l=there', ...portFlags(p)], /Table service is successfully listening/, () => {}, { cwd });
+		assert.ok(fs.existsSync(path.join(cwd, 'there/FORMAT')));
+		for (const word of ['-ls', '-sx', '-']) assert.equal((await runProgram(['azurite', word])).code, 2, word); // a value in the middle, no such letter, none
+	});
+
+	test('AZURITE_DB is not silently passed over', async () => {
+		const p = await ports();
+		const text = await run(bin, ['azurite', '-s', ...portFlags(p)], /Table service is successfully listening/, () => {}, { env: { AZURITE_DB: 'mysql://root:secret@127.0.0.1/db' } });
+		assert.match(text, /AZURITE_DB is not used/);
+		assert.ok(!text.includes('secret'), 'its password is not shown');
 	});
 
 	test('the default directory is ./zaffre-data, and -d writes there', async () => {
@@ -195,11 +226,17 @@ describe('in Azurite\'s place', () => {
 	});
 
 	test('misspelt flags and commands are answered with the right ones', async () => {
-		for (const [args, meant] of [[['--blobport', '1'], '--blobPort'], [['--locaton', 'x'], '--location'], [['-silent'], '--silent'], [['--inMemory-Persistence'], '--inMemoryPersistence'], [['--blob-host=1'], '--blobHost'], [['scrubb'], 'scrub'], [['--xyzzy'], undefined]]) {
+		for (const [args, meant] of [[['--blobport', '1'], '--blobPort'], [['--locaton', 'x'], '--location'], [['-silent'], '--silent'], [['--inMemory-Persistence'], '--inMemoryPersistence'], [['--blob-host=1'], '--blobHost'], [['--verison'], '--version'], [['--port', '1'], '--blobPort'],
+			[['--dir=x'], '--location'], [['scrubb'], 'scrub'], [['silent'], '--silent'], [['account', 'lst'], 'list'], [['--xyzzy'], undefined]]) {
 			const r = await runProgram(args);
 			assert.equal(r.code, 2, args.join(' '));
 			if (meant) assert.match(r.stderr, new RegExp(`did you mean ${meant}\\?`), args.join(' '));
 			else assert.ok(!/did you mean/.test(r.stderr));
+		}
+		for (const [args, answer] of [[['--location', 'x', 'scrub'], /unexpected word scrub: a command comes before all options/], [['account', 'add'], /a word is missing: zaffre account add NAME/]]) {
+			const r = await runProgram(args);
+			assert.equal(r.code, 2, args.join(' '));
+			assert.match(r.stderr, answer);
 		}
 	});
 });

@@ -30,6 +30,12 @@ test('each command has a page of help, by `help COMMAND` and by --help', async (
 	assert.match(r.stderr, /did you mean scrub\?/);
 });
 
+test('a line of help fits a terminal, and descriptions stand in their column', async () => {
+	const lines = (await say('help')).split('\n');
+	for (const line of lines.filter((l) => l.startsWith(' ') && !l.startsWith('  zaffre') && !/^ {2}\d/.test(l) && !l.includes(' --skipApiVersionCheck'))) assert.ok(line.length <= 110, line);
+	assert.deepEqual(lines.slice(lines.findIndex((l) => l.includes('--maxConnectionsPerAddress'))).slice(0, 2), ['  --maxConnectionsPerAddress N', `${' '.repeat(29)}of them from one address, 0 = half [0]`]);
+});
+
 test('the manual page has every command and every flag, and no mistake that a formatter sees', async (t) => {
 	const help = await say('help');
 	const manual = await say('man');
@@ -51,11 +57,16 @@ ask scr
 ask serve --blobP
 ask scrub --ra
 ask stats --wat
+ask stats --cou
+ask help scr
+ask account r
+ask --location "" | wc -w
 `);
 		const r = spawnSync('bash', [path.join(dir, 'complete')], { encoding: 'utf8', env: { ...process.env, PATH: `${path.dirname(bin)}:${process.env.PATH}` } });
 		assert.equal(r.stderr, '');
-		assert.deepEqual(r.stdout.trim().split('\n'), ['scrub', '--blobPort', '--rate', '--watch']);
-		assert.match(await say('completion', 'fish'), /^complete -c zaffre -l blobPort -r$/m);
+		assert.deepEqual(r.stdout.trim().split('\n'), ['scrub', '--blobPort', '--rate', '--watch', '--count', 'scrub', 'rotate remove', '0']);
+		const fish = await say('completion', 'fish');
+		for (const line of [/^complete -c zaffre -l blobPort -r$/m, /^complete -c zaffre -l cancel$/m, /seen_subcommand_from account' -a 'add rotate show list remove'$/m]) assert.match(fish, line);
 		assert.match(await say('completion', 'zsh'), /bashcompinit/);
 		assert.equal((await runProgram(['completion', 'tcsh'])).code, 2);
 	} finally {
