@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { TableClient } from '@azure/data-tables';
+import { Client } from '../lib/http.mjs';
 import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
 import { ACCOUNT, agree, explorerTests, rows, told } from './stage.mjs';
 
@@ -41,7 +42,7 @@ explorerTests('explorer, edits', (stage) => {
 		await page.getByRole('button', { name: 'Add', exact: true }).click();
 		const later = rows(page).filter({ hasText: 'grüße' });
 		assert.match(await later.innerText(), /hidden, in 30 min/);
-		assert.match(await later.locator('.timeline').getAttribute('aria-label'), /^inserted 2.*, visible 2.*, expires 2/);
+		assert.match(await later.locator('.timeline').getAttribute('aria-label'), /^inserted 2.*, next visible 2.*, expires 2/);
 		assert.equal(await later.locator('.timeline .waits').count(), 1);
 		assert.equal(await rows(page).filter({ hasText: 'changed' }).locator('.timeline .waits').count(), 0);
 		assert.equal((await queue.getProperties()).approximateMessagesCount, 2);
@@ -50,6 +51,47 @@ explorerTests('explorer, edits', (stage) => {
 		await agree(page, 'Clear it');
 		await page.getByText('No messages.').waitFor();
 		assert.equal((await queue.getProperties()).approximateMessagesCount, 0);
+		await stage.done(page);
+	});
+
+	test('queues: the way of a message has each of its times: inserted, visible, received, next visible, expires', async () => {
+		const queue = stage.world.queues.getQueueClient('on-its-way');
+		await queue.create();
+		const put = await queue.sendMessage('on its way', { visibilityTimeout: 1, messageTimeToLive: 86400 });
+		const get = async (visibilityTimeout) => {
+			for (;;) {
+				const [one] = (await queue.receiveMessages({ visibilityTimeout })).receivedMessageItems;
+				if (one) return one;
+				await new Promise((resolve) => setTimeout(resolve, 100));
+			}
+		};
+		const shown = (time) => time.toISOString().replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+		const before = (time, seconds) => new Date(time.getTime() - seconds * 1000);
+		const page = await stage.open(`#/queues/${ACCOUNT}/on-its-way`);
+		const label = (pairs) => pairs.map(([what, time]) => `${what} ${shown(time)}`).join(', ');
+		const timeline = page.locator('.timeline').first();
+		// Nobody had it yet.
+		await rows(page).first().waitFor();
+		assert.equal(await page.locator('.timeline .taken').count(), 0);
+		await get(1);
+		const last = await get(600); // visible again after a second; this is the second receipt
+		const answer = page.waitForResponse(/\/api\/messages/);
+		await page.getByRole('button', { name: 'Reload' }).click();
+		const { wasVisible } = (await (await answer).json()).messages[0];
+		await timeline.locator('.taken').waitFor();
+		const received = before(last.nextVisibleOn, 600);
+		assert.equal(await timeline.getAttribute('aria-label'), label([['inserted', put.insertedOn], ['visible', new Date(wasVisible)], ['received', received], ['next visible', last.nextVisibleOn], ['expires', put.expiresOn]]));
+		assert.ok(new Date(wasVisible) - put.insertedOn >= 2000 && new Date(wasVisible) - received < 1000, 'since the first receipt ended, not since it was put');
+		assert.equal(await timeline.locator('.hidden').count(), 2);
+		// In words, too.
+		await rows(page).first().click();
+		await page.waitForURL(`**/#/queues/${ACCOUNT}/on-its-way?message=${put.messageId}`);
+		await page.reload(); // a link to send to somebody
+		await page.locator('.panel dd').filter({ hasText: `2 times: last ${shown(received)}` }).waitFor();
+		await page.locator('.panel dd').filter({ hasText: shown(last.nextVisibleOn) }).waitFor();
+		// Clients see what Azure shows them and nothing else.
+		const fields = async (path) => [...new Set((await new Client(stage.server, { service: 'queue' }).get(path)).text.match(/<(?!\?|\/)\w+/g))].join(' ');
+		assert.equal(await fields('/orders/messages?peekonly=true'), '<QueueMessagesList <QueueMessage <MessageId <InsertionTime <ExpirationTime <DequeueCount <MessageText');
 		await stage.done(page);
 	});
 

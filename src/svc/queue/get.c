@@ -172,6 +172,8 @@ static enum err hide(struct txn *txn, struct queue_head *head, const struct mess
 	to->visible = visible;
 	to->change++;
 	to->dequeue_count++;
+	to->received = txn_now(txn);
+	to->was_visible = m->visible;
 	/* It will not be seen again: only the index can find it when its time is up. */
 	to->indexed = to->expires <= visible;
 	TRY(message_remove(txn, head->epoch, m, false));

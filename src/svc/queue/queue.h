@@ -38,6 +38,8 @@ struct queue_message {
 	uint64_t inserted_ticks;
 	uint64_t expires_ticks; /* QUEUE_TIME_LAST if never */
 	uint64_t visible_ticks;
+	uint64_t received_ticks;    /* of the last get; 0: never, or by a program that did not keep it */
+	uint64_t was_visible_ticks; /* since when that get could have had it; 0 likewise */
 	uint32_t dequeue_count;
 	struct queue_receipt receipt;
 	struct slice text;

@@ -2,6 +2,8 @@
  * Bytes of a queue's rows. Values begin with a version; integers are little-endian.
  *   message  version u8, flags u8, change u32, dequeue count u32, text bytes u32, salt u64, inserted u64, expires u64,
  *            text unless apart
+ *            version 2: a message that was received; received u64 and was visible u64 stand before the text. One of
+ *            version 1 never was, or was by a program that did not keep the time
  *   head     version u8, epoch u32, then seven u64 in the order of struct queue_head
  *   sweep    version u8, clean epoch u32, then five u64 in the order of struct queue_sweep_row
  *   index    version u8, lane u8, visible u64 (0 in the ready lane)
@@ -15,6 +17,7 @@
 
 enum {
 	ROW_VERSION = 1,
+	RECEIVED_VERSION = 2,
 	RECEIPT_VERSION = 4,
 	FLAG_INDEXED = 1,
 	FLAG_TEXT_APART = 2,
@@ -161,7 +164,8 @@ enum err sweep_save(struct txn *txn, const struct queue_sweep_row *s)
 static enum err message_decode_value(struct slice value, struct message *ret)
 {
 	struct cursor c = cursor_make(value);
-	if (cursor_u8(&c) != ROW_VERSION)
+	uint8_t version = cursor_u8(&c);
+	if (version != ROW_VERSION && version != RECEIVED_VERSION)
 		return ERR_CORRUPT;
 	uint8_t flags = cursor_u8(&c);
 	if (flags & ~(FLAG_INDEXED | FLAG_TEXT_APART))
@@ -174,6 +178,10 @@ static enum err message_decode_value(struct slice value, struct message *ret)
 	ret->salt = cursor_u64(&c);
 	ret->inserted = cursor_u64(&c);
 	ret->expires = cursor_u64(&c);
+	ret->received = version == RECEIVED_VERSION ? cursor_u64(&c) : 0;
+	ret->was_visible = version == RECEIVED_VERSION ? cursor_u64(&c) : 0;
+	if (version == RECEIVED_VERSION && !ret->received)
+		return ERR_CORRUPT;
 	ret->text = ret->text_apart ? SLICE_NONE : cursor_raw(&c, ret->text_bytes);
 	return cursor_done(&c) ? ERR_OK : ERR_CORRUPT;
 }
@@ -236,7 +244,7 @@ enum err expiry_decode(const struct row *row, struct expiry_row *ret)
 
 void message_encode(struct buf *b, const struct message *m)
 {
-	bytes_put_u8(b, ROW_VERSION);
+	bytes_put_u8(b, m->received ? RECEIVED_VERSION : ROW_VERSION);
 	bytes_put_u8(b, (uint8_t)((m->indexed ? FLAG_INDEXED : 0) | (m->text_apart ? FLAG_TEXT_APART : 0)));
 	bytes_put_u32(b, m->change);
 	bytes_put_u32(b, m->dequeue_count);
@@ -244,6 +252,10 @@ void message_encode(struct buf *b, const struct message *m)
 	bytes_put_u64(b, m->salt);
 	bytes_put_u64(b, m->inserted);
 	bytes_put_u64(b, m->expires);
+	if (m->received) {
+		bytes_put_u64(b, m->received);
+		bytes_put_u64(b, m->was_visible);
+	}
 	if (!m->text_apart)
 		buf_put(b, m->text);
 }
@@ -322,6 +334,8 @@ void message_show(const struct message *m, uint32_t epoch, struct queue_message 
 		.inserted_ticks = m->inserted,
 		.expires_ticks = m->expires < QUEUE_TIME_LAST ? m->expires : QUEUE_TIME_LAST,
 		.visible_ticks = m->visible,
+		.received_ticks = m->received,
+		.was_visible_ticks = m->was_visible,
 		.dequeue_count = m->dequeue_count,
 		.receipt = { .timed = m->timed,
 			     .epoch = epoch,

@@ -35,7 +35,7 @@
 
 enum {
 	ROW_TEXT_BYTES = 2048, /* longer texts lie apart, so that hiding a message does not rewrite them */
-	ROW_FIXED_BYTES = 38,
+	ROW_FIXED_BYTES = 54,  /* of a message that was received; others have 16 less */
 	ROW_KEY_BYTES = 1 + 3 * KEY_U64_BYTES,
 };
 /* Only what lives at most this long counts for last_expiry: one message of a century would push all others into the
@@ -79,8 +79,10 @@ struct message {
 	uint32_t text_bytes;
 	uint64_t salt;
 	uint64_t inserted;
-	uint64_t expires;  /* TICKS_FOREVER = never */
-	struct slice text; /* absent if apart */
+	uint64_t expires;     /* TICKS_FOREVER = never */
+	uint64_t received;    /* time of the last get; 0 = none, or not known */
+	uint64_t was_visible; /* since when it was visible for that get */
+	struct slice text;    /* absent if apart */
 };
 
 static inline bool message_expired(const struct message *m, uint64_t now)

@@ -3,7 +3,7 @@
 // state that is shown, so whoever got it meanwhile wins, and we are told.
 import { useEffect, useState } from 'preact/hooks';
 import { ask, escapeXml, query, request, seg, text, xml } from '../api.js';
-import { ago, count, decoded, pretty, toBase64, when } from '../format.js';
+import { ago, count, decoded, duration, pretty, toBase64, when } from '../format.js';
 import { go } from '../router.js';
 import { Act, Copy, Dialog, Pager, Pairs, Problem, RESOURCE_NAME, Rows, attempt, confirmed, named, toast, useLoad, usePages } from '../ui.jsx';
 
@@ -75,27 +75,64 @@ function shownText(value) {
 	return { inside, json, best: json ?? inside ?? value };
 }
 
-// Inserted, visible again, expires: where on its way a message is.
+// The way of a message: [what, when, how it is drawn]. A receipt ends the time in which it was visible, so what is next stands behind
+// it; one that nobody received yet has become visible, or will.
+function stations(message, at) {
+	const time = (value) => new Date(value).getTime();
+	const { received, wasVisible, nextVisible } = message, hidden = time(nextVisible) > at;
+	return [
+		['inserted', time(message.inserted), 'born'],
+		...(received ? [['visible', time(wasVisible), 'seen'], ['received', time(received), 'taken']] : []),
+		[hidden ? 'next visible' : message.dequeueCount ? 'visible again' : 'visible', time(nextVisible), hidden ? 'waits' : 'seen'],
+	];
+}
+
+// How they are told: in the table by a picture, beside the open message by words, too.
 function Timeline({ message, now, width = 200 }) {
-	const at = new Date(now).getTime(), from = new Date(message.inserted).getTime();
-	const until = Math.min(new Date(message.expires).getTime(), Math.max(at, new Date(message.nextVisible).getTime()) + 7 * 86400e3);
+	const at = new Date(now).getTime(), all = stations(message, at), from = all[0][1], next = all.at(-1)[1];
+	const until = Math.min(new Date(message.expires).getTime(), Math.max(at, next) + 7 * 86400e3);
 	// Logarithmic: seconds matter at the beginning of a life of a week.
 	const scale = (time) => Math.log1p(Math.max(0, time - from) / 1000) / Math.log1p(Math.max(1, until - from) / 1000);
-	const next = new Date(message.nextVisible).getTime();
-	const x = (time) => 6 + (width - 12) * scale(time);
+	const x = (time) => 6 + (width - 12) * Math.min(1, scale(time));
+	const told = (what, time) => `${what} ${when(time)} (${ago(time, at)})`;
+	const taken = message.received && new Date(message.received).getTime();
+	const first = message.received ? all[1][1] : next;
 	return (
-		<svg class="timeline" width={width} height="18" role="img" aria-label={`inserted ${when(message.inserted)}, visible ${when(message.nextVisible)}, expires ${when(message.expires)}`}>
+		<svg class="timeline" width={width} height="18" role="img" aria-label={[...all.map(([what, time]) => `${what} ${when(time)}`), `expires ${when(message.expires)}`].join(', ')}>
 			<line x1={x(from)} y1="9" x2={x(until)} y2="9" class="life" />
-			{next > at && <line x1={x(at)} y1="9" x2={x(next)} y2="9" class="hidden" />}
-			<circle cx={x(from)} cy="9" r="3" class="born"><title>inserted {when(message.inserted)}</title></circle>
-			<circle cx={x(next)} cy="9" r="3.5" class={next > at ? 'waits' : 'seen'}><title>visible {when(message.nextVisible)}</title></circle>
+			<line x1={x(from)} y1="9" x2={x(first)} y2="9" class="hidden" />
+			{taken && <line x1={x(taken)} y1="9" x2={x(next)} y2="9" class="hidden" />}
+			{all.map(([what, time, kind]) => kind === 'taken'
+				? <path d={`M${x(time) - 4} 0h8l-4 7z`} class={kind}><title>{told(what, time)}</title></path>
+				: <circle cx={x(time)} cy="9" r={kind === 'born' ? 3 : 3.5} class={kind}><title>{told(what, time)}</title></circle>)}
 			<line x1={x(at)} y1="2" x2={x(at)} y2="16" class="now"><title>now</title></line>
-			<rect x={x(until) - 2} y="5" width="4" height="8" class="end"><title>expires {when(message.expires)}</title></rect>
+			<rect x={x(until) - 2} y="5" width="4" height="8" class="end"><title>{told('expires', message.expires)}</title></rect>
 		</svg>
 	);
 }
 
-const Legend = () => <p class="legend quiet"><span><i />inserted, or visible</span><span><i class="now" />now</span><span><i class="waits" />visible again</span><span><i class="end" />expires</span></p>;
+const Legend = () => (
+	<p class="legend quiet">
+		<span><i class="born" />inserted</span><span><i />visible</span><span><i class="taken" />received</span><span><i class="line" />hidden</span><span><i class="waits" />next visible</span><span><i class="now" />now</span><span><i class="end" />expires</span>
+	</p>
+);
+
+// The same in words. What an older program did not keep is said to be so.
+function timePairs(message, now) {
+	const told = (time) => (ago(time, now) === 'never' ? 'never' : `${when(time)} (${ago(time, now)})`);
+	const { received, wasVisible, dequeueCount } = message;
+	const hidden = new Date(message.nextVisible).getTime() > new Date(now).getTime();
+	const waited = received && duration(new Date(received) - new Date(wasVisible));
+	const last = received ? `${dequeueCount > 1 ? 'last ' : ''}${told(received)}, after ${waited}` : 'when is not known';
+	const taken = ['Received', dequeueCount ? `${dequeueCount === 1 ? 'once' : `${count(dequeueCount)} times`}: ${last}` : 'never'];
+	const next = [hidden ? 'Next visible' : dequeueCount ? 'Visible again' : 'Visible', told(message.nextVisible)];
+	return [
+		['Inserted', told(message.inserted)],
+		...(received ? [['Visible', told(wasVisible)]] : []),
+		...(dequeueCount ? [taken, next] : [next, taken]),
+		['Expires', told(message.expires)],
+	];
+}
 
 function Message({ account, queue, message, now, onClose, onChange }) {
 	const shown = shownText(message.text);
@@ -115,10 +152,7 @@ function Message({ account, queue, message, now, onClose, onChange }) {
 			<Pairs
 				pairs={[
 					['Id', <code>{message.id}</code>],
-					['Inserted', `${when(message.inserted)} (${ago(message.inserted, now)})`],
-					['Visible', `${when(message.nextVisible)} (${ago(message.nextVisible, now)})`],
-					['Expires', ago(message.expires, now) === 'never' ? 'never' : `${when(message.expires)} (${ago(message.expires, now)})`],
-					['Received', `${message.dequeueCount} times`],
+					...timePairs(message, now),
 				]}
 			/>
 			<Timeline message={message} now={now} width={340} />
@@ -175,8 +209,8 @@ async function moveAll(account, from, to, onProgress) {
 	}
 }
 
-function Queue({ account, queue }) {
-	const [open, setOpen] = useState(null);
+function Queue({ account, queue, open }) {
+	const setOpen = (id) => go('queues', [account, queue], { message: id });
 	const [adding, setAdding] = useState(false);
 	const [moving, setMoving] = useState(null);
 	const [follow, setFollow] = useState(false);
@@ -221,6 +255,7 @@ function Queue({ account, queue }) {
 				}}>Clear</Act>
 			</header>
 			<Problem error={pages.error} />
+			{open && pages.value && !message && <p class="quiet">Message <code>{open}</code> is not on this page: it is on a later one, or gone.</p>}
 			<div class="split">
 				<div>
 					<Rows
@@ -254,5 +289,5 @@ function Queue({ account, queue }) {
 
 export function Queues({ route, account }) {
 	const queue = route.parts[1];
-	return queue ? <Queue key={queue} account={account} queue={queue} /> : <QueueList account={account} />;
+	return queue ? <Queue key={queue} account={account} queue={queue} open={route.params.message ?? null} /> : <QueueList account={account} />;
 }

@@ -66,6 +66,10 @@ static void put_message(struct buf *b, const struct queue_message *m)
 	explorer_put_time(b, "inserted", m->inserted_ticks);
 	explorer_put_time(b, "expires", m->expires_ticks);
 	explorer_put_time(b, "nextVisible", m->visible_ticks);
+	if (m->received_ticks) {
+		explorer_put_time(b, "wasVisible", m->was_visible_ticks);
+		explorer_put_time(b, "received", m->received_ticks);
+	}
 	explorer_put_number(b, "dequeueCount", m->dequeue_count);
 	BUF_PUT(b, ",\"popReceipt\":\"");
 	base64_encode(b, slice_make(receipt, sizeof receipt));

@@ -499,6 +499,87 @@ static void test_golden_rows(void **state)
 	bench_close(&b);
 }
 
+/* A message that was received has the times of it behind its other numbers; one that never was has no byte more. */
+static void test_golden_received(void **state)
+{
+	struct bench b;
+	bench_open(&b, NULL);
+	struct queue_put p = { .text = SLICE("hi"), .salt = 0x0102030405060708, .ttl_s = 86400 };
+	assert_int_equal(run(&b, queue_apply_put, &p), ERR_OK);
+	clock_fake_advance(&b.clock, 5 * SECOND);
+	struct queue_get g = get(&b, 1, 30);
+	uint64_t received = g.message[0].visible_ticks - 30 * SECOND;
+	unsigned char message[56] = { 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1 };
+	for (int i = 0; i < 8; i++) {
+		message[22 + i] = (unsigned char)(p.message.inserted_ticks >> (8 * i));
+		message[30 + i] = (unsigned char)(p.message.expires_ticks >> (8 * i));
+		message[38 + i] = (unsigned char)(received >> (8 * i));
+		message[46 + i] = (unsigned char)(p.message.visible_ticks >> (8 * i));
+	}
+	memcpy(message + 54, "hi", 2);
+	struct rows rows;
+	struct scan_spec spec = { .from = SLICE("\x10") };
+	assert_int_equal(b.engine->ops->scan(b.engine, NULL, b.partition, &spec, &b.arena, &rows), ERR_OK);
+	assert_int_equal(rows.count, 2);
+	assert_row(&rows.row[1], 'v', 31, message, sizeof message);
+	bench_close(&b);
+}
+
+/* A row from before the time was kept: counted, and when is not known. It stays so until the next get. */
+static void test_received_before_it_was_kept(void **state)
+{
+	unsigned char value[40] = { 1, 0, 3, 0, 0, 0, 2, 0, 0, 0, 2 };
+	struct row_key key;
+	struct message m;
+	memcpy(value + 38, "hi", 2);
+	queue_row_key_timed(&key, 1, NOON, 4);
+	struct row row = { .key = row_key_slice(&key), .value = slice_make(value, sizeof value) };
+	memset(&m, 0xff, sizeof m);
+	assert_int_equal(message_decode(&row, &m), ERR_OK);
+	assert_int_equal(m.dequeue_count, 2);
+	assert_int_equal(m.received, 0);
+	assert_int_equal(m.was_visible, 0);
+	assert_true(slice_eq(m.text, SLICE("hi")));
+	value[0] = 2; /* says that a time is there, and none is */
+	assert_int_equal(message_decode(&row, &m), ERR_CORRUPT);
+	value[0] = 3;
+	assert_int_equal(message_decode(&row, &m), ERR_CORRUPT);
+}
+
+static struct queue_message only_message(struct bench *b)
+{
+	struct queue_get g = { .want = QUEUE_BATCH_MAX };
+	assert_int_equal(store_read(b->store, b->partition, queue_apply_list, &g, &b->arena), ERR_OK);
+	assert_int_equal(g.found, 1);
+	return g.message[0];
+}
+
+/* Only a get is a receipt of the message: neither a peek nor an update moves the time. */
+static void test_received_is_the_last_get(void **state)
+{
+	struct bench b;
+	bench_open(&b, NULL);
+	struct queue_message put_one = put(&b, "x", 2, 86400);
+	assert_int_equal(only_message(&b).received_ticks, 0);
+	clock_fake_advance(&b.clock, 3 * SECOND);
+	struct queue_get g = get(&b, 1, 10);
+	uint64_t first = only_message(&b).received_ticks;
+	assert_int_equal(only_message(&b).was_visible_ticks, put_one.inserted_ticks + 2 * SECOND);
+	assert_int_equal(first, g.message[0].visible_ticks - 10 * SECOND);
+	assert_true(first > put_one.inserted_ticks);
+	clock_fake_advance(&b.clock, SECOND);
+	assert_int_equal(update(&b, &g.message[0], 5, NULL), ERR_OK);
+	uint64_t again = g.message[0].visible_ticks;
+	assert_int_equal(only_message(&b).received_ticks, first);
+	clock_fake_advance(&b.clock, 6 * SECOND);
+	assert_int_equal(peek(&b, 1).found, 1);
+	assert_int_equal(only_message(&b).received_ticks, first);
+	g = get(&b, 1, 10);
+	assert_int_equal(only_message(&b).received_ticks, g.message[0].visible_ticks - 10 * SECOND);
+	assert_int_equal(only_message(&b).was_visible_ticks, again);
+	bench_close(&b);
+}
+
 /* ---- random operations against a model ---- */
 
 enum { MODEL_MAX = 4096 };
@@ -796,6 +877,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_deleted_queue, setup, teardown),
 		cmocka_unit_test(test_receipt_bytes),
 		cmocka_unit_test(test_golden_rows),
+		cmocka_unit_test(test_golden_received),
+		cmocka_unit_test(test_received_before_it_was_kept),
+		cmocka_unit_test(test_received_is_the_last_get),
 		cmocka_unit_test_setup_teardown(test_positions_follow, setup, teardown),
 		cmocka_unit_test(test_sweep_of_much),
 		cmocka_unit_test(test_idle_queue_settles),
