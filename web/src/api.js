@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that goes over the wire. Data is reached by the operations of the services alone, below /api/<service>/<account>; the admin
 // listener proves who asks by the session of this page, sent in a header of its own.
+import { byName } from './format.js';
 
 const VERSION = '2025-07-05';
 let session = null;
@@ -124,7 +125,7 @@ export const text = (node, name) => node?.getElementsByTagName(name)[0]?.textCon
 export const children = (node, name) => [...(node?.children ?? [])].filter((child) => child.tagName === name);
 
 export function metadataOf(headers) {
-	const found = {};
+	const found = byName();
 	headers.forEach((value, name) => {
 		if (name.startsWith('x-ms-meta-')) found[name.slice('x-ms-meta-'.length)] = value;
 	});

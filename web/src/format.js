@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers, sizes and times for people; texts for machines (CSV, Base64).
 
+// For names that others choose: it has no "constructor" of its own, and "__proto__" is a name like any other.
+export const byName = () => Object.create(null);
+
 export function bytes(n) {
 	n = Number(n);
 	if (!Number.isFinite(n)) return '';
@@ -68,6 +71,9 @@ export function pretty(value) {
 		return null;
 	}
 }
+
+// JSON with each number as { digits: 'as it was written' }: 2.0 is no 2 to whoever has types, and 2^53 + 1 has no number here.
+export const parseDigits = (value) => JSON.parse(value.replace(/"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g, (part) => (part[0] === '"' ? part : `{"digits":"${part}"}`)));
 
 // What is not there (null) is nothing between two commas; an empty text is "".
 export function csvRow(values) {

@@ -2,7 +2,7 @@
 // Tables: a grid with types, a filter that says how it was answered, and edits that hold to the ETag they were made on.
 import { useMemo, useState } from 'preact/hooks';
 import { ServiceError, isReadOnly, query, request, seg, uuid } from '../api.js';
-import { count, csvParse, csvRow, save } from '../format.js';
+import { byName, count, csvParse, csvRow, parseDigits, save } from '../format.js';
 import { go, link } from '../router.js';
 import { Act, Conflict, Dialog, Pager, Problem, Rows, attempt, confirmed, named, toast, usePages } from '../ui.jsx';
 
@@ -14,19 +14,21 @@ const BATCH = 100;
 const quote = (value) => value.replaceAll("'", "''");
 const entityPath = (table, e) => `/${seg(table)}(PartitionKey='${seg(quote(e.PartitionKey.value))}',RowKey='${seg(quote(e.RowKey.value))}')`;
 
-// { name: { type, value } }: values as texts, so that no number loses a digit.
+// { name: { type, value } }: values as texts, so that no number loses a digit. From what parseDigits made; without a type a number is
+// what the service takes it for: with a point or an exponent it is a Double.
 export function readEntity(json) {
-	const entity = {};
+	const entity = byName();
 	for (const [name, value] of Object.entries(json)) {
-		if (name.startsWith('odata.') || name.includes('@odata')) continue;
-		const named = json[`${name}@odata.type`];
-		const type = named ?? (typeof value === 'boolean' ? 'Edm.Boolean' : typeof value === 'number' ? (Number.isInteger(value) ? 'Edm.Int32' : 'Edm.Double') : 'Edm.String');
-		entity[name] = { type, value: String(value) };
+		if (name.startsWith('odata.') || name.includes('@odata') || value === null) continue;
+		const digits = value.digits;
+		if (typeof value === 'object' && digits === undefined) throw new Error(`${name} is a list or an object; a property is a text, a number, true or false.`);
+		const type = json[`${name}@odata.type`] ?? (typeof value === 'boolean' ? 'Edm.Boolean' : digits === undefined ? 'Edm.String' : /[.eE]/.test(digits) ? 'Edm.Double' : 'Edm.Int32');
+		entity[name] = { type, value: digits ?? String(value) };
 	}
 	return { entity, etag: json['odata.etag'] };
 }
 export function writeEntity(entity) {
-	const json = {};
+	const json = byName();
 	for (const [name, { type, value }] of Object.entries(entity)) {
 		if (name === 'Timestamp') continue;
 		if (type === 'Edm.Boolean') json[name] = value === 'true';
@@ -96,7 +98,7 @@ function EntityPanel({ account, table, row, onClose, onChange }) {
 	const change = (i, part) => setFields(fields.map((field, k) => (k === i ? { ...field, ...part } : field)));
 	const headers = { 'Content-Type': 'application/json', Accept: FULL };
 
-	const read = async () => readEntity(await (await request('table', account, entityPath(table, start), { headers: { Accept: FULL } })).json());
+	const read = async () => readEntity(parseDigits(await (await request('table', account, entityPath(table, start), { headers: { Accept: FULL } })).text()));
 	const put = async (match) => {
 		const entity = mine();
 		if (isNew) return request('table', account, `/${seg(table)}`, { method: 'POST', headers: { ...headers, Prefer: 'return-no-content' }, body: JSON.stringify(writeEntity(entity)) });
@@ -181,7 +183,7 @@ async function* allEntities(account, table, filter) {
 	let next = {};
 	for (;;) {
 		const answer = await request('table', account, `/${seg(table)}()?${query({ $filter: filter, ...next })}`, { headers: { Accept: FULL } });
-		yield (await answer.json()).value.map(readEntity);
+		yield parseDigits(await answer.text()).value.map(readEntity);
 		const pk = answer.headers.get('x-ms-continuation-NextPartitionKey');
 		if (!pk) return;
 		next = { NextPartitionKey: pk, NextRowKey: answer.headers.get('x-ms-continuation-NextRowKey') ?? '' };
@@ -212,11 +214,12 @@ async function exportAll(account, table, filter, form, onProgress) {
 
 function readImport(value) {
 	const trimmed = value.trim();
-	if (trimmed.startsWith('[')) return JSON.parse(trimmed);
-	if (trimmed.startsWith('{')) return trimmed.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+	const json = (list) => list.map((one) => writeEntity(readEntity(one).entity));
+	if (trimmed.startsWith('[')) return json(parseDigits(trimmed));
+	if (trimmed.startsWith('{')) return json(trimmed.split('\n').filter((line) => line.trim()).map(parseDigits));
 	const [head, ...rows] = csvParse(value);
 	return rows.map((row) => {
-		const entity = {};
+		const entity = byName();
 		head.forEach((title, i) => {
 			if (row[i] === undefined || row[i] === null) return;
 			const [name, type] = title.split('@');
@@ -278,7 +281,10 @@ function Import({ account, table, onClose, onDone }) {
 
 function Table({ account, table, params }) {
 	const [draft, setDraft] = useState(params.filter ?? '');
-	const [open, setOpen] = useState(null);
+	// A link to an entity names its two keys.
+	const id = ({ entity }) => `${entity.PartitionKey.value}\n${entity.RowKey.value}`;
+	const open = params.entity ?? null;
+	const setOpen = (entity) => go('tables', [account, table], { filter: params.filter, entity });
 	const [importing, setImporting] = useState(false);
 	const [picked, setPicked] = useState(new Set());
 	const [exported, setExported] = useState(null);
@@ -286,7 +292,7 @@ function Table({ account, table, params }) {
 	const pages = usePages(async (marker) => {
 		const next = marker ? JSON.parse(marker) : {};
 		const answer = await request('table', account, `/${seg(table)}()?${query({ $filter: filter, $top: 100, ...next })}`, { headers: { Accept: FULL } });
-		const rows = (await answer.json()).value.map(readEntity);
+		const rows = parseDigits(await answer.text()).value.map(readEntity);
 		const pk = answer.headers.get('x-ms-continuation-NextPartitionKey');
 		return {
 			rows,
@@ -299,7 +305,6 @@ function Table({ account, table, params }) {
 		const names = [...new Set(rows.flatMap(({ entity }) => Object.keys(entity)))].filter((name) => !SYSTEM.includes(name));
 		return ['PartitionKey', 'RowKey', ...names.slice(0, 40), 'Timestamp'];
 	}, [rows]);
-	const id = ({ entity }) => `${entity.PartitionKey.value}\n${entity.RowKey.value}`;
 	const row = rows.find((one) => id(one) === open);
 	const reload = () => { setOpen(null); setPicked(new Set()); pages.reload(); };
 	const pick = (key) => setPicked((old) => new Set(old.has(key) ? [...old].filter((other) => other !== key) : [...old, key]));
