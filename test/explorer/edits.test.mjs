@@ -124,6 +124,24 @@ explorerTests('explorer, edits', (stage) => {
 		await stage.done(page);
 	});
 
+	test('files: one that an SMB client keeps to itself: the page says for whom it waits', async () => {
+		await stage.world.team.rootDirectoryClient.getFileClient('kept.txt').create(4);
+		const client = await SmbClient.connect(Number(/over SMB is successfully listening at \S+ port (\d+)/.exec(stage.server.stdout)[1]));
+		await client.negotiate();
+		await client.login(stage.server.account, stage.server.key);
+		const tree = await client.treeConnect('team');
+		assert.equal((await client.create(tree, 'kept.txt', { access: ACCESS.ALL, share: SHARE.ALL, oplock: BATCH_OPLOCK })).status, 0);
+		const page = await stage.open(`#/files/${ACCOUNT}/team?file=kept.txt`); // and the client does not answer the break
+		await page.locator('.panel').getByText('If a client has it open over SMB').waitFor();
+		await page.locator('.panel').getByRole('link', { name: 'Open handles' }).click();
+		await rows(page).filter({ hasText: 'kept.txt' }).getByRole('button', { name: 'Close' }).click();
+		await told(page, 'Closed');
+		await page.goBack();
+		await page.locator('.panel').getByRole('button', { name: 'Download' }).waitFor();
+		client.end();
+		await stage.done(page);
+	});
+
 	test('files: an open file with its oplock, its locks and a pending delete; a snapshot can be looked into', async () => {
 		const file = stage.world.team.rootDirectoryClient.getFileClient('held.txt');
 		await file.create(4);

@@ -101,6 +101,48 @@ explorerTests('explorer, every view', (stage) => {
 		}
 	});
 
+	test('an address holds what is open: tab, entity, filter, deleted ones; one that makes no sense opens the nearest view', async () => {
+		const page = await stage.open('#/home');
+		const to = async (hash) => {
+			await page.goto(page.url().replace(/#.*/, hash));
+			await page.reload();
+			await page.locator('main h1').first().waitFor();
+		};
+		const chosen = async () => (await page.locator('[role=tab][aria-selected=true]').allInnerTexts()).join();
+		await to(`#/files/${ACCOUNT}/team?dir=reports&file=2026.csv`);
+		await page.getByRole('tab', { name: 'Ranges' }).click();
+		await page.reload();
+		await page.getByText('2 ranges with data').waitFor();
+		await to(`#/tables/${ACCOUNT}/people?filter=PartitionKey%20eq%20'us'`);
+		await rows(page).filter({ hasText: '006' }).click();
+		await page.reload();
+		await page.locator('.panel').waitFor();
+		assert.equal(await page.getByLabel('value of name').inputValue(), 'Radia');
+		assert.equal(await rows(page).count(), 4, 'its filter holds, too');
+		await to(`#/live/${ACCOUNT}`);
+		await page.locator('[data-filter]').fill('blob_put');
+		await page.getByLabel('status').selectOption('conflict');
+		await page.getByText('Charts of the last').click();
+		await page.locator('.chart').first().waitFor({ state: 'detached' });
+		await page.reload();
+		await page.locator('[data-filter]').waitFor();
+		assert.deepEqual([await page.locator('[data-filter]').inputValue(), await page.getByLabel('status').inputValue(), await page.locator('.chart').count()], ['blob_put', 'conflict', 0]);
+		await page.getByText('Charts of the last').click();
+		await page.locator('.chart canvas').first().waitFor();
+		await to(`#/blobs/${ACCOUNT}/photos`);
+		await page.getByLabel('show deleted').check();
+		await page.getByRole('link', { name: '▸ originals/' }).click();
+		await page.getByText('0000.png').waitFor();
+		assert.ok(await page.getByLabel('show deleted').isChecked());
+		for (const [hash, tab] of [[`#/live/${ACCOUNT}?tab=x`, 'Requests'], [`#/live/${ACCOUNT}?tab=constructor`, 'Requests'], [`#/access/${ACCOUNT}?tab=`, 'Build a SAS'], [`#/files/${ACCOUNT}/team?tab=%00`, 'Files'], [`#/blobs/${ACCOUNT}/photos?blob=notes.txt&tab=__proto__`, 'Preview']]) {
+			await to(hash);
+			await page.getByRole('tab', { name: tab }).waitFor();
+			assert.equal(await chosen(), tab, hash);
+		}
+		for (const hash of ['#/constructor', '#/%', '#//', '#/blobs/%E0%A4%A', `#/blobs/${ACCOUNT}/__proto__?prefix=%ff&blob=%`, `#/blobs/${ACCOUNT}/..%2F..?blob=..%2Fx`, `#/queues/${ACCOUNT}/none?message=constructor`, `#/tables/${ACCOUNT}/people?entity=__proto__`, `#/files/${ACCOUNT}/team?dir=..%2F..&file=%00`, `#/live/nobody?filter=%5B(&status=x`, '#/home?constructor=1&__proto__=2']) await to(hash);
+		await stage.done(page);
+	});
+
 	test('damage that a scrub found is told in every view', async () => {
 		const page = await stage.open(`#/queues/${ACCOUNT}`);
 		await page.route(/run=%2Fscrub%2Fprogress/, (route) => route.fulfill({ json: { status: 200, text: '{"state":"done","percent":100,"damaged":2}' } }));

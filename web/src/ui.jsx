@@ -52,6 +52,16 @@ export function useLoad(load, deps) {
 	return { ...state, reload };
 }
 
+// For what may wait for somebody else: after a while it says for whom (`children`).
+export function Waiting({ children }) {
+	const [late, setLate] = useState(false);
+	useEffect(() => {
+		const timer = setTimeout(() => setLate(true), 1500);
+		return () => clearTimeout(timer);
+	}, []);
+	return <p class="quiet">Loading …{late && <> {children}</>}</p>;
+}
+
 export function Problem({ error }) {
 	if (!error) return null;
 	return (
@@ -113,6 +123,8 @@ export function Dialog({ title, onClose, children, wide }) {
 	);
 }
 
+// What is there to choose from may be another than a link says: then the first.
+export const tabOf = (tabs, wanted) => (tabs.some(([id]) => id === wanted) ? wanted : tabs[0][0]);
 // One stop of the tab key; arrows go from one to the next.
 export function Tabs({ tabs, value, onChange }) {
 	const move = (event) => {
@@ -231,6 +243,7 @@ export function PairEditor({ pairs, onChange }) {
 // Somebody else was first: both sides, and the choice.
 export function Conflict({ mine, theirs, onKeep, onOverwrite }) {
 	const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])].sort();
+	const of = (side, name) => (Object.hasOwn(side, name) ? side[name] : undefined);
 	return (
 		<Dialog title="Somebody else changed it first" onClose={onKeep} wide>
 			<p>Your change was made on an older state and was refused (412, the condition was not met). Nothing is lost: choose.</p>
@@ -238,8 +251,8 @@ export function Conflict({ mine, theirs, onKeep, onOverwrite }) {
 				<thead><tr><th></th><th>theirs, stored now</th><th>yours</th></tr></thead>
 				<tbody>
 					{names.map((name) => (
-						<tr key={name} class={mine[name] !== theirs[name] ? 'differs' : ''}>
-							<td>{name}</td><td><code>{theirs[name] ?? '—'}</code></td><td><code>{mine[name] ?? '—'}</code></td>
+						<tr key={name} class={of(mine, name) !== of(theirs, name) ? 'differs' : ''}>
+							<td>{name}</td><td><code>{of(theirs, name) ?? '—'}</code></td><td><code>{of(mine, name) ?? '—'}</code></td>
 						</tr>
 					))}
 				</tbody>

@@ -4,8 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { ServiceError, children, escapeXml, isReadOnly, metadataHeaders, metadataOf, query, request, seg, text, xml } from '../api.js';
 import { ago, bytes, diffLines, save, when } from '../format.js';
 import { PREVIEW_BYTES, Preview, asText } from '../preview.jsx';
+import { link } from '../router.js';
 import { blobSas, isoSeconds } from '../sas.js';
-import { Act, Conflict, Copy, Dialog, PairEditor, Pairs, Problem, Tabs, attempt, confirmed, toast, useLoad } from '../ui.jsx';
+import { Act, Conflict, Copy, Dialog, PairEditor, Pairs, Problem, Tabs, attempt, confirmed, tabOf, toast, useLoad } from '../ui.jsx';
 import { blobOf } from './blobs.jsx';
 import { endpointOf } from './home.jsx';
 
@@ -147,7 +148,8 @@ function Tags({ account, path }) {
 	);
 }
 
-export function Lease({ act, state, status, duration, onChange }) {
+// `leases`: where all of them are listed, with their holders.
+export function Lease({ leases, act, state, status, duration, onChange }) {
 	const [id, setId] = useState(sessionStorage.getItem('zaffre.lease') ?? '');
 	const [seconds, setSeconds] = useState('60');
 	const run = async (action, headers, done) => {
@@ -162,6 +164,7 @@ export function Lease({ act, state, status, duration, onChange }) {
 	return (
 		<>
 			<Pairs pairs={[['State', <span class={`tag first ${state === 'leased' ? 'warn' : ''}`}>{state}</span>], ['Status', status], ['Duration', duration]]} />
+			{['leased', 'breaking'].includes(state) && <p class="quiet">Who holds it, and for how long: <a href={leases}>Leases</a>.</p>}
 			<label class="field">Acquire for <select value={seconds} onChange={(e) => setSeconds(e.currentTarget.value)}>{['15', '30', '60', '-1'].map((one) => <option key={one} value={one}>{one === '-1' ? 'ever' : `${one} s`}</option>)}</select></label>
 			<label class="field">Lease id <input value={id} onInput={(e) => setId(e.currentTarget.value)} placeholder="to renew or release: of whoever holds it" /></label>
 			<footer>
@@ -317,8 +320,11 @@ function CopyTo({ account, container, name, overview, onClose, onDone }) {
 	);
 }
 
-export function BlobPanel({ account, container, name, overview, tab = 'preview', onTab, onClose, onChange, onGone }) {
+const TABS = [['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']];
+
+export function BlobPanel({ account, container, name, overview, tab: wanted, onTab, onClose, onChange, onGone }) {
 	const path = `/${seg(container)}/${seg(name)}`;
+	const tab = tabOf(TABS, wanted);
 	const [copying, setCopying] = useState(false);
 	const loaded = useLoad(async () => (await request('blob', account, path, { method: 'HEAD' })).headers, [path]);
 	const props = loaded.value;
@@ -346,7 +352,7 @@ export function BlobPanel({ account, container, name, overview, tab = 'preview',
 						<Act onClick={() => setCopying(true)}>Copy to …</Act>
 						<Act kind="danger" onClick={remove}>Delete</Act>
 					</footer>
-					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['metadata', 'Metadata'], ['tags', 'Tags'], ['lease', 'Lease'], ['history', 'History']]} value={tab} onChange={onTab} />
+					<Tabs tabs={TABS} value={tab} onChange={onTab} />
 					<div class="tabbody" key={props.get('etag') + (props.get('x-ms-lease-state') ?? '')}>
 						{tab === 'preview' && <Preview type={props.get('content-type') ?? ''} size={Number(props.get('content-length'))} read={(most) => readBytes(account, path, null, most)} />}
 						{tab === 'properties' && <Properties account={account} path={path} props={props} onChange={changed} />}
@@ -354,6 +360,7 @@ export function BlobPanel({ account, container, name, overview, tab = 'preview',
 						{tab === 'tags' && <Tags account={account} path={path} />}
 						{tab === 'lease' && (
 							<Lease
+								leases={link('live', [account], { tab: 'leases' })}
 								state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={changed}
 								act={(headers) => request('blob', account, `${path}?comp=lease`, { method: 'PUT', headers })}
 							/>

@@ -112,10 +112,11 @@ function Crumbs({ account, container, prefix }) {
 function Container({ account, container, params, overview }) {
 	const prefix = params.prefix ?? '';
 	const [draft, setDraft] = useState(prefix);
-	const [deleted, setDeleted] = useState(params.deleted === '1');
+	const deleted = params.deleted === '1';
 	const pages = usePages((marker) => listBlobs({ account, container, prefix, marker, include: deleted ? 'deleted,deletedwithversions' : '' }), [account, container, prefix, deleted]);
 	const open = params.blob;
-	const to = (change) => go('blobs', [account, container], { prefix, ...change });
+	const here = { prefix, deleted: params.deleted };
+	const to = (change) => go('blobs', [account, container], { ...here, ...change });
 	const rows = [...(pages.value?.folders ?? []).map((name) => ({ folder: true, name })), ...(pages.value?.blobs ?? [])];
 	const base = prefix.slice(0, prefix.lastIndexOf('/') + 1);
 	const uploads = useUploads((path, file, how) => uploadBlob(account, container, base + path, file, how), pages.reload);
@@ -126,7 +127,7 @@ function Container({ account, container, params, overview }) {
 				<form class="filter" onSubmit={(e) => { e.preventDefault(); to({ prefix: draft }); }}>
 					<input data-filter placeholder="Jump to a prefix" value={draft} onInput={(e) => setDraft(e.currentTarget.value)} />
 				</form>
-				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => setDeleted(e.currentTarget.checked)} /> show deleted</label>
+				<label class="check"><input type="checkbox" checked={deleted} onChange={(e) => to({ blob: open, tab: params.tab, deleted: e.currentTarget.checked ? '1' : '' })} /> show deleted</label>
 				<button type="button" data-reload onClick={pages.reload}>Reload</button>
 				<UploadButtons uploads={uploads} />
 			</header>
@@ -140,10 +141,10 @@ function Container({ account, container, params, overview }) {
 						empty={pages.loading ? 'Loading …' : pages.error ? 'Nothing to show.' : 'No blobs here. Drop files to upload them.'}
 						id={(one) => one.name + (one.deleted ? one.deletedAt : '') + (one.folder ? '/' : '')}
 						selected={open}
-						onOpen={(one) => (one.folder ? go('blobs', [account, container], { prefix: one.name }) : to({ blob: one.name }))}
+						onOpen={(one) => (one.folder ? to({ prefix: one.name }) : to({ blob: one.name }))}
 						render={(one) => one.folder ? (
 							<>
-								<td colSpan={5}><a class="folder" href={link('blobs', [account, container], { prefix: one.name })}>▸ {one.name.slice(base.length)}</a></td>
+								<td colSpan={5}><a class="folder" href={link('blobs', [account, container], { ...here, prefix: one.name })}>▸ {one.name.slice(base.length)}</a></td>
 							</>
 						) : (
 							<>

@@ -5,7 +5,7 @@ import { children, metadataOf, query, request, seg, text, xml } from '../api.js'
 import { ago, bytes, count, save, when } from '../format.js';
 import { Preview } from '../preview.jsx';
 import { go, link } from '../router.js';
-import { Act, Pager, Pairs, Problem, Rows, RESOURCE_NAME, Tabs, attempt, confirmed, named, useLoad, usePages } from '../ui.jsx';
+import { Act, Pager, Pairs, Problem, Rows, RESOURCE_NAME, Tabs, Waiting, attempt, confirmed, named, tabOf, useLoad, usePages } from '../ui.jsx';
 import { NEW_FILE, filePath, filesOf, uploadShareFile } from '../upload.js';
 import { DropZone, UploadButtons, Uploads, useUploads } from '../uploads.jsx';
 import { Lease } from './blob.jsx';
@@ -60,10 +60,12 @@ function ShareList({ account }) {
 	);
 }
 
-function FilePanel({ account, share, path, snapshot, onClose, onChange }) {
+const FILE_TABS = [['preview', 'Preview'], ['properties', 'Properties'], ['ranges', 'Ranges'], ['lease', 'Lease']];
+
+function FilePanel({ account, share, path, snapshot, show, onShow, onClose, onChange }) {
 	const to = filePath(share, path) + (snapshot ? `?sharesnapshot=${encodeURIComponent(snapshot)}` : '');
 	const and = (more) => `${to}${to.includes('?') ? '&' : '?'}${more}`;
-	const [tab, setTab] = useState('preview');
+	const tab = tabOf(FILE_TABS, show);
 	const loaded = useLoad(async () => (await request('file', account, to, { method: 'HEAD' })).headers, [to]);
 	const props = loaded.value;
 	const size = Number(props?.get('content-length') ?? 0);
@@ -78,11 +80,11 @@ function FilePanel({ account, share, path, snapshot, onClose, onChange }) {
 		<aside class="panel">
 			<header><h2>{path.slice(path.lastIndexOf('/') + 1)}</h2><button type="button" class="plain" data-close aria-label="Close" onClick={onClose}>✕</button></header>
 			<Problem error={loaded.error} />
-			{!props && !loaded.error && <p class="quiet">Loading …</p>}
+			{!props && !loaded.error && <Waiting>If a client has it open over SMB and may hold changes of it back, it is asked for them first: see <a href={link('files', [account, share], { tab: 'handles' })}>Open handles</a>.</Waiting>}
 			{props && (
 				<>
 					<footer><button type="button" onClick={download}>Download</button>{!snapshot && <Act kind="danger" onClick={remove}>Delete</Act>}</footer>
-					<Tabs tabs={[['preview', 'Preview'], ['properties', 'Properties'], ['ranges', 'Ranges'], ['lease', 'Lease']]} value={tab} onChange={setTab} />
+					<Tabs tabs={FILE_TABS} value={tab} onChange={onShow} />
 					{tab === 'preview' && <Preview key={props.get('etag')} type={props.get('content-type') ?? ''} name={path} size={size} read={read} />}
 					{tab === 'properties' && (
 						<Pairs pairs={[
@@ -98,7 +100,7 @@ function FilePanel({ account, share, path, snapshot, onClose, onChange }) {
 							<Pairs pairs={(ranges.value ?? []).slice(0, 200).map(([from, until]) => [bytes(until - from + 1), <code>{from}–{until}</code>])} />
 						</>
 					)}
-					{tab === 'lease' && <Lease state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={loaded.reload} act={(headers) => request('file', account, and('comp=lease'), { method: 'PUT', headers })} />}
+					{tab === 'lease' && <Lease leases={link('files', [account, share], { tab: 'leases' })} state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={loaded.reload} act={(headers) => request('file', account, and('comp=lease'), { method: 'PUT', headers })} />}
 				</>
 			)}
 		</aside>
@@ -153,17 +155,19 @@ function ShareLeases({ account, share, snapshot }) {
 			{props && (
 				<section class="card narrow" key={props.get('x-ms-lease-state')}>
 					<h2>The share {share}</h2>
-					<Lease state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={loaded.reload} act={(headers) => request('file', account, `${to}&comp=lease`, { method: 'PUT', headers })} />
+					<Lease leases={link('live', [account], { tab: 'leases' })} state={props.get('x-ms-lease-state')} status={props.get('x-ms-lease-status')} duration={props.get('x-ms-lease-duration')} onChange={loaded.reload} act={(headers) => request('file', account, `${to}&comp=lease`, { method: 'PUT', headers })} />
 				</section>
 			)}
 		</>
 	);
 }
 
+const SHARE_TABS = [['files', 'Files'], ['handles', 'Open handles'], ['leases', 'Leases']];
+
 function Share({ account, share, params }) {
 	const dir = params.dir ?? '';
 	const snapshot = params.snapshot ?? '';
-	const tab = params.tab ?? 'files';
+	const tab = tabOf(SHARE_TABS, params.tab);
 	const [turn, setTurn] = useState(0);
 	const pages = usePages(async (marker) => {
 		const path = filePath(share, dir) + (dir ? '' : '/');
@@ -187,7 +191,7 @@ function Share({ account, share, params }) {
 				{!snapshot && <><Act onClick={newDirectory}>New directory</Act><UploadButtons uploads={uploads} /></>}
 			</header>
 			<Uploads uploads={uploads} />
-			<Tabs tabs={[['files', 'Files'], ['handles', 'Open handles'], ['leases', 'Leases']]} value={tab} onChange={(id) => to({ tab: id === 'files' ? '' : id })} />
+			<Tabs tabs={SHARE_TABS} value={tab} onChange={(id) => to({ tab: id === 'files' ? '' : id })} />
 			{tab === 'handles' && <Handles key={turn} account={account} share={share} />}
 			{tab === 'leases' && <ShareLeases account={account} share={share} snapshot={snapshot} />}
 			{tab === 'files' && (
@@ -213,7 +217,7 @@ function Share({ account, share, params }) {
 							/>
 							<Pager pages={pages} shown={pages.value?.rows.length} />
 						</div>
-						{params.file && <FilePanel key={inside(params.file)} account={account} share={share} path={inside(params.file)} snapshot={snapshot} onClose={() => to({ file: '' })} onChange={pages.reload} />}
+						{params.file && <FilePanel key={inside(params.file)} account={account} share={share} path={inside(params.file)} snapshot={snapshot} show={params.show} onShow={(show) => to({ file: params.file, show })} onClose={() => to({ file: '' })} onChange={pages.reload} />}
 					</div>
 				</>
 			)}

@@ -67,7 +67,7 @@ export function Checkpoints({ overview }) {
 				id={(one) => one.name}
 				render={(one) => (
 					<>
-						<td class="text"><code>{one.name}</code></td>
+						<td class="main" title={one.name}><code>{one.name}</code></td>
 						<td title={when(one.seconds * 1000)}>{ago(one.seconds * 1000)}</td>
 						<td class="actions">
 							<Copy label="Copy restore" value={`zaffre restore ${folder}/${one.name} --location /another/directory`} />{' '}

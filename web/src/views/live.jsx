@@ -7,7 +7,7 @@ import { curlOf } from '../curl.js';
 import { ago, count, plainPath } from '../format.js';
 import { go, link } from '../router.js';
 import { current, onSample } from '../samples.js';
-import { Copy, Pairs, Problem, Rows, Tabs, useLoad } from '../ui.jsx';
+import { Copy, Pairs, Problem, Rows, Tabs, tabOf, useLoad } from '../ui.jsx';
 import { endpointOf } from './home.jsx';
 import { LeaseList } from './leases.jsx';
 
@@ -48,10 +48,12 @@ function useRequests(paused, matches) {
 
 const tone = (status) => (status >= 500 ? 'bad' : status === 409 || status === 412 ? 'warn' : status >= 400 ? 'bad' : 'good');
 
-function Requests({ overview }) {
+function Requests({ overview, account, params }) {
 	const [paused, setPaused] = useState(false);
-	const [filter, setFilter] = useState('');
-	const [status, setStatus] = useState('');
+	const [filter, setFilter] = useState(params.filter ?? '');
+	const [status, setStatus] = useState(params.status ?? '');
+	// A link to what is shown, without a step back for every letter.
+	useEffect(() => history.replaceState(null, '', link('live', [account], { tab: 'requests', filter, status })), [filter, status]);
 	const [one, setOne] = useState(null); // that is looked at: it stays when the list has gone on
 	const matches = useMemo(() => {
 		const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -86,7 +88,7 @@ function Requests({ overview }) {
 							<>
 								<td>{item.time.slice(11, 23)}</td>
 								<td>{item.op}</td>
-								<td><span class={`tag ${tone(item.status)}`}>{item.status} {item.error}</span></td>
+								<td class="status" title={item.error}><span class={`tag ${tone(item.status)}`}>{item.status} {item.error}</span></td>
 								<td class="main" title={item.path}><code>{plainPath(item.path)}</code></td>
 								<td class="number">{count(item.us)}</td>
 							</>
@@ -106,7 +108,6 @@ function Requests({ overview }) {
 						/>
 						<h3>Headers</h3>
 						<Pairs pairs={Object.entries(one.headers ?? {}).map(([name, value]) => [name, <code>{value}</code>])} />
-						
 					</aside>
 				)}
 			</div>
@@ -185,21 +186,40 @@ function Figures() {
 	);
 }
 
+const TABS = [['requests', 'Requests'], ['leases', 'Leases'], ['conflicts', 'Conflicts']];
+
+// In a low window they leave little room for the rows below: who folds them finds them folded next time.
+function Charts() {
+	const [open, setOpen] = useState(localStorage.getItem('zaffre.charts') !== 'folded');
+	const toggled = (event) => {
+		setOpen(event.currentTarget.open);
+		localStorage.setItem('zaffre.charts', event.currentTarget.open ? 'open' : 'folded');
+	};
+	return (
+		<details class="fold" open={open} onToggle={toggled}>
+			<summary>Charts of the last fifteen minutes</summary>
+			{open && (
+				<div class="charts">
+					<Chart title="Requests a second" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
+					<Chart title="Latency, ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
+					<Chart title="Commits a second" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
+					<Chart title="Transactions a sync" lines={[['group', 'group size', '--good']]} />
+					<Chart title="Time of a sync, ms" lines={[['sync', 'sync', '--warn']]} />
+					<Chart title="Written a second, MiB" lines={[['written', 'written', '--accent', '--accent-soft']]} />
+				</div>
+			)}
+		</details>
+	);
+}
+
 export function Live({ route, account, overview }) {
-	const tab = route.params.tab ?? 'requests';
+	const tab = tabOf(TABS, route.params.tab);
 	return (
 		<>
 			<header class="bar"><h1>Live</h1><Figures /></header>
-			<div class="charts">
-				<Chart title="Requests a second" lines={[['rate', 'all', '--accent', '--accent-soft'], ['errors', 'errors', '--bad'], ['conflicts', 'conflicts', '--warn']]} />
-				<Chart title="Latency, ms" lines={[['p50', 'p50', '--good'], ['p95', 'p95', '--accent'], ['p99', 'p99', '--bad']]} />
-				<Chart title="Commits a second" lines={[['commits', 'transactions', '--accent', '--accent-soft']]} />
-				<Chart title="Transactions a sync" lines={[['group', 'group size', '--good']]} />
-				<Chart title="Time of a sync, ms" lines={[['sync', 'sync', '--warn']]} />
-				<Chart title="Written a second, MiB" lines={[['written', 'written', '--accent', '--accent-soft']]} />
-			</div>
-			<Tabs tabs={[['requests', 'Requests'], ['leases', 'Leases'], ['conflicts', 'Conflicts']]} value={tab} onChange={(id) => go('live', [account], { tab: id })} />
-			{tab === 'requests' && <Requests overview={overview} />}
+			<Charts />
+			<Tabs tabs={TABS} value={tab} onChange={(id) => go('live', [account], { tab: id })} />
+			{tab === 'requests' && <Requests key={JSON.stringify([route.params.filter, route.params.status])} overview={overview} account={account} params={route.params} />}
 			{tab === 'leases' && <Leases overview={overview} account={account} />}
 			{tab === 'conflicts' && <Conflicts />}
 		</>

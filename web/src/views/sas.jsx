@@ -5,7 +5,7 @@ import { ask, sign } from '../api.js';
 import { diffLines } from '../format.js';
 import { SAS_VERSION, accountParameters, accountStringToSign, blobStringToSign, isoSeconds, toQuery } from '../sas.js';
 import { go } from '../router.js';
-import { Act, Copy, Pairs, Problem, Tabs, attempt } from '../ui.jsx';
+import { Act, Copy, Pairs, Problem, Tabs, attempt, tabOf } from '../ui.jsx';
 import { endpointOf } from './home.jsx';
 
 const PERMISSIONS = {
@@ -211,12 +211,14 @@ function Why({ overview }) {
 	);
 }
 
+const TABS = [['build', 'Build a SAS'], ['why', 'Why was this refused?']];
+
 export function Sas({ route, account, overview }) {
-	const tab = route.params.tab ?? 'build';
+	const tab = tabOf(TABS, route.params.tab);
 	return (
 		<>
 			<h1>Access</h1>
-			<Tabs tabs={[['build', 'Build a SAS'], ['why', 'Why was this refused?']]} value={tab} onChange={(id) => go('access', [account], { tab: id })} />
+			<Tabs tabs={TABS} value={tab} onChange={(id) => go('access', [account], { tab: id })} />
 			{tab === 'build' ? <Builder account={account} overview={overview} /> : <Why overview={overview} />}
 		</>
 	);
