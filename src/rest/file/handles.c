@@ -185,9 +185,17 @@ static enum err format_close(struct request *r)
 	return ERR_OK;
 }
 
+/* What lies below is asked for of a file. */
+static enum err refused_close(struct request *r, enum err e)
+{
+	if (e == ERR_INVALID_HEADER_VALUE)
+		return fault_header(r, e, "x-ms-recursive", request_header(r, "x-ms-recursive"));
+	return rest_file_refused(r, e);
+}
+
 const struct handler handler_handles_list = { .parse = parse_list,
 					      .format = format_list,
 					      .refused = rest_file_refused };
 const struct handler handler_handles_close = { .parse = parse_close,
 					       .format = format_close,
-					       .refused = rest_file_refused };
+					       .refused = refused_close };

@@ -346,10 +346,12 @@ test('handles: none without SMB clients', async () => {
 	for (const p of [path, home]) {
 		const r = expectStatus(await client.get(p, { query: { comp: 'listhandles' } }), 200);
 		assert.equal(r.text, '\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries /><NextMarker /></EnumerationResults>');
-		const closed = expectStatus(await client.put(p, { query: { comp: 'forceclosehandles' }, headers: { 'x-ms-handle-id': '*', 'x-ms-recursive': 'True' } }), 200);
+		const closed = expectStatus(await client.put(p, { query: { comp: 'forceclosehandles' }, headers: { 'x-ms-handle-id': '*', 'x-ms-recursive': p === path ? 'False' : 'True' } }), 200);
 		assert.deepEqual([closed.headers['x-ms-number-of-handles-closed'], closed.headers['x-ms-number-of-handles-failed']], ['0', '0']);
 	}
 	expectStatus(await client.put(path, { query: { comp: 'forceclosehandles' }, headers: { 'x-ms-handle-id': '123' } }), 200);
+	const below = expectError(await client.put(path, { query: { comp: 'forceclosehandles' }, headers: { 'x-ms-handle-id': '*', 'x-ms-recursive': 'true' } }), 400, 'InvalidHeaderValue');
+	assert.deepEqual(['HeaderName', 'HeaderValue'].map((name) => element(below.text, name)), ['x-ms-recursive', 'true']);
 	expectError(await client.put(path, { query: { comp: 'forceclosehandles' }, headers: { 'x-ms-handle-id': 'x' } }), 400, 'InvalidHeaderValue');
 	expectError(await client.get(fresh(), { query: { comp: 'listhandles' } }), 404, 'ResourceNotFound');
 	const listed = [];

@@ -214,6 +214,8 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 {
 	struct file_handles_call *c = call;
 	TRY(find_target(txn, c));
+	if (c->recursive && c->inode.kind == FILE_KIND_FILE)
+		return ERR_INVALID_HEADER_VALUE;
 	struct list l = { .call = c,
 			  .limit = HANDLES_PER_COMMIT,
 			  .reads_max = CLOSE_READS_MAX,
