@@ -5,7 +5,9 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { after, before, test } from 'node:test';
 
+import { expectStatus } from '../lib/assert.mjs';
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
+import { Files, fileClient } from '../lib/file.mjs';
 import { ACCESS, COMMAND, SHARE, SIGNING, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const NAME_INVALID = 0xc0000033, PATH_SYNTAX_BAD = 0xc000003b, INTERNAL_ERROR = 0xc00000e5, FILE_NOT_AVAILABLE = 0xc0000467;
@@ -254,4 +256,23 @@ test('a rename that would bring something under more than 250 levels is refused,
 	const deepest = await c.create(tree, `${chain('a', 149)}\\c\\${chain('b', 100)}`, { options: DIRECTORY, disposition: 1 });
 	assert.equal(deepest.status, 0);
 	assert.equal((await c.close(tree, deepest.id)).status, 0);
+});
+
+test('handles closed by force over REST: whoever watches is told of every file that goes with them', { timeout: 60_000 }, async () => {
+	const { c, tree } = await client(), COUNT = 12, DELETE_ON_CLOSE = 0x1000;
+	await made(c, tree, 'forced', { options: DIRECTORY });
+	await made(c, tree, 'forced\\below', { options: DIRECTORY });
+	const watched = await c.create(tree, 'forced', { options: DIRECTORY, access: ACCESS.READ });
+	const first = notify(c, tree, watched.id, FILTER.FILE_NAME, { tree: true });
+	for (let i = 0; i < COUNT; i++) assert.equal((await c.create(tree, `forced\\below\\f${i}`, { disposition: 2, options: DELETE_ON_CLOSE, access: ACCESS.DELETE })).status, 0);
+	const told = changes(await first);
+	while (told.length < COUNT) told.push(...changes(await notify(c, tree, watched.id, FILTER.FILE_NAME)));
+	assert.deepEqual(told.sort(), Array.from({ length: COUNT }, (_, i) => `1 below\\f${i}`).sort());
+	const files = new Files(fileClient(server));
+	const r = expectStatus(await files.dir('PUT', '/words/forced/below', 'forceclosehandles', { headers: { 'x-ms-handle-id': '*', 'x-ms-recursive': 'true' } }), 200);
+	assert.equal(r.headers['x-ms-number-of-handles-closed'], String(COUNT));
+	assert.deepEqual(await files.names('/words/forced/below'), []);
+	const gone = [];
+	while (gone.length < COUNT) gone.push(...changes(await notify(c, tree, watched.id, FILTER.FILE_NAME)));
+	assert.deepEqual(gone.sort(), Array.from({ length: COUNT }, (_, i) => `2 below\\f${i}`).sort());
 });

@@ -150,8 +150,8 @@ static enum err tell_closed(struct request *r)
 			holder_post(r->server->config.holders, &n);
 		if (r->server->config.waits)
 			wait_wake(r->server->config.waits, &key);
+		rest_file_publish(r, c->partition, &c->handles.events[i]);
 	}
-	rest_file_publish(r, c->partition, &c->handles.events);
 	return ERR_OK;
 }
 
@@ -196,6 +196,4 @@ static enum err refused_close(struct request *r, enum err e)
 const struct handler handler_handles_list = { .parse = parse_list,
 					      .format = format_list,
 					      .refused = rest_file_refused };
-const struct handler handler_handles_close = { .parse = parse_close,
-					       .format = format_close,
-					       .refused = refused_close };
+const struct handler handler_handles_close = { .parse = parse_close, .format = format_close, .refused = refused_close };

@@ -325,8 +325,8 @@ struct file_handles_call {
 	uint64_t next, next_open;
 	bool wake_all; /* force close: wake the waiters of each closed handle's file and post NOTICE_CLOSED to it */
 	struct file_handle *closed;
+	struct file_events *events; /* of each of them: a file may go with its last handle */
 	size_t closed_count;
-	struct file_events events;
 };
 enum err file_apply_list_handles(struct txn *, void *call);
 enum err file_apply_force_close(struct txn *, void *call);

@@ -154,7 +154,6 @@ static enum err find_target(struct txn *txn, struct file_handles_call *c)
 	struct file_view view;
 	c->count = c->closed_count = 0;
 	c->more = c->wake_all = false;
-	c->events.count = 0;
 	TRY(target_view(txn, &c->target, &view));
 	TRY(inode_find(txn, &view, &c->target.place, NULL, &c->inode));
 	bool fits = c->target.kind == FILE_KIND_ANY || c->target.kind == c->inode.kind;
@@ -228,7 +227,8 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 		l.reads_max = 1;
 	}
 	c->closed = ARENA_NEW_ARRAY(txn_arena(txn), struct file_handle, l.limit);
-	if (!c->closed)
+	c->events = ARENA_NEW_ARRAY(txn_arena(txn), struct file_events, l.limit);
+	if (!c->closed || !c->events)
 		return ERR_NO_MEMORY;
 	TRY(walk_opens(txn, &w, note_closing, &l));
 	for (size_t i = 0; i < c->closed_count; i++) {
@@ -236,8 +236,7 @@ enum err file_apply_force_close(struct txn *txn, void *call)
 		struct close_result r;
 		TRY(opens_load(txn, c->closed[i].inode_id, &f));
 		TRY(open_end(txn, &f, c->closed[i].open_id, &r));
-		for (size_t k = 0; k < r.events.count && c->events.count < FILE_EVENTS_MAX; k++)
-			c->events.event[c->events.count++] = r.events.event[k];
+		c->events[i] = r.events;
 	}
 	c->count = c->closed_count;
 	c->wake_all = c->closed_count > 0;
