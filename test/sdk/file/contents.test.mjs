@@ -141,6 +141,7 @@ describe('List Ranges', () => {
 		expectStatus(await files.write(path, 2048, 'a'), 201);
 		assert.deepEqual(await files.ranges(path), [[0, 1023], [2048, 2048]]);
 		assert.deepEqual(await files.ranges(path, {}, { 'x-ms-range': 'bytes=1000-1010' }), [[1000, 1010]]);
+		assert.deepEqual(await files.ranges(path, {}, { 'x-ms-range': 'bytes=520-530' }), [[520, 530]], 'the bytes of the page lie behind');
 		expectStatus(await files.clear(path, 0, 512), 201);
 		assert.deepEqual(await files.ranges(path), [[512, 1023], [2048, 2048]]);
 		const small = fresh();

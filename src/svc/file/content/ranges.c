@@ -18,6 +18,7 @@ struct lister {
 	struct txn *txn;
 	struct file_ranges_call *call;
 	uint64_t from, end; /* asked for, within the file */
+	uint64_t look_end;  /* the end of its last page: bytes behind `end` count, too, for what that page is */
 };
 
 static void list_ends_at(struct lister *l, uint64_t offset)
@@ -69,7 +70,7 @@ static bool add_run(struct lister *l, const struct run *r)
 static enum err list_batch(struct lister *l, const struct file_view *view, uint64_t *at, bool *ret_done)
 {
 	struct run_walk w;
-	TRY(run_walk_begin(&w, l->txn, view, &l->call->inode, *at, l->end, BATCH_ROWS / 4));
+	TRY(run_walk_begin(&w, l->txn, view, &l->call->inode, *at, l->look_end, BATCH_ROWS / 4));
 	for (size_t i = 0; i < BATCH_ROWS; i++) {
 		struct run_row row;
 		enum err e = run_walk_next(&w, &row);
@@ -87,7 +88,7 @@ static enum err list_batch(struct lister *l, const struct file_view *view, uint6
 
 static enum err list_runs(struct lister *l, const struct file_view *view)
 {
-	/* A page counts as a whole, also if the range begins inside it. */
+	/* A page counts as a whole, also if the range begins or ends inside it. */
 	uint64_t at = l->call->exact ? l->from : page_floor(l->from);
 	bool done = false;
 	for (size_t i = 0; !done && at < l->end; i++) {
@@ -139,7 +140,7 @@ static void mark_run(struct diff *d, const struct run *r, uint64_t window, uint6
 	}
 }
 
-/* Marks the pages of its runs in a window, up to `limit`, where the file ends or what was asked for. */
+/* Marks the pages of its runs in a window, up to `limit`, where the file ends or the last page that was asked for. */
 static enum err mark_side(struct side *s, struct diff *d, uint64_t window, uint64_t limit, bool before)
 {
 	while (s->has && s->head.run.first < window + WINDOW_BYTES) {
@@ -161,7 +162,7 @@ static enum err walk_open(struct lister *l, const struct file_view *view, const 
 	s->has = false;
 	if (!n->content)
 		return ERR_OK;
-	TRY(run_walk_begin(&s->walk, l->txn, view, n, at, l->end, 256));
+	TRY(run_walk_begin(&s->walk, l->txn, view, n, at, l->look_end, 256));
 	enum err e = run_walk_next(&s->walk, &s->head);
 	s->has = e == ERR_OK;
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
@@ -194,8 +195,8 @@ static enum err diff_window(struct lister *l, struct diff *d, uint64_t *at, bool
 	uint64_t window = page_floor(first > *at ? first : *at);
 	memset(d->page, 0, sizeof d->page);
 	memset(d->lost, 0, sizeof d->lost);
-	TRY(mark_side(&now, d, window, l->end, false));
-	TRY(mark_side(&before, d, window, l->end, true));
+	TRY(mark_side(&now, d, window, l->look_end, false));
+	TRY(mark_side(&before, d, window, l->look_end, true));
 	*ret_done = !list_window(l, d, window);
 	*at = window + WINDOW_BYTES;
 	return ERR_OK;
@@ -267,6 +268,9 @@ static enum err list_all(struct txn *txn, struct file_ranges_call *c, const stru
 		l.from = c->range_first > l.from ? c->range_first : l.from;
 		l.end = c->range_last < l.end ? c->range_last + 1 : l.end;
 	}
+	l.look_end = c->exact ? l.end : page_ceil(l.end);
+	if (l.look_end > c->inode.size_bytes)
+		l.look_end = c->inode.size_bytes;
 	if (!c->diff)
 		return l.from < l.end && c->inode.content ? list_runs(&l, view) : ERR_OK;
 	d = ARENA_NEW(txn_arena(txn), struct diff);
