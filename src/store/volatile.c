@@ -2,6 +2,7 @@
  * The map behind volatile rows: a skip list under one lock. Values are counted: a row's two values are mostly one. */
 #include "store/volatile.h"
 
+#include "base/fair.h"
 #include "base/hash.h"
 #include "base/limits.h"
 
@@ -33,7 +34,7 @@ struct volatile_map {
 	struct node head;
 	struct node *head_next[LEVELS_MAX];
 	uint64_t random;
-	size_t bytes;
+	struct fair bytes;
 	atomic_size_t count;
 	atomic_uint_fast64_t now;
 	uint64_t changed[STRIPES]; /* `now` of the last publication of such keys */
@@ -48,6 +49,7 @@ struct volatile_map *volatile_new(void)
 	m->head.next = m->head_next;
 	m->head.levels = LEVELS_MAX;
 	m->random = 88172645463325252u;
+	fair_init(&m->bytes, LIMIT_VOLATILE_BYTES);
 	return m;
 }
 
@@ -62,6 +64,13 @@ static struct volatile_value *value_hold(struct volatile_value *v)
 	if (v)
 		v->refs++;
 	return v;
+}
+
+/* The account is what comes before the first byte 01 of a partition's id (store/key.h). */
+static unsigned owner_of(struct slice partition)
+{
+	const char *end = partition.len ? memchr(partition.ptr, 1, partition.len) : NULL;
+	return fair_owner(end ? slice_first(partition, (size_t)(end - partition.ptr)) : partition);
 }
 
 static void node_free(struct node *n)
@@ -123,9 +132,9 @@ static unsigned pick_levels(struct volatile_map *m)
 	return levels;
 }
 
-static size_t node_bytes(const struct node *n)
+static size_t node_bytes(unsigned levels, struct slice partition, struct slice key)
 {
-	return sizeof *n + n->levels * sizeof *n->next + n->partition.len + n->key.len;
+	return sizeof(struct node) + levels * sizeof(struct node *) + partition.len + key.len;
 }
 
 static struct node *node_new(unsigned levels, struct slice partition, struct slice key)
@@ -160,7 +169,7 @@ static struct node *list_add(struct volatile_map *m, struct slice partition, str
 		n->next[i] = before[i]->next[i];
 		before[i]->next[i] = n;
 	}
-	m->bytes += node_bytes(n);
+	fair_take(&m->bytes, owner_of(n->partition), node_bytes(n->levels, n->partition, n->key));
 	atomic_fetch_add(&m->count, 1);
 	return n;
 }
@@ -173,7 +182,7 @@ static void list_remove_if_empty(struct volatile_map *m, struct slice partition,
 		return;
 	for (unsigned i = 0; i < n->levels; i++)
 		before[i]->next[i] = n->next[i];
-	m->bytes -= node_bytes(n);
+	fair_give_back(&m->bytes, owner_of(n->partition), node_bytes(n->levels, n->partition, n->key));
 	atomic_fetch_sub(&m->count, 1);
 	node_free(n);
 }
@@ -182,8 +191,8 @@ static void list_remove_if_empty(struct volatile_map *m, struct slice partition,
 
 static void drop_held(struct volatile_map *m, struct slice partition, struct volatile_write *w)
 {
-	if (w->held)
-		m->bytes -= w->held->refs == 1 ? w->held->len : 0;
+	if (w->held && w->held->refs == 1)
+		fair_give_back(&m->bytes, owner_of(partition), w->held->len);
 	value_drop(w->held);
 	w->held = NULL;
 	list_remove_if_empty(m, partition, w->key);
@@ -197,12 +206,25 @@ static void discard_one(struct volatile_map *m, struct slice partition, struct v
 	drop_held(m, partition, w);
 }
 
+/* Is there room for this value? What the row does not have yet must find the account's rows no larger than what is free. */
+static enum err check_room(struct volatile_map *m, struct slice partition, const struct volatile_write *w)
+{
+	struct node *n = list_find(m, partition, w->key);
+	size_t need = w->value.len + (n ? 0 : node_bytes(LEVELS_MAX, partition, w->key));
+	size_t had = n && n->working ? n->working->len : 0;
+	if (need > fair_free(&m->bytes))
+		return ERR_NO_MEMORY;
+	bool may = need <= had || fair_may_take(&m->bytes, owner_of(partition), need - had);
+	return may ? ERR_OK : ERR_HANDLE_LIMIT_EXCEEDED;
+}
+
 static enum err prepare_one(struct volatile_map *m, struct slice partition, struct volatile_write *w)
 {
 	w->held = NULL;
 	if (!slice_is_set(w->value))
 		return ERR_OK;
-	struct node *n = m->bytes + w->value.len > LIMIT_VOLATILE_BYTES ? NULL : list_add(m, partition, w->key);
+	TRY(check_room(m, partition, w));
+	struct node *n = list_add(m, partition, w->key);
 	if (!n)
 		return ERR_NO_MEMORY;
 	w->held = malloc(sizeof *w->held + w->value.len);
@@ -212,7 +234,7 @@ static enum err prepare_one(struct volatile_map *m, struct slice partition, stru
 	w->held->refs = 1;
 	w->held->len = w->value.len;
 	memcpy(w->held->bytes, w->value.ptr, w->value.len);
-	m->bytes += w->value.len;
+	fair_take(&m->bytes, owner_of(partition), w->value.len);
 	return ERR_OK;
 }
 
@@ -238,12 +260,12 @@ void volatile_discard(struct volatile_map *m, struct slice partition, struct vol
 }
 
 /* Puts v in the place of *at. */
-static void replace(struct volatile_map *m, struct volatile_value **at, struct volatile_value *v)
+static void replace(struct volatile_map *m, const struct node *n, struct volatile_value **at, struct volatile_value *v)
 {
 	struct volatile_value *old = *at;
 	*at = value_hold(v);
 	if (old && old->refs == 1)
-		m->bytes -= old->len;
+		fair_give_back(&m->bytes, owner_of(n->partition), old->len);
 	value_drop(old);
 }
 
@@ -254,7 +276,7 @@ void volatile_accept(struct volatile_map *m, struct slice partition, struct vola
 		struct node *n = list_find(m, partition, w[i].key);
 		assert(n || !w[i].held);
 		if (n)
-			replace(m, &n->working, w[i].held);
+			replace(m, n, &n->working, w[i].held);
 		if (w[i].held)
 			n->pins--;
 	}
@@ -269,7 +291,7 @@ static uint64_t *stripe_of(struct volatile_map *m, struct slice partition, struc
 
 static void publish(struct volatile_map *m, struct node *n, struct volatile_value *v)
 {
-	replace(m, &n->published, v);
+	replace(m, n, &n->published, v);
 	*stripe_of(m, n->partition, n->key) = atomic_fetch_add(&m->now, 1) + 1;
 }
 
@@ -297,7 +319,7 @@ static void settle_one(struct volatile_map *m, struct node *n, struct volatile_v
 	if (n->early)
 		publish(m, n, NULL);
 	n->early = false;
-	replace(m, &n->working, n->published);
+	replace(m, n, &n->working, n->published);
 }
 
 void volatile_settle(struct volatile_map *m, struct slice partition, struct volatile_write *w, size_t count,

@@ -13,6 +13,9 @@
  * the first bytes of the key: the reader starts over with a new snapshot. So what it read and what it was allowed to
  * read belong to one moment.
  *
+ * Memory. All rows together have a bound that accounts share (base/fair.h). A row that is there can be changed and
+ * deleted by an account that may add nothing.
+ *
  * Threads: any, one lock inside; prepare, accept and discard are the committer's. */
 #ifndef STORE_VOLATILE_H
 #define STORE_VOLATILE_H
@@ -34,7 +37,8 @@ enum { VOLATILE_GROUP_BYTES = 12 };		 /* of the key: tag, letter, number; change
 struct volatile_map *volatile_new(void); /* NULL: no memory */
 void volatile_free(struct volatile_map *);
 
-/* Memory for the writes; afterwards accept cannot fail. ERR_NO_MEMORY: nothing was kept. */
+/* Memory for the writes; afterwards accept cannot fail. Else nothing was kept: ERR_HANDLE_LIMIT_EXCEEDED, the account has
+ * its part of the memory; ERR_NO_MEMORY, there is none. */
 enum err volatile_prepare(struct volatile_map *, struct slice partition, struct volatile_write *,
 			  size_t count) MUST_CHECK;
 void volatile_accept(struct volatile_map *, struct slice partition, struct volatile_write *, size_t count);

@@ -12,6 +12,7 @@
 #include "engine/mem/mem.h"
 #include "store/key.h"
 #include "store/store.h"
+#include "store/volatile.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -386,6 +387,75 @@ static void a_read_belongs_to_one_moment(void **state)
 	store_close(s);
 }
 
+/* ---- memory ---- */
+
+enum { FILL_ROWS = 64, FILL_BYTES = 64 * 1024 };
+
+/* The rows of one number get values of this length; none: they are deleted. */
+static enum err apply_fill(struct txn *t, void *call)
+{
+	const struct job *j = call;
+	struct key k;
+	size_t length = j->durable;
+	char *bytes = arena_alloc(txn_arena(t), FILL_BYTES);
+	assert_non_null(bytes);
+	memset(bytes, 'x', FILL_BYTES);
+	for (unsigned i = 0; i < FILL_ROWS; i++) {
+		struct slice key = row_key(&k, 1, (uint64_t)j->number * FILL_ROWS + i);
+		TRY(length ? txn_put_volatile(t, key, slice_make(bytes, length)) : txn_del_volatile(t, key));
+	}
+	return ERR_OK;
+}
+
+static enum err fill(struct store *s, const char *partition, unsigned number, size_t length)
+{
+	struct job *j = job_new(apply_fill, number);
+	j->job.partition = slice_str(partition);
+	j->durable = length;
+	return run(s, j);
+}
+
+/* So many sets of rows until one is refused. */
+static unsigned fill_up(struct store *s, const char *partition, unsigned from)
+{
+	for (unsigned i = from;; i++) {
+		enum err err = fill(s, partition, i, FILL_BYTES);
+		if (err != ERR_OK) {
+			assert_int_equal(err, ERR_HANDLE_LIMIT_EXCEEDED);
+			return i - from;
+		}
+		assert_true(i - from < 1000);
+	}
+}
+
+/* One account gets half of the memory, the next half of what is left, and what one gives back is there again. An account
+ * that may add no row can still change and delete those that it has. */
+static void an_account_leaves_room_for_others(void **state)
+{
+	struct clock clock;
+	struct engine *e;
+	assert_int_equal(engine_mem_open(NULL, &e), ERR_OK);
+	struct store *s = store_on(e, &clock);
+	const unsigned all = LIMIT_VOLATILE_BYTES / (FILL_ROWS * FILL_BYTES);
+	unsigned first = fill_up(s, "one\x01s7", 0);
+	assert_in_range(first, all / 2 - 1, all / 2);
+	assert_int_equal(fill_up(s, "one\x01s8", 0), 0); /* another share of it */
+	unsigned second = fill_up(s, "two\x01s7", 0);
+	assert_in_range(second, all / 4 - 1, all / 4);
+	assert_int_equal(fill(s, "one\x01s7", 0, FILL_BYTES), ERR_OK);
+	assert_int_equal(fill(s, "one\x01s7", 0, FILL_BYTES - 1), ERR_OK);
+	assert_int_equal(fill(s, "one\x01s7", 0, FILL_BYTES), ERR_HANDLE_LIMIT_EXCEEDED);
+	for (unsigned i = 0; i < second; i++)
+		assert_int_equal(fill(s, "two\x01s7", i, 0), ERR_OK);
+	assert_int_equal(fill_up(s, "two\x01s7", 0), second);
+	for (unsigned i = 0; i < second; i++)
+		assert_int_equal(fill(s, "two\x01s7", i, 0), ERR_OK);
+	for (unsigned i = 0; i < first; i++)
+		assert_int_equal(fill(s, "one\x01s7", i, 0), ERR_OK);
+	assert_int_equal(fill_up(s, "two\x01s7", 0), first);
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +465,7 @@ int main(void)
 		cmocka_unit_test(scans_merge_own_writes),
 		cmocka_unit_test(a_read_belongs_to_one_moment),
 		cmocka_unit_test(what_came_and_went_is_noticed),
+		cmocka_unit_test(an_account_leaves_room_for_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
