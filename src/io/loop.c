@@ -12,12 +12,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/panic.h"
 #include "base/sys/clock.h"
 #include "io/wheel.h"
 
 enum { LOOP_MAGIC = 0x696c6f70 };
-enum { LOOP_EVENTS = 256, HELD_WAKES = 64, LINGER_MISSES = 4, LINGER_PAUSE = 64 };
+enum {
+	LOOP_EVENTS = 256,
+	HELD_WAKES = 64,
+	LINGER_MISSES = 4,
+	LINGER_PAUSE = 64,
+	TASKS_PER_LOOK = 8 /* at the clock */
+};
 
 /* What other threads write has cache lines of its own. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
@@ -29,6 +36,7 @@ struct io_loop {
 	pthread_t thread;
 	atomic_bool running;
 	atomic_bool stopping;
+	struct io_task *posted_first, **posted_last; /* out of the mailbox, not run yet */
 	struct io_task *deferred_first, **deferred_last;
 	uint32_t linger_ns;				/* before it sleeps next; 0: at once */
 	unsigned linger_misses;				/* in a row: nothing came meanwhile */
@@ -54,6 +62,7 @@ enum err io_loop_new(struct io_loop **ret)
 		return ERR_NO_MEMORY;
 	memset(l, 0, sizeof *l);
 	l->magic = LOOP_MAGIC;
+	l->posted_last = &l->posted_first;
 	l->deferred_last = &l->deferred_first;
 	l->wake_source.ready = loop_woken;
 	l->now_ms = base_monotonic_ns() / 1000000;
@@ -157,25 +166,38 @@ void io_loop_defer(struct io_loop *l, struct io_task *task)
 	l->deferred_last = &task->next;
 }
 
-/* True if anything ran. */
-static bool loop_run_mailbox(struct io_loop *l)
+static void loop_take_mailbox(struct io_loop *l)
 {
 	if (!atomic_load_explicit(&l->mailbox, memory_order_relaxed))
-		return false;
-	struct io_task *newest = atomic_exchange(&l->mailbox, NULL);
-	struct io_task *oldest = NULL;
+		return;
+	struct io_task *newest = atomic_exchange(&l->mailbox, NULL), *oldest = NULL, *last = newest;
 	while (newest) {
 		struct io_task *next = newest->next;
 		newest->next = oldest;
 		oldest = newest;
 		newest = next;
 	}
-	while (oldest) {
-		struct io_task *next = oldest->next;
-		oldest->run(oldest);
-		oldest = next;
+	*l->posted_last = oldest;
+	l->posted_last = &last->next;
+}
+
+/* Thousands may be posted at once (all that wait for one lock): those that are left after a time go on, in their order,
+ * when events have had their share. */
+static void loop_run_posted(struct io_loop *l)
+{
+	loop_take_mailbox(l);
+	if (!l->posted_first)
+		return;
+	uint64_t until_ns = base_monotonic_ns() + LIMIT_TURN_NS;
+	for (unsigned n = 1; l->posted_first; n++) {
+		struct io_task *t = l->posted_first;
+		l->posted_first = t->next;
+		if (!t->next)
+			l->posted_last = &l->posted_first;
+		t->run(t);
+		if (n % TASKS_PER_LOOK == 0 && base_monotonic_ns() > until_ns)
+			return;
 	}
-	return true;
 }
 
 /* What the tasks defer again waits for the next turn, so events get their share. */
@@ -220,7 +242,7 @@ static int loop_look_on(struct io_loop *l, bool *ret_sleep)
 
 static int loop_wait(struct io_loop *l)
 {
-	int timeout_ms = l->deferred_first ? 0 : wheel_wait_ms(&l->wheel, l->now_ms);
+	int timeout_ms = l->deferred_first || l->posted_first ? 0 : wheel_wait_ms(&l->wheel, l->now_ms);
 	if (timeout_ms != 0 && l->linger_ns) {
 		bool sleep = true;
 		int n = l->linger_pause ? 0 : loop_look_on(l, &sleep);
@@ -253,14 +275,16 @@ void io_loop_run(struct io_loop *l, void (*before_wait)(void *), void *arg)
 			s->ready(s, l->events[i].events);
 		}
 		wheel_advance(&l->wheel, l->now_ms);
-		loop_run_mailbox(l);
+		loop_run_posted(l);
 		if (l->deferred_first)
 			loop_run_deferred(l);
 		if (before_wait)
 			before_wait(arg);
 	}
-	while (l->deferred_first) /* what was closed last is freed there */
+	while (l->posted_first || l->deferred_first) { /* what was closed last is freed there */
+		loop_run_posted(l);
 		loop_run_deferred(l);
+	}
 	atomic_store(&l->running, false);
 }
 

@@ -14,7 +14,8 @@ struct breaking {
 	smb_then_fn *then;
 	struct file_break_call breaking;
 	struct waiter *waiter;
-	bool woken; /* before the wait had begun for the client */
+	bool woken;		      /* before the wait had begun for the client */
+	struct arena_position before; /* what a look needs of memory is given back while it waits */
 };
 
 static struct breaking *breaking_of(struct smb_request *r)
@@ -101,6 +102,7 @@ static void breaking_park(struct smb_request *r, uint64_t deadline_ticks)
 {
 	struct breaking *b = breaking_of(r);
 	struct smb_loop *sl = r->conn->sl;
+	arena_rewind(&r->arena, b->before);
 	if (b->woken) {
 		wait_over(r);
 		breaking_run(r);
@@ -199,6 +201,7 @@ void smb_commit_breaking(struct smb_request *r, apply_fn *apply, void *call, str
 		return;
 	}
 	*b = (struct breaking){ .apply = apply, .call = call, .breaks = breaks, .then = then };
+	b->before = arena_position(&r->arena);
 	r->breaking = b;
 	breaking_run(r);
 }

@@ -15,6 +15,7 @@ struct lock {
 	struct file_unlock_call call;
 	struct waiter *waiter;
 	bool woken;
+	struct arena_position before; /* what a look needs of memory is given back while it waits */
 };
 
 /* All locks that fail at once, or a single lock that waits. */
@@ -100,6 +101,7 @@ static void lock_done(struct smb_request *r, enum err e)
 {
 	struct lock *l = r->call;
 	if (e == ERR_SMB_LOCK_NOT_GRANTED && l->waits) {
+		arena_rewind(&r->arena, l->before);
 		if (l->woken)
 			lock_run(r);
 		else
@@ -166,5 +168,6 @@ void smb_do_lock(struct smb_request *r)
 		.sequence_bucket = l->in.sequence_index <= FILE_LOCK_SEQUENCES ? l->in.sequence_index : 0,
 		.sequence_number = l->in.sequence_number,
 	};
+	l->before = arena_position(&r->arena);
 	lock_run(r);
 }

@@ -435,9 +435,67 @@ static void nothing_is_missed_while_a_loop_lingers(void **state)
 	close(pair[1]);
 }
 
+/* ---- many tasks at once ---- */
+
+enum { CROWD = 200 };
+
+struct crowd {
+	struct io_source source;
+	struct io_task task[CROWD], deferred;
+	int pair[2];
+	unsigned ran, ran_before_event, ran_before_deferred;
+};
+static struct crowd crowd;
+
+/* Each takes a millisecond, and they run in the order in which they were posted. */
+static void crowd_run(struct io_task *t)
+{
+	uint64_t until_ns = base_monotonic_ns() + 1000 * 1000;
+	assert_ptr_equal(t, &crowd.task[crowd.ran]);
+	if (crowd.ran++ == 0) {
+		assert_int_equal(write(crowd.pair[1], "x", 1), 1);
+		io_loop_defer(loop, &crowd.deferred);
+	}
+	while (base_monotonic_ns() < until_ns)
+		continue;
+	if (crowd.ran == CROWD)
+		io_loop_stop(loop);
+}
+
+static void crowd_event(struct io_source *s, uint32_t events)
+{
+	crowd.ran_before_event = crowd.ran;
+}
+
+static void crowd_deferred(struct io_task *t)
+{
+	crowd.ran_before_deferred = crowd.ran;
+}
+
+/* Whoever has hundreds of tasks posted at once does not keep the loop's connections waiting until the last. */
+static void events_are_served_between_posted_tasks(void **state)
+{
+	crowd = (struct crowd){ .source.ready = crowd_event, .deferred.run = crowd_deferred };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, crowd.pair), 0);
+	assert_int_equal(io_loop_new(&loop), ERR_OK);
+	assert_int_equal(io_loop_add(loop, crowd.pair[0], &crowd.source), ERR_OK);
+	for (unsigned i = 0; i < CROWD; i++) {
+		crowd.task[i].run = crowd_run;
+		io_loop_post(loop, &crowd.task[i]);
+	}
+	io_loop_run(loop, NULL, NULL);
+	assert_int_equal(crowd.ran, CROWD);
+	assert_in_range(crowd.ran_before_event, 1, CROWD / 4);
+	assert_in_range(crowd.ran_before_deferred, 1, CROWD / 4);
+	io_loop_free(loop);
+	close(crowd.pair[0]);
+	close(crowd.pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_are_served_between_posted_tasks),
 		cmocka_unit_test(timer_is_never_early_and_at_most_one_tick_late),
 		cmocka_unit_test(deadline_moved_later_fires_once_at_the_later_time),
 		cmocka_unit_test(deadline_moved_earlier_fires_at_the_earlier_time),
