@@ -188,12 +188,26 @@ static int hold(struct copying *c, const char *data_dir)
 	return fd;
 }
 
-/* With the moment held and DIR made. */
-static bool take(struct copying *c, const char *dir, uint64_t commit)
+/* A server that ends, or takes us for gone, lets the moment go: what was copied after that may be of any time. It takes
+ * the name of the file away before. */
+static bool is_held(int held)
+{
+	struct stat st;
+	return fstat(held, &st) == 0 && st.st_nlink > 0;
+}
+
+/* With DIR made. */
+static bool take(struct copying *c, const char *dir, uint64_t commit, int held)
 {
 	if (!folders_open(c))
 		return fail(c, "make folders in", dir);
-	if (!copy_all(c, commit))
+	bool copied = copy_all(c, commit);
+	if (!is_held(held)) {
+		buf_clear(c->error);
+		BUF_PUT(c->error, "the server ended, or let the moment go, before all of it was copied: try again");
+		return false;
+	}
+	if (!copied)
 		return false;
 	/* Its name appears last: a checkpoint without it is none. */
 	return clone_text(c->to, CHECKPOINT_FILE, buf_slice(&c->list)) || fail(c, "finish", dir);
@@ -213,7 +227,7 @@ static bool moment_copy(struct copying *c, struct checkpoint_copy *copy)
 		bool told = buf_ok(&data) && slice_to_u64(slice_cut(&rest, '\n'), &copy->commit);
 		int held = told ? hold(c, data.ptr) : -1;
 		if (held >= 0) {
-			ok = take(c, copy->dir, copy->commit);
+			ok = take(c, copy->dir, copy->commit, held);
 			close(held);
 		} else {
 			fail(c, "read", "the data directory");

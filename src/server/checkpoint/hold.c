@@ -26,10 +26,11 @@ struct moment_holder {
 	struct rocks_moment moment;
 	struct engine *engine;
 	pthread_t thread;
-	int hold_fd;	     /* the file that the copying program has locked */
-	int stop_fd[2];	     /* closing [1] ends the hold */
-	atomic_bool over;    /* the thread has nothing left to do, and needs no lock for it */
-	char path[PATH_MAX]; /* of the folder */
+	int hold_fd;		  /* the file that the copying program has locked */
+	int stop_fd[2];		  /* closing [1] ends the hold */
+	atomic_bool over;	  /* the thread has nothing left to do, and needs no lock for it */
+	char path[PATH_MAX];	  /* of the folder, */
+	char hold[PATH_MAX + 16]; /* of the file in it */
 };
 
 static bool folder_path(const char *data_dir, char ret[PATH_MAX])
@@ -66,6 +67,7 @@ static void *hold_main(void *arg)
 	pthread_setname_np(pthread_self(), "checkpoint");
 	while (held_on(h, &seen, &looks))
 		;
+	unlink(h->hold); /* before anything of the moment goes: who copies looks for it at its end */
 	engine_rocks_moment_end(h->engine, &h->moment);
 	clone_remove_tree(h->path);
 	log_info("the checkpoint of commit %llu %s", (unsigned long long)h->moment.commit,
@@ -101,9 +103,10 @@ static bool holder_settle(struct house *house)
 static bool holder_open(struct moment_holder *h, struct buf *out)
 {
 	char name[PATH_MAX + 16];
-	snprintf(name, sizeof name, "%s/" CHECKPOINT_HOLD, h->path);
+	snprintf(h->hold, sizeof h->hold, "%s/" CHECKPOINT_HOLD, h->path);
 	clone_remove_tree(h->path);
-	if (mkdir(h->path, 0700) != 0 || (h->hold_fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ||
+	if (mkdir(h->path, 0700) != 0 ||
+	    (h->hold_fd = open(h->hold, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ||
 	    pipe2(h->stop_fd, O_CLOEXEC) != 0) {
 		buf_printf(out, "cannot make %s: %s\n", h->path, strerror(errno));
 		return false;

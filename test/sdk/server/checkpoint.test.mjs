@@ -16,11 +16,11 @@ import { expectStatus } from '../../lib/assert.mjs';
 
 const WRITERS = 32;
 
-async function until(what, seconds, look) {
+async function until(what, seconds, look, pauseMs = 20) {
 	const end = Date.now() + seconds * 1000;
 	while (Date.now() < end) {
 		if (await look()) return;
-		await sleep(20);
+		await sleep(pauseMs);
 	}
 	assert.fail(`${what}: not within ${seconds} s`);
 }
@@ -143,6 +143,31 @@ describe('checkpoint', () => {
 			const refused = await runProgram(['restore', path.join(dir, 'killed'), '--location', path.join(dir, 'no')]);
 			assert.equal(refused.code, 1);
 			assert.match(refused.stderr, /no checkpoint that was finished/);
+		}
+	});
+
+	test('a server that ends meanwhile: the program says that its copy is none', async () => {
+		const other = await startServer();
+		const to = path.join(dir, 'orphaned');
+		try {
+			const writer = new Client(other);
+			expectStatus(await writer.put('/ccc', { query: { restype: 'container' } }), 201);
+			for (let i = 0; i < 48; i++) expectStatus(await writer.put(`/ccc/large${i}`, { body: Buffer.alloc(4 << 20, i), headers: { 'x-ms-blob-type': 'BlockBlob' } }), 201);
+			const child = spawn(bin, ['checkpoint', to, '--location', other.dataDir], { stdio: ['ignore', 'ignore', 'pipe'] });
+			let said = '';
+			child.stderr.setEncoding('utf8').on('data', (text) => (said += text));
+			const ended = new Promise((resolve) => child.once('close', (code) => resolve(code)));
+			// Tables are copied by then; the extents are being copied.
+			await until('it copies segment files', 20, () => fs.existsSync(path.join(to, 'segments', '000000.seg')) || child.exitCode !== null, 0);
+			child.kill('SIGSTOP');
+			assert.ok(!fs.existsSync(path.join(to, 'CHECKPOINT')), 'it was too quick for us');
+			await other.stop();
+			child.kill('SIGCONT');
+			assert.equal(await ended, 1, said);
+			assert.match(said, /before all of it was copied/);
+			assert.ok(!fs.existsSync(path.join(to, 'CHECKPOINT')));
+		} finally {
+			await other.remove();
 		}
 	});
 
