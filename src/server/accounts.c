@@ -123,13 +123,18 @@ static bool account_add(struct accounts *a, struct slice row, const char *source
 
 bool accounts_parse(struct accounts *a, struct slice list, const char *source, struct buf *error)
 {
-	while (slice_is_set(list)) {
+	bool of_a_file = list.len && memchr(list.ptr, '\n', list.len); /* a variable is one line */
+	for (int number = 1; slice_is_set(list); number++) {
+		char where[PATH_MAX + 32];
 		struct slice line = slice_cut(&list, '\n');
 		if (slice_has_prefix(slice_trim(line), SLICE("#")))
 			continue;
+		snprintf(where, sizeof where, "%s", source);
+		if (of_a_file)
+			snprintf(where, sizeof where, "%s line %d", source, number);
 		while (slice_is_set(line)) {
 			struct slice row = slice_trim(slice_cut(&line, ';'));
-			if (row.len && !account_add(a, row, source, error))
+			if (row.len && !account_add(a, row, where, error))
 				return false;
 		}
 	}

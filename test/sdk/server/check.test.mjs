@@ -48,6 +48,11 @@ test('a data directory is of the mode of its first start, unless told', async ()
 	assert.equal(refused.code, 1);
 	assert.match(refused.stderr, /of production mode.*--mode production.*--changeMode/);
 	assert.match((await runProgram(['--check', '--location', location, ...free])).stderr, /of production mode/);
+	const accounts = path.join(location, 'accounts'), good = fs.readFileSync(accounts, 'utf8');
+	fs.appendFileSync(accounts, '\n# mine\nNot:AAAA\n');
+	const line = fs.readFileSync(accounts, 'utf8').split('\n').indexOf('Not:AAAA') + 1;
+	assert.match((await runProgram(['--check', '--location', location, '--mode', 'production', ...free])).stderr, new RegExp(`accounts line ${line}: an account name has 3 to 24`));
+	fs.writeFileSync(accounts, good);
 	await (await start('--changeMode')).remove();
 	await (await start()).remove();
 	assert.match((await runProgram(['--location', location, '--mode', 'production', ...free])).stderr, /of development mode/);
