@@ -96,7 +96,12 @@ describe('packages', { skip }, () => {
 		const step = lines.slice(begin + 1).filter((line) => line.trim()).map((line) => line.replace(/^ {8}/, '')).join('\n');
 		const temp = folder(), variables = path.join(temp, 'env');
 		fs.writeFileSync(variables, '');
-		execFileSync('bash', ['-eo', 'pipefail', '-c', step], { stdio: 'pipe', env: { ...process.env, RUNNER_TEMP: temp, GITHUB_ENV: variables, PACKAGE: path.join(root, 'build/npm', tgz), ARGUMENTS: anyPort.join(' ') } });
+		const take = (PACKAGE) =>
+			spawnSync('bash', ['-eo', 'pipefail', '-c', step], { cwd: path.join(root, 'build/npm'), encoding: 'utf8', env: { ...process.env, RUNNER_TEMP: temp, GITHUB_ENV: variables, PACKAGE, ARGUMENTS: anyPort.join(' ') } });
+		const absent = take('./absent.tgz');
+		assert.ok(absent.status !== 0 && /absent\.tgz/.test(absent.stderr), `a package that is not there: ${absent.status} ${absent.stderr}`);
+		const r = take(`./${tgz}`); // a name within the working directory
+		assert.equal(r.status, 0, r.stdout + r.stderr);
 		const found = Object.fromEntries(fs.readFileSync(variables, 'utf8').trim().split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2)));
 		try {
 			const container = BlobServiceClient.fromConnectionString(found.AZURE_STORAGE_CONNECTION_STRING).getContainerClient('action');
