@@ -664,6 +664,7 @@ bool config_parse(struct config *c, int argc, char **argv, char **environment, s
 		return false;
 	if (c->config[0] && !file_parse(c, seen, c->config, error))
 		return false;
+	c->location_given = seen[setting_find(SLICE("location")) - settings];
 	return config_check(c, error);
 }
 

@@ -58,6 +58,7 @@ struct config {
 	bool secure;	      /* cert and key given */
 	bool beyond_loopback; /* some service listens on another address */
 	bool smb_beyond_loopback;
+	bool location_given; /* by whatever source: it is not the default */
 };
 
 /* The persona of that name; false if it has none. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `zaffre health`: asks a running server whether it takes requests, for container health checks and scripts: exit
- * status 0 if it does, 1 if not. With an admin port /readyz is asked, else whether the Blob port answers HTTP at all.
- * */
+ * status 0 if it does, 1 if not. /readyz is asked, at the admin port if one is given, else through the socket of a
+ * --location that is; without either, whether the first served port answers at all. */
 #include "server/health.h"
+#include "server/admin/admin.h"
 #include "server/serve.h"
 
 #include "base/limits.h"
@@ -62,28 +63,62 @@ static struct slice ask(int fd, const char *request, char *dst, size_t room)
 	return slice_make(dst, have);
 }
 
-int health_main(const struct config *c)
+static int say(bool well, const char *why)
 {
-	int64_t port = c->blobPort;
-	const char *host = c->blobHost;
-	bool admin = c->adminPort[0] && slice_to_i64(slice_str(c->adminPort), &port);
-	char bytes[512];
-	if (admin)
-		host = c->adminHost;
+	if (well)
+		puts("ready");
+	else
+		fprintf(stderr, "zaffre: not ready: %s\n", why);
+	return well ? 0 : 1;
+}
+
+/* By its directory, as the other commands find it; -1: nobody is there who may be asked. */
+static int by_location(const struct config *c)
+{
+	if (!c->location_given || !admin_answers(c))
+		return -1;
+	struct buf answer;
+	buf_init(&answer, 64 * KIB);
+	int status = admin_ask(c, "GET", SLICE("/readyz"), &answer);
+	char why[256];
+	snprintf(why, sizeof why, "%.*s", SLICE_FMT(slice_trim(buf_slice(&answer))));
+	buf_fini(&answer);
+	return say(status == 200, why);
+}
+
+static int by_port(const struct config *c, const char *host, int64_t port, bool admin)
+{
+	char bytes[512], why[128];
 	int fd = dial(host, port);
 	if (fd < 0) {
 		fprintf(stderr, "zaffre: nothing listens on %s port %lld: %s\n", host, (long long)port,
 			strerror(errno));
 		return 1;
 	}
+	struct slice line = SLICE("");
 	/* A port that speaks TLS is told by its accepting the connection: certificates are the clients' concern. */
-	bool well = c->secure && !admin;
-	if (!well) {
-		struct slice line = ask(fd, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-					bytes, sizeof bytes);
-		well = slice_has_prefix(line, admin ? SLICE("HTTP/1.1 200") : SLICE("HTTP/1.1 "));
-	}
+	bool tls = c->secure && !admin;
+	if (!tls)
+		line = ask(fd, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", bytes,
+			   sizeof bytes);
 	close(fd);
-	puts(well ? "ready" : "not ready");
-	return well ? 0 : 1;
+	if (slice_has_prefix(line, SLICE("HTTP/1.1 "))) {
+		struct slice first = slice_trim(slice_cut(&line, '\n'));
+		snprintf(why, sizeof why, "it answers %.*s", (int)(first.len < 80 ? first.len : 80), first.ptr);
+		return say(!admin || slice_has_prefix(first, SLICE("HTTP/1.1 200")), why);
+	}
+	snprintf(why, sizeof why, "what listens on port %lld does not answer HTTP%s", (long long)port,
+		 admin ? "" : " (if it serves HTTPS, give its --cert and --key, or its --location)");
+	return say(tls, why);
+}
+
+int health_main(const struct config *c)
+{
+	int64_t port;
+	if (c->adminPort[0] && slice_to_i64(slice_str(c->adminPort), &port))
+		return by_port(c, c->adminHost, port, true);
+	int status = by_location(c), first = 0;
+	while (first < CONFIG_SERVICES - 1 && !config_serves(c, first))
+		first++;
+	return status >= 0 ? status : by_port(c, config_host(c, first), config_port(c, first), false);
 }

@@ -13,7 +13,8 @@ static const struct {
 	  "Also azurite-blob, azurite-queue and azurite-table, each one service; and all four as names of the "
 	  "program." },
 	{ "health", "[OPTIONS]", "exit status 0 if a server with these options takes requests",
-	  "Asks /readyz of the admin listener if --adminPort is given, else whether the Blob port answers." },
+	  "Asks /readyz: at --adminPort if it is given, else through the admin socket of --location if that is given. "
+	  "Without either it asks whether the first of the --services answers at its port." },
 	{ "account", "add|rotate|show|list|remove [NAME]", "accounts of a running server",
 	  "Speaks to the server through its admin socket (--location or --adminSocket names it). Keys are shown "
 	  "once." },
@@ -98,7 +99,8 @@ static void put_settings(struct buf *out)
 			snprintf(left, sizeof left, "%s", f.environment);
 		else
 			snprintf(left, sizeof left, "%s--%s%s%s", letter, f.flag, f.argument[0] ? " " : "", f.argument);
-		snprintf(text, sizeof text, f.fallback[0] ? "%s [%s]" : "%s", f.help, f.fallback);
+		bool fallback = f.fallback[0] != 0;
+		snprintf(text, sizeof text, "%s%s%s%s", f.help, fallback ? " [" : "", f.fallback, fallback ? "]" : "");
 		put_row(out, left, 26, text);
 	}
 	BUF_PUT(out, "\nMost can stand in the configuration file as `name = value` or in the environment "

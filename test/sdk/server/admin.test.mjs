@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import http from 'node:http';
+import net from 'node:net';
+import { once } from 'node:events';
 import { spawn, spawnSync } from 'node:child_process';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
@@ -248,6 +250,20 @@ describe('admin listener', () => {
 		const down = await runProgram(['health', '--adminPort', String(await freePort())]);
 		assert.equal(down.code, 1);
 		assert.match(down.stderr, /nothing listens/);
+		const silent = net.createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
+		await once(silent, 'listening');
+		const other = await runProgram(['health', '--blobPort', String(silent.address().port)]);
+		silent.close();
+		assert.deepEqual([other.code, other.stdout, /does not answer HTTP \(if it serves HTTPS, give its --cert/.test(other.stderr)], [1, '', true], other.stderr);
+	});
+
+	test('`zaffre health --location` finds the server as the other commands do, whatever its ports', async () => {
+		const up = await runProgram(['health', '--location', server.dataDir]);
+		assert.deepEqual([up.code, up.stdout], [0, 'ready\n'], up.stderr);
+		const queue = await runProgram(['health', '--services', 'queue', '--queuePort', new URL(server.endpoints.queue).port, '--blobPort', String(await freePort())]);
+		assert.equal(queue.code, 0, queue.stderr);
+		const nobody = await runProgram(['health', '--location', dir, '--blobPort', String(await freePort())]);
+		assert.deepEqual([nobody.code, /nothing listens/.test(nobody.stderr)], [1, true]);
 	});
 
 	test('--readyFile has pid, endpoints and a connection string that works', () => {
@@ -324,7 +340,11 @@ test('/readyz is 503 while the disk is nearly full', { skip: process.getuid() !=
 		const { bavail, bsize } = fs.statfsSync(mounted);
 		run('fallocate', '-l', String((bavail - 1000) * bsize), path.join(mounted, 'others'));
 		assert.deepEqual(await ready(), [503, 'the disk is nearly full\n']);
-		assert.equal((await runProgram(['health', '--adminPort', String(port)])).code, 1);
+		for (const where of [['--adminPort', String(port)], ['--location', server.dataDir]]) {
+			const health = await runProgram(['health', ...where]);
+			assert.equal(health.code, 1);
+			assert.match(health.stderr, where[0] === '--location' ? /not ready: the disk is nearly full/ : /not ready: it answers HTTP\/1.1 503/);
+		}
 		const r = await new Client(server).put('/full', { query: { restype: 'container' } });
 		assert.ok(r.status >= 500, `a write was taken: ${r.status}`);
 		assert.match((await runProgram(['stats', '--location', server.dataDir])).stdout, /NEARLY FULL/);
