@@ -100,10 +100,13 @@ enum err file_row_get(struct txn *txn, const struct file_view *view, struct slic
 
 /* ---- walks ---- */
 
-/* The history beside the live rows, and the next row of each. */
+/* The history beside the live rows, and the next row of each. Live rows are looked for no further than the history page
+ * at hand goes: in a directory that was emptied since, a scan that finds none passes all that is left of what was
+ * deleted. */
 struct row_past {
 	struct row_stream stream;
 	struct key begin;
+	struct key live_until;
 	bool has_live, has_past;
 	struct row head_live, head_past;
 };
@@ -112,7 +115,8 @@ static void stream_begin(struct row_stream *s, const struct key *from, const str
 {
 	s->from = *from;
 	s->until = *until;
-	s->begun = s->exhausted = false;
+	s->rows.count = s->at = 0;
+	s->exhausted = false;
 }
 
 /* The key behind the tag of history; a key that long is no row's. */
@@ -168,13 +172,47 @@ static enum err is_visible(const struct row_walk *w, bool past, struct row *row,
 	return ERR_OK;
 }
 
-/* The next visible row of a stream; ERR_NOT_FOUND at its end. */
+/* How far live rows are looked for beside the history page that was just read. */
+static enum err bound_live(struct row_walk *w)
+{
+	struct row_past *p = w->past;
+	struct slice key;
+	uint64_t number;
+	p->live_until = w->live.until;
+	if (p->stream.exhausted || !p->stream.rows.count)
+		return ERR_OK;
+	if (!history_key_split(p->stream.rows.row[p->stream.rows.count - 1].key, &key, &number))
+		return ERR_CORRUPT;
+	key_after(&p->live_until, key);
+	return ERR_OK;
+}
+
+/* One page; false: there is none, or not before the next page of history. */
+static enum err stream_fetch(struct row_walk *w, struct row_stream *s, bool *ret)
+{
+	bool past = s != &w->live;
+	const struct key *until = !past && w->past ? &w->past->live_until : &s->until;
+	*ret = !s->exhausted && slice_cmp(key_slice(&s->from), key_slice(until)) < 0;
+	if (!*ret)
+		return ERR_OK;
+	struct scan_spec spec = { .from = key_slice(&s->from), .until = key_slice(until), .limit_rows = w->page_rows };
+	TRY(txn_scan(w->txn, &spec, &s->rows));
+	s->at = 0;
+	if (s->rows.more)
+		key_after(&s->from, s->rows.row[s->rows.count - 1].key);
+	else
+		s->from = *until;
+	s->exhausted = slice_cmp(key_slice(&s->from), key_slice(&s->until)) >= 0;
+	return past ? bound_live(w) : ERR_OK;
+}
+
+/* The next visible row of a stream; ERR_NOT_FOUND at its end, or where stream_fetch has none. */
 static enum err stream_next(struct row_walk *w, struct row_stream *s, struct row *ret)
 {
 	bool past = s != &w->live, any = false;
 	struct arena_position position = arena_position(txn_arena(w->txn));
 	for (;;) {
-		while (s->begun && s->at < s->rows.count) {
+		while (s->at < s->rows.count) {
 			struct row row = s->rows.row[s->at++];
 			TRY(is_visible(w, past, &row, &any));
 			if (any && w->filter)
@@ -184,19 +222,11 @@ static enum err stream_next(struct row_walk *w, struct row_stream *s, struct row
 				return ERR_OK;
 			}
 		}
-		if (s->exhausted)
-			return ERR_NOT_FOUND;
 		/* What was fetched since the position held nothing visible. */
 		arena_rewind(txn_arena(w->txn), position);
-		struct scan_spec spec = { .from = key_slice(&s->from),
-					  .until = key_slice(&s->until),
-					  .limit_rows = w->page_rows };
-		TRY(txn_scan(w->txn, &spec, &s->rows));
-		s->at = 0;
-		s->begun = true;
-		s->exhausted = !s->rows.more;
-		if (s->rows.count)
-			key_after(&s->from, s->rows.row[s->rows.count - 1].key);
+		TRY(stream_fetch(w, s, &any));
+		if (!any)
+			return ERR_NOT_FOUND;
 	}
 }
 
@@ -215,8 +245,8 @@ enum err file_row_walk_next(struct row_walk *w, struct row *ret)
 		return stream_next(w, &w->live, ret);
 	struct row_past *p = w->past;
 	/* A stream gives back only what it fetched in its own call, so the other head stays. */
-	TRY(head_fill(w, &w->live, &p->head_live, &p->has_live));
 	TRY(head_fill(w, &p->stream, &p->head_past, &p->has_past));
+	TRY(head_fill(w, &w->live, &p->head_live, &p->has_live));
 	if (!p->has_live && !p->has_past)
 		return ERR_NOT_FOUND;
 	bool take_live = p->has_live && (!p->has_past || slice_cmp(p->head_live.key, p->head_past.key) <= 0);

@@ -31,7 +31,7 @@ struct row_stream {
 	struct key from, until;
 	struct rows rows;
 	size_t at;
-	bool begun, exhausted;
+	bool exhausted;
 };
 struct row_past; /* history.c */
 struct row_walk {
