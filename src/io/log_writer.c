@@ -179,6 +179,7 @@ void io_log_writer_put(struct log_writer *w, struct slice lines)
 		return;
 	pthread_mutex_lock(&w->lock);
 	bool fits = lines.len <= LOG_WAITING_BYTES - w->waiting.len && buf_reserve(&w->waiting, lines.len);
+	w->waiting.failed = false; /* without memory now; the next ones may find some */
 	if (fits)
 		buf_put(&w->waiting, lines);
 	else
