@@ -41,10 +41,15 @@ describe('the explorer in development mode', () => {
 		assert.match(policy, /frame-ancestors 'none'/);
 		assert.doesNotMatch(policy, /unsafe/);
 		assert.match(page.text, /<script type="module"[^>]* src="/);
+		let size = page.text.length;
 		for (const [, address] of page.text.matchAll(/(?:src|href)="([^"]+)"/g)) {
 			assert.match(address, /^\.\//, 'no asset from elsewhere');
-			assert.equal((await ask(base, address)).status, 200);
+			const asset = await ask(base, address);
+			assert.equal(asset.status, 200);
+			size += asset.text.length;
 		}
+		// All of it lies in the program, beside 22 KiB of code: it must not grow by more than 2 MiB for it.
+		assert.ok(size > 50_000 && size < 512 * 1024, `${size} bytes of page`);
 	});
 
 	test('data needs a session, and one that fits', async () => {

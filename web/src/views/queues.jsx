@@ -7,6 +7,8 @@ import { ago, count, decoded, duration, pretty, toBase64, when } from '../format
 import { go } from '../router.js';
 import { Act, Copy, Dialog, Pager, Pairs, Problem, RESOURCE_NAME, Rows, attempt, confirmed, named, toast, useLoad, usePages } from '../ui.jsx';
 
+const OFTEN = 5; // receipts after which the usual consumers give a message up
+
 const body = (value) => `<QueueMessage><MessageText>${escapeXml(value)}</MessageText></QueueMessage>`;
 
 async function listQueues(account, prefix, marker) {
@@ -271,7 +273,7 @@ function Queue({ account, queue, open }) {
 								<>
 									<td class="main"><code>{(decoded(one.text) ?? one.text).slice(0, 160)}</code></td>
 									<td>{hidden ? <span class="tag first warn">hidden, {ago(one.nextVisible, now)}</span> : <span class="tag first good">visible</span>}</td>
-									<td class="number">{one.dequeueCount}</td>
+									<td class="number">{one.dequeueCount >= OFTEN ? <span class="tag warn" title="Received often and never deleted: does its consumer fail?">{count(one.dequeueCount)}</span> : one.dequeueCount}</td>
 									{!message && <td><Timeline message={one} now={now} /></td>}
 								</>
 							);
