@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A bounded amount of something (bytes, places in a list) that accounts share. An account may take more only while what
- * it has is no more than what is free: one alone gets half of all, two a third each, and whoever comes next always finds
- * some. Accounts are told apart by a hash of their name: a few share a count. Not thread-safe. */
+ * it has is no more than what is free: one alone gets half of all, two a third each, and whoever comes next finds some.
+ * Accounts are told apart by a hash of their name: a few share a count. Not thread-safe. */
 #ifndef BASE_FAIR_H
 #define BASE_FAIR_H
 

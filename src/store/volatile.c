@@ -206,7 +206,7 @@ static void discard_one(struct volatile_map *m, struct slice partition, struct v
 	drop_held(m, partition, w);
 }
 
-/* Is there room for this value? What the row does not have yet must find the account's rows no larger than what is free. */
+/* Is there room for this value? The account's rows may only grow while they are no larger than what is free. */
 static enum err check_room(struct volatile_map *m, struct slice partition, const struct volatile_write *w)
 {
 	struct node *n = list_find(m, partition, w->key);

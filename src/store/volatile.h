@@ -32,13 +32,13 @@ struct volatile_write {
 };
 
 enum { VOLATILE_GROUP_BYTES = 12 };		 /* of the key: tag, letter, number; changes are noticed for these */
-#define LIMIT_VOLATILE_BYTES (256 * 1024 * 1024) /* of all rows: some million opens */
+#define LIMIT_VOLATILE_BYTES (256 * 1024 * 1024) /* of all rows: some 300,000 opens */
 
 struct volatile_map *volatile_new(void); /* NULL: no memory */
 void volatile_free(struct volatile_map *);
 
-/* Memory for the writes; afterwards accept cannot fail. Else nothing was kept: ERR_HANDLE_LIMIT_EXCEEDED, the account has
- * its part of the memory; ERR_NO_MEMORY, there is none. */
+/* Memory for the writes; afterwards accept cannot fail. Else nothing was kept: ERR_HANDLE_LIMIT_EXCEEDED, the account
+ * has its part of the memory; ERR_NO_MEMORY, there is none. */
 enum err volatile_prepare(struct volatile_map *, struct slice partition, struct volatile_write *,
 			  size_t count) MUST_CHECK;
 void volatile_accept(struct volatile_map *, struct slice partition, struct volatile_write *, size_t count);

@@ -261,9 +261,11 @@ static uint64_t cost_of(size_t opens)
 	set_new(&s, opens);
 	s.f.open_count = s.f.oplock_count = opens;
 	for (size_t i = 0; i < opens; i++) {
-		s.f.open[i] = (struct lock_open){
-			.id = i + 1, .access = ACCESS_READ_DATA, .share = SHARE_READ, .connected = true, .oplock = (int)i
-		};
+		s.f.open[i] = (struct lock_open){ .id = i + 1,
+						  .access = ACCESS_READ_DATA,
+						  .share = SHARE_READ,
+						  .connected = true,
+						  .oplock = (int)i };
 		s.f.oplock[i] = (struct oplock){ .kind = OPLOCK_LEASE, .state = CACHE_RH };
 		memcpy(s.f.oplock[i].key.bytes, &i, sizeof i);
 	}

@@ -428,8 +428,8 @@ static unsigned fill_up(struct store *s, const char *partition, unsigned from)
 	}
 }
 
-/* One account gets half of the memory, the next half of what is left, and what one gives back is there again. An account
- * that may add no row can still change and delete those that it has. */
+/* One account gets half of the memory, the next half of what is left, and what one gives back is there again. An
+ * account that may add no row can still change and delete those that it has. */
 static void an_account_leaves_room_for_others(void **state)
 {
 	struct clock clock;
