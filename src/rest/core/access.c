@@ -221,14 +221,16 @@ enum err request_check_source(struct request *r, struct slice object, struct sli
 	if (!one_object || slice_eq(object, id->scope_object))
 		return ERR_OK;
 	struct auth_request a = auth_request_of(r);
-	struct auth_failure failure;
+	struct auth_failure failure = { .detail = SLICE_NONE, .string_to_sign = SLICE_NONE };
 	struct auth_identity source;
 	struct auth_demand demand = demand_of(r);
 	struct query query;
 	TRY(uri_parse_query(slice_is_set(token) ? token : SLICE(""), r->arena, &query));
 	a.object = object;
 	a.query = &query;
-	TRY(auth_authenticate(&a, r->arena, &source, &failure));
+	enum err e = auth_authenticate(&a, r->arena, &source, &failure);
+	r->login_failed = e != ERR_OK && failure.wrong_proof;
+	TRY(e);
 	if (source.kind == AUTH_ANONYMOUS)
 		return auth_refusal(id, ERR_AUTHORIZATION_FAILURE);
 	return auth_authorize(&a, &source, &demand);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { expectStatus } from '../../lib/assert.mjs';
+import { fileSas } from '../../lib/file.mjs';
 import { Client } from '../../lib/http.mjs';
 import { accountSas } from '../../lib/sign.mjs';
 import { SmbClient } from '../../lib/smb.mjs';
@@ -87,6 +88,27 @@ test('a signature of a SAS that is wrong counts; tokens that ended, and requests
 		const nobody = await watched(() => client(key, 'tokens').get('/ccc/b', { anonymous: true, headers: other }));
 		assert.deepEqual([late.status, late.held, nobody.held], [403, false, false]);
 	}
+});
+
+test('a wrong signature in the source of a rename counts as one', async () => {
+	const headers = proxied('192.0.2.12');
+	const files = new Client(server, { account: 'tokens', key, service: 'file', version: '2025-05-05' });
+	expectStatus(await files.put('/sss', { query: { restype: 'share' } }), 201);
+	expectStatus(await files.put('/sss/f', { headers: { 'x-ms-type': 'file', 'x-ms-content-length': '1' } }), 201);
+	const rename = (signed) => files.put('/sss/g', {
+		query: { comp: 'rename' },
+		sas: fileSas('tokens', key, 'sss', 'g', { sp: 'w' }),
+		headers: { ...headers, 'x-ms-file-rename-source': `${server.endpoints.file.replace(/\/[^/]+$/, '/tokens')}/sss/f?${fileSas('tokens', signed, 'sss', 'f', { sp: 'w' })}` },
+	});
+	const held = [];
+	for (let i = 0; i < 4; i++) {
+		const tried = await watched(() => rename(wrong));
+		assert.equal(tried.status, 403);
+		held.push(tried.held);
+	}
+	assert.deepEqual(held, [false, false, true, true]);
+	const right = await watched(() => rename(key));
+	assert.deepEqual([right.status, right.held], [200, false]);
 });
 
 test('one account, from many addresses', async () => {
