@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/service.h"
+#include "base/sys/file.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A list of 5,000 blobs with metadata takes half of it. */
 enum { REQUEST_MEMORY_LEAST_MIB = 64 };
@@ -362,8 +364,11 @@ static bool secrets_check(const struct config *c, struct buf *error)
 
 static bool file_parse(struct config *c, bool *seen, const char *path, struct buf *error)
 {
-	FILE *f = fopen(path, "re");
+	int fd = base_file_open_setting(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f) {
+		if (fd >= 0)
+			close(fd);
 		buf_printf(error, "cannot read the configuration file %s: %s", path, strerror(errno));
 		return false;
 	}

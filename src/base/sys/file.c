@@ -15,11 +15,11 @@ static void name_wrong_kind(void)
 		errno = FILE_WRONG_KIND;
 }
 
-int base_file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
+/* A regular file takes no notice of O_NONBLOCK. */
+static int open_regular(int dir_fd, const char *name, int flags, mode_t mode)
 {
 	struct stat st;
-	/* A regular file takes no notice of O_NONBLOCK. */
-	int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+	int fd = openat(dir_fd, name, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 	if (fd < 0) {
 		name_wrong_kind();
 		return -1;
@@ -29,6 +29,16 @@ int base_file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
 	close(fd);
 	errno = FILE_WRONG_KIND;
 	return -1;
+}
+
+int base_file_open_at(int dir_fd, const char *name, int flags, mode_t mode)
+{
+	return open_regular(dir_fd, name, flags | O_NOFOLLOW, mode);
+}
+
+int base_file_open_setting(const char *path)
+{
+	return open_regular(AT_FDCWD, path, O_RDONLY, 0);
 }
 
 int base_file_open_dir_at(int dir_fd, const char *name)

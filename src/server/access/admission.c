@@ -38,7 +38,7 @@ static bool fd_read(int fd, const char *setting, const char *path, struct buf *o
 
 static bool file_read(const char *setting, const char *path, struct buf *out, struct buf *error)
 {
-	return fd_read(open(path, O_RDONLY | O_CLOEXEC), setting, path, out, error);
+	return fd_read(base_file_open_setting(path), setting, path, out, error);
 }
 
 static bool own_limits_text(const char *data_dir, struct buf *out, struct buf *error)

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
@@ -126,6 +126,43 @@ describe('SIGHUP', () => {
 		fs.writeFileSync(limits, '');
 		await reload('limits of accounts were read again from');
 		assert.equal((await new Client(server, { account: 'gamma', key: second }).get('/', { query: { comp: 'list' } })).status, 200);
+	});
+
+	// Whoever may write where the files lie: none of it holds the server, changes a setting, or goes without a word.
+	test('anything else in the place of a file leaves everything as it was', async () => {
+		const good = fs.readFileSync(file, 'utf8');
+		const answers = async () => assert.equal((await new Client(server, { account: 'gamma', key: second }).get('/', { query: { comp: 'list' } })).status, 200);
+		const put = {
+			'a pipe': (at) => execFileSync('mkfifo', [at]),
+			'a link to a pipe': (at) => (execFileSync('mkfifo', [`${at}.pipe`]), fs.symlinkSync(`${at}.pipe`, at)),
+			'a link to a device': (at) => fs.symlinkSync('/dev/zero', at),
+			'a link to itself': (at) => fs.symlinkSync(at, at),
+			'a directory': (at) => fs.mkdirSync(at),
+			'nothing': () => {},
+			'bytes that are no text': (at) => fs.writeFileSync(at, Buffer.alloc(4096, 0xff)),
+			'the first half': (at) => fs.writeFileSync(at, (at === file ? good : 'gamma shared-key off\n').slice(0, at === file ? 14 : 10)),
+			'three MiB': (at) => fs.writeFileSync(at, `gamma ${'x'.repeat(3 << 20)}\n`),
+		};
+		for (const target of [file, limits])
+			for (const [what, make] of Object.entries(put)) {
+				const kept = fs.readFileSync(target);
+				fs.rmSync(target);
+				make(target);
+				const lines = reads('stay as they were');
+				await reload('accounts, limits and roles stay as they were');
+				await answers();
+				assert.equal(reads('stay as they were'), lines + 1, `${what}: one line`);
+				fs.rmSync(target, { recursive: true, force: true });
+				fs.rmSync(`${target}.pipe`, { force: true });
+				fs.writeFileSync(target, kept, { mode: 0o600 });
+			}
+		// A link to a file is how deployments put files in place.
+		fs.renameSync(limits, `${limits}.target`);
+		fs.symlinkSync(`${limits}.target`, limits);
+		await reload('limits of accounts were read again from');
+		await answers();
+		fs.rmSync(limits);
+		fs.renameSync(`${limits}.target`, limits);
 	});
 
 	test('a file that does not parse leaves everything as it was, and the log says so', async () => {
