@@ -7,18 +7,20 @@ import https from 'node:https';
 import path from 'node:path';
 import tls from 'node:tls';
 import { after, before, describe, test } from 'node:test';
-import { removeDir, runProgram, startServer, tempDir } from '../lib/server.mjs';
+import { removeDir, runProgram, scale, startServer, tempDir } from '../lib/server.mjs';
 import { portOf } from './wire.mjs';
 
 let dir;
 const at = (name) => path.join(dir, name);
 const openssl = (...words) => execFileSync('openssl', words, { stdio: 'ignore' });
 // A certificate for a name, its own authority's or signed by `by`.
-function certify(file, name, by) {
+function certify(file, name, by, { days = 2, extensions } = {}) {
 	const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', at(`${file}.key`), '-subj', `/CN=${name}`];
 	if (!by) return openssl('req', '-x509', '-days', '2', ...key, '-addext', `subjectAltName=DNS:${name}`, '-out', at(`${file}.pem`));
 	openssl('req', '-new', ...key, '-out', at(`${file}.csr`));
-	openssl('x509', '-req', '-days', '2', '-in', at(`${file}.csr`), '-CA', at(`${by}.pem`), '-CAkey', at(`${by}.key`), '-CAcreateserial', '-out', at(`${file}.pem`));
+	const more = extensions ? ['-extfile', at(`${file}.ext`)] : [];
+	if (extensions) fs.writeFileSync(at(`${file}.ext`), `${extensions}\n`);
+	openssl('x509', '-req', '-days', String(days), ...more, '-in', at(`${file}.csr`), '-CA', at(`${by}.pem`), '-CAkey', at(`${by}.key`), '-CAcreateserial', '-out', at(`${file}.pem`));
 }
 const own = () => ['--cert', at('first.pem'), '--key', at('first.key')];
 // What a handshake came to: protocol, cipher, the certificate's name; or the error.
@@ -110,6 +112,29 @@ describe('TLS settings', () => {
 			assert.equal(answer, 200);
 			// Twice more: by sessions of before.
 			for (let i = 0; i < 2; i++) assert.equal(await new Promise((resolve, reject) => https.get(`${server.endpoints.blob.replace(/\/[^/]+$/, '')}/health`, { agent }, (r) => (r.resume(), resolve(r.statusCode))).on('error', reject)), 200);
+		});
+	});
+	test('certificates of clients that are not good for it, and chains that are far too long', { timeout: 60_000 }, async () => {
+		certify('expired', 'expired', 'ca', { days: 0 });
+		certify('for-servers', 'for-servers', 'ca', { extensions: 'extendedKeyUsage=serverAuth' });
+		certify('for-clients', 'for-clients', 'ca', { extensions: 'extendedKeyUsage=clientAuth' });
+		certify('no-authority', 'no-authority', 'ca', { extensions: 'basicConstraints=critical,CA:FALSE' });
+		certify('below', 'below', 'no-authority');
+		await new Promise((r) => setTimeout(r, 1100)); // days: 0 ends within the second
+		const pem = (...names) => names.map((name) => fs.readFileSync(at(`${name}.pem`), 'latin1')).join('');
+		await served(['--clientCa', at('ca.pem')], async (port, server) => {
+			const good = { cert: pem('for-clients'), key: fs.readFileSync(at('for-clients.key')) };
+			for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
+				for (const name of ['expired', 'for-servers', 'stranger'])
+					assert.ok((await shake(port, { maxVersion, cert: pem(name), key: fs.readFileSync(at(`${name}.key`)) })).error, `${name} by ${maxVersion}`);
+				assert.ok((await shake(port, { maxVersion, cert: pem('below', 'no-authority'), key: fs.readFileSync(at('below.key')) })).error, `one that no authority signed, by ${maxVersion}`);
+				const before = Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`, 'latin1'))[1]);
+				const long = { maxVersion, secureContext: tls.createSecureContext({ maxVersion, key: good.key, cert: pem('for-clients', ...Array(400).fill('ca')) }) };
+				for (const answer of await Promise.all(Array.from({ length: 20 }, () => shake(port, long)))) assert.ok(answer.error, `a chain of 400 by ${maxVersion}`);
+				const after = Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`, 'latin1'))[1]);
+				if (scale === 1) assert.ok(after < before + 32 * 1024, `${before} KiB before, ${after} after`);
+				assert.equal((await shake(port, { maxVersion, ...good })).protocol, maxVersion);
+			}
 		});
 	});
 	test('what cannot be prevents the start and says why', async () => {
