@@ -69,6 +69,12 @@ describe('the explorer in development mode', () => {
 			assert.equal(put.headers['access-control-allow-origin'], undefined);
 			assert.equal((await ask(base, '/readyz', { method: 'POST', body: '', headers: foreign })).status, 403);
 		}
+		// Nor does it make the server walk its rows; somebody who follows a link gets there.
+		for (const path of ['/leases', '/conflicts', '/stats', '/scrub', '/test']) {
+			for (const foreign of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'script' }, { 'sec-fetch-site': 'same-site', 'sec-fetch-dest': 'iframe' }])
+				assert.equal((await ask(base, path, { headers: foreign })).status, 403, path);
+			assert.equal((await ask(base, path, { headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' } })).status, 200, path);
+		}
 		const same = await ask(base, '/api/session', { headers: { origin: base.slice(0, -1), 'sec-fetch-site': 'same-origin' } });
 		assert.equal(same.status, 200);
 	});

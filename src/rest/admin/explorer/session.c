@@ -3,9 +3,10 @@
  *
  *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, its keys))
  *
- * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), and a session without login is
- * given only to who used a name of this machine: a foreign name that resolves to 127.0.0.1 gets none. What needs no
- * session, but tells names of objects or changes something, is refused to such a name too. */
+ * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), unless it is a link to something
+ * to read that somebody followed; a session without login is given only to who used a name of this machine: a foreign
+ * name that resolves to 127.0.0.1 gets none. What needs no session, but tells names of objects or changes something, is
+ * refused to such a name too. */
 #include "rest/admin/explorer/explorer.h"
 
 #include "wire/base64.h"
@@ -188,11 +189,12 @@ enum err explorer_redirect(struct request *r)
 	struct slice path = r->head->path, scope;
 	enum service service;
 	bool api = explorer_has_api(path), reads = r->head->method == HTTP_GET || r->head->method == HTTP_HEAD;
-	if ((api || !reads) && is_foreign(r)) {
+	bool open_to_all = reads && (is_harmless(path) || explorer_has_page(path));
+	bool followed = reads && !api && slice_eq(request_header(r, "sec-fetch-dest"), SLICE("document"));
+	if (!open_to_all && !followed && is_foreign(r)) {
 		r->fault.message = SLICE("A page of another origin may not ask here.");
 		return ERR_AUTHORIZATION_FAILURE;
 	}
-	bool open_to_all = reads && (is_harmless(path) || explorer_has_page(path));
 	/* Who has a session signed in, or used a name of this machine: a proxy here may pass on another one. */
 	if (!api && !r->local && !open_to_all && is_misled(r) && explorer_session_check(r, &scope) != ERR_OK) {
 		r->fault.message = SLICE("Ask by the address of this machine, or by localhost.");
