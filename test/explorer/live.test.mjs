@@ -11,7 +11,7 @@ import { explorerOf } from '../lib/browser.mjs';
 import { Client } from '../lib/http.mjs';
 import { removeDir, startServer, tempDir } from '../lib/server.mjs';
 import { ACCESS, SHARE, SmbClient } from '../lib/smb.mjs';
-import { ACCOUNT, FILES, agree, explorerTests, rows, told } from './stage.mjs';
+import { ACCOUNT, FILES, agree, copy, explorerTests, rows, told } from './stage.mjs';
 
 explorerTests('explorer, what happens now', (stage) => {
 	test('files: directories, upload, ranges, snapshots', async () => {
@@ -193,8 +193,7 @@ explorerTests('explorer, what happens now', (stage) => {
 			const curlOf = async (words) => {
 				await page.locator('[data-filter]').fill(words);
 				await rows(page).first().click();
-				await page.getByRole('button', { name: 'Copy as curl' }).click();
-				await page.getByRole('button', { name: 'Copied' }).waitFor();
+				await copy(page, page.getByRole('button', { name: 'Copy as curl' }));
 				await page.locator('[data-close]').click();
 				return page.evaluate(() => navigator.clipboard.readText());
 			};

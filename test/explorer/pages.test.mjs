@@ -7,7 +7,7 @@ import path from 'node:path';
 import { before, test } from 'node:test';
 import { OTHER_NAME, explorerOf } from '../lib/browser.mjs';
 import { removeDir, startServer, tempDir } from '../lib/server.mjs';
-import { ACCOUNT, explorerTests, rows } from './stage.mjs';
+import { ACCOUNT, copy, explorerTests, rows } from './stage.mjs';
 
 const VIEWS = [
 	['#/home', 'Home', '.figures'],
@@ -79,8 +79,7 @@ explorerTests('explorer, every view', (stage) => {
 			await page.getByLabel('or admin token').fill('a token of some length');
 			await page.getByRole('button', { name: 'Sign in' }).click();
 			await page.getByText('nothing is wrong').waitFor();
-			await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
-			await page.getByRole('button', { name: 'Copied' }).waitFor();
+			await copy(page, page.getByRole('button', { name: 'Copy', exact: true }).first());
 			await page.getByLabel('Account', { exact: true }).selectOption('second');
 			await page.getByText('No containers yet.').waitFor();
 			await page.getByRole('button', { name: 'New container' }).click();

@@ -14,6 +14,9 @@ export const rows = (page) => page.locator('tbody tr[tabindex]');
 // footer with the buttons "Save" and "Delete" is found by the text "Saved".
 export const told = (page, words) => page.locator('.toasts').getByText(words, { exact: true }).last().waitFor();
 
+// Presses a button that copies, and waits until it says so. That is there for a moment only: it is watched for from before the click.
+export const copy = (page, button) => Promise.all([page.getByRole('button', { name: 'Copied' }).waitFor(), button.click()]);
+
 // Presses a button of the question that is open, and waits until it is gone.
 export async function agree(page, button = 'Delete') {
 	await page.locator('dialog').getByRole('button', { name: button, exact: true }).click();
