@@ -247,10 +247,13 @@ describe('bytes', () => {
 		const path = fresh(), size = 96 * 1024;
 		expectStatus(await files.create(path, size), 201);
 		let done = false;
+		const wrote = new Map(), read = [];
 		const writers = Array.from({ length: 3 }, async (_, w) => {
 			for (let i = 0; i < scaled(100, 10); i++) {
-				const r = await connections[w].exchange(client.bytes(...write(path, 0, Buffer.alloc(size, 1 + ((3 * i + w) % 250)))), 'PUT');
+				const value = 1 + ((3 * i + w) % 250);
+				const r = await connections[w].exchange(client.bytes(...write(path, 0, Buffer.alloc(size, value))), 'PUT');
 				assert.equal(r.status, 201, r.text);
+				wrote.set(r.etag, value);
 			}
 		});
 		const readers = Array.from({ length: 3 }, async (_, i) => {
@@ -258,11 +261,16 @@ describe('bytes', () => {
 				const r = await connections[3 + i].exchange(client.bytes('GET', path));
 				assert.equal(r.status, 200);
 				assert.ok(r.body.every((byte) => byte === r.body[0]), 'one write or another, not both');
+				read.push([r.etag, r.body[0]]);
 			}
 		});
 		await Promise.all(writers);
 		done = true;
 		await Promise.all(readers);
+		// The bytes are those that the ETag beside them was given for.
+		const known = read.filter(([etag]) => wrote.has(etag));
+		assert.ok(known.length > 0);
+		for (const [etag, value] of known) assert.equal(value, wrote.get(etag));
 	});
 	test('writers of neighbouring ranges do not disturb each other', async () => {
 		const path = fresh(), each = 1000;
