@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 build=${ZAFFRE_FUZZ_BUILD:-$root/build/fuzz}
 if [ $# -eq 0 ]; then
-	set -- $(cd "$here" && ls fuzz_*.c | sed 's/^fuzz_//; s/\.c$//')
+	set -- $(ls "$here/corpus") # each target has seeds
 fi
 targets=
 for name in "$@"; do
