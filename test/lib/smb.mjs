@@ -3,7 +3,7 @@
 //
 //   const c = await SmbClient.connect(port);            // TCP only
 //   await c.negotiate(); await c.login(account, key);   // dialect 2.1 unless { dialects }; signed from then on
-//   const tree = await c.treeConnect('share');
+//   const tree = await c.treeConnect('share');           // all of it: const { c, tree } = await connected(port, 'share');
 //   const { status, header, body } = await c.request(COMMAND.CREATE, body, { tree });
 //   c.send(bytes)            raw message, framed      c.sendRaw(bytes)   bytes as they are
 //   await c.nextBreak()      the next unasked message
@@ -13,6 +13,8 @@
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import net from 'node:net';
+
+import { WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from './server.mjs';
 
 export const COMMAND = { NEGOTIATE: 0, SESSION_SETUP: 1, LOGOFF: 2, TREE_CONNECT: 3, TREE_DISCONNECT: 4, CREATE: 5, CLOSE: 6, FLUSH: 7,
 	READ: 8, WRITE: 9, LOCK: 10, IOCTL: 11, CANCEL: 12, ECHO: 13, QUERY_DIRECTORY: 14, CHANGE_NOTIFY: 15, QUERY_INFO: 16, SET_INFO: 17,
@@ -624,6 +626,27 @@ export class SmbClient {
 		return this.ended;
 	}
 }
+
+// Logged in with the well-known key, and connected to the share. `how` is for negotiate and login; guid: the client's.
+export async function connected(port, share, how = {}) {
+	const c = await SmbClient.connect(port);
+	if (how.guid) c.guid = how.guid;
+	assert.equal((await c.negotiate(how)).status, 0);
+	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
+	return { c, tree: await c.treeConnect(share) };
+}
+
+export const u32 = (value) => {
+	const b = Buffer.alloc(4);
+	b.writeUInt32LE(value);
+	return b;
+};
+// Below zero, too.
+export const u64 = (value) => {
+	const b = Buffer.alloc(8);
+	b.writeBigInt64LE(BigInt.asIntN(64, BigInt(value)));
+	return b;
+};
 
 const statusName = (status) => Object.keys(STATUS).find((name) => STATUS[name] === status) ?? `0x${status.toString(16)}`;
 

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { ShareServiceClient } from '@azure/storage-file-share';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, COMMAND, SHARE, SmbClient, STATUS } from '../lib/smb.mjs';
+import { ACCESS, COMMAND, connected, SHARE, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const EAS_NOT_SUPPORTED = 0xc000004f, NO_EAS = 0xc0000052, INVALID_SECURITY = 0xc0000079, DISK_FULL = 0xc000007f;
 const ANY_ID = Buffer.alloc(16, 0xff);
@@ -25,13 +25,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client({ dialects = [0x300], share = 'faults', guid } = {}) {
-	const c = await SmbClient.connect(port);
-	if (guid) c.guid = guid;
-	assert.equal((await c.negotiate({ dialects })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	return { c, tree: await c.treeConnect(share) };
-}
+const client = ({ dialects = [0x300], share = 'faults', guid } = {}) => connected(port, share, { dialects, guid });
 
 async function alive() {
 	const { c } = await client();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
+import { COMMAND, connected, SmbClient, STATUS } from '../lib/smb.mjs';
 
 let server;
 let port;
@@ -27,13 +27,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client({ dialects = [0x210], encrypt = false } = {}) {
-	const c = await SmbClient.connect(encrypt ? strict.smbPort : port);
-	assert.equal((await c.negotiate({ dialects })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, { encrypt })).status, 0);
-	const tree = await c.treeConnect('hostile');
-	return { c, tree };
-}
+const client = ({ dialects = [0x210], encrypt = false } = {}) => connected(encrypt ? strict.smbPort : port, 'hostile', { dialects, encrypt });
 
 async function alive() {
 	const { c } = await client();

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { COMMAND, connected, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const SESSIONS = 64, TREES = 1024, WAITING = 512, OPENS_OF_A_FILE = 2000, LOCKS_OF_A_FILE = 8192, LOCKS_OF_AN_OPEN = 1024;
 const NEGOTIATE_MS = 15_000, SETUP_MS = 45_000, MESSAGE_MS = 30_000, WRITE_MS = 30_000, STEP_MS = 5_000; // a timer looks every so often
@@ -22,12 +22,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client() {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate({ dialects: [0x302] })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	return { c, tree: await c.treeConnect('limits') };
-}
+const client = () => connected(port, 'limits', { dialects: [0x302] });
 
 async function others() {
 	const { c, tree } = await client();

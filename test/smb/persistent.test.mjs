@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { ShareServiceClient } from '@azure/storage-file-share';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { SHARE, SmbClient } from '../lib/smb.mjs';
+import { connected, SHARE, SmbClient } from '../lib/smb.mjs';
 
 const FILE_NOT_AVAILABLE = 0xc0000467;
 const OBJECT_NAME_NOT_FOUND = 0xc0000034;
@@ -24,12 +24,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client() {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate({ dialects: [0x300] })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	return { c, tree: await c.treeConnect('always') };
-}
+const client = () => connected(port, 'always', { dialects: [0x300] });
 
 // A new client object each time: no connection of before the kill is left in it. It does not try again by itself.
 function file(name) {

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { after, before, test } from 'node:test';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { COMMAND, SmbClient } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { COMMAND, connected } from '../lib/smb.mjs';
 
 const MIB = 1024 * 1024;
 const CHARGE = 16; // credits of one MiB
@@ -24,10 +24,7 @@ after(async () => {
 
 // With credits for `mibs` MiB at once.
 async function client(mibs) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate({ dialects: [0x210] })).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	const tree = await c.treeConnect('pipe');
+	const { c, tree } = await connected(port, 'pipe');
 	for (let have = 0; have < mibs * CHARGE; have += 500)
 		assert.equal((await c.request(COMMAND.ECHO, Buffer.from([4, 0, 0, 0]), { credits: 512 })).status, 0);
 	return { c, tree };

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { ShareServiceClient } from '@azure/storage-file-share';
 
 import { freePort, removeDir, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, Checks, SmbClient } from '../lib/smb.mjs';
+import { ACCESS, Checks, connected } from '../lib/smb.mjs';
 
 const exec = promisify(execFile);
 const READ_AND_EXECUTE = 0x1200a9, MAXIMUM_ALLOWED = 0x2000000;
@@ -38,12 +38,7 @@ after(async () => {
 	removeDir(dir);
 });
 
-async function client(how = { dialects: [0x311] }) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate(how)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
-	return { c, tree: await c.treeConnect('frozen') };
-}
+const client = (how = { dialects: [0x311] }) => connected(port, 'frozen', how);
 
 const maximalAccess = (answer) => answer.body.readUInt32LE(answer.body.indexOf('MxAc') + 8 + 4);
 

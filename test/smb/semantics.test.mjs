@@ -6,9 +6,9 @@ import crypto from 'node:crypto';
 import { after, before, test } from 'node:test';
 
 import { expectStatus } from '../lib/assert.mjs';
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
 import { Files, fileClient } from '../lib/file.mjs';
-import { ACCESS, COMMAND, SHARE, SIGNING, SmbClient, STATUS } from '../lib/smb.mjs';
+import { ACCESS, COMMAND, connected, SHARE, SIGNING, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const NAME_INVALID = 0xc0000033, PATH_SYNTAX_BAD = 0xc000003b, INTERNAL_ERROR = 0xc00000e5, FILE_NOT_AVAILABLE = 0xc0000467;
 const DUPLICATE_OBJECTID = 0xc000022a, NOT_SUPPORTED = 0xc00000bb, REQUEST_NOT_ACCEPTED = 0xc00000d0, OUT_OF_SEQUENCE = 0xc000042a;
@@ -27,24 +27,9 @@ after(async () => {
 	await server.remove();
 });
 
-async function client(how = { dialects: [0x311] }) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate(how)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
-	return { c, tree: await c.treeConnect('words') };
-}
+const client = (how = { dialects: [0x311] }) => connected(port, 'words', how);
 
-function notifyBody(id, filter, { tree = false, room = 4096 } = {}) {
-	const body = Buffer.alloc(32);
-	body.writeUInt16LE(32, 0);
-	body.writeUInt16LE(tree ? 1 : 0, 2);
-	body.writeUInt32LE(room, 4);
-	id.copy(body, 8);
-	body.writeUInt32LE(filter, 24);
-	return body;
-}
-
-const notify = (c, tree, id, filter, options) => c.request(COMMAND.CHANGE_NOTIFY, notifyBody(id, filter, options), { tree });
+const notify = (c, tree, id, filter, options) => c.request(COMMAND.CHANGE_NOTIFY, SmbClient.notifyBody(id, filter, options), { tree });
 
 function changes({ body }) {
 	const list = [];
@@ -133,20 +118,9 @@ test('filter and tree are those of the first request; a rename is names, or a ch
 test('a request that would wait in the middle of a chain is refused, and the chain goes on', { timeout: 60_000 }, async () => {
 	const { c, tree } = await client();
 	const same = Buffer.alloc(16, 0xff);
-	const bodies = [[COMMAND.CREATE, SmbClient.createBody('chained', { options: DIRECTORY })], [COMMAND.CHANGE_NOTIFY, notifyBody(same, FILTER.FILE_NAME)],
-		[COMMAND.CLOSE, SmbClient.fileBody(24, same)]];
-	const answers = [];
-	const parts = bodies.map(([command, body], i) => {
-		const last = i + 1 === bodies.length;
-		const padded = Buffer.alloc(last ? body.length : Math.ceil(body.length / 8) * 8);
-		body.copy(padded);
-		const part = Buffer.concat([c.header(command, { tree, flags: i ? 4 : 0, next: last ? 0 : 64 + padded.length }), padded]);
-		answers.push(c.expect(c.messageId));
-		c.messageId += 1n;
-		return c.sign(part);
-	});
-	c.send(Buffer.concat(parts));
-	const statuses = (await Promise.all(answers)).map((a) => a.status);
+	const answers = await c.compound([[COMMAND.CREATE, SmbClient.createBody('chained', { options: DIRECTORY })],
+		[COMMAND.CHANGE_NOTIFY, SmbClient.notifyBody(same, FILTER.FILE_NAME)], [COMMAND.CLOSE, SmbClient.fileBody(24, same)]], { tree });
+	const statuses = answers.map((a) => a.status);
 	assert.deepEqual(statuses, [0, INTERNAL_ERROR, 0]);
 	await c.end();
 });

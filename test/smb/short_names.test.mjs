@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { COMMAND, connected, STATUS } from '../lib/smb.mjs';
 
 const NOT_SUPPORTED = 0xc00000bb;
 const OPEN = 1, CREATE = 2, DIRECTORY = 1;
@@ -23,12 +23,7 @@ after(async () => {
 	}
 });
 
-async function client(at) {
-	const c = await SmbClient.connect(at);
-	assert.equal((await c.negotiate()).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
-	return { c, tree: await c.treeConnect('short') };
-}
+const client = (at) => connected(at, 'short');
 
 async function make(c, tree, name, options = {}) {
 	const answer = await c.create(tree, name, { disposition: CREATE, ...options });

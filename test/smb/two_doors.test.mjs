@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 
 import { ShareServiceClient } from '@azure/storage-file-share';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, CIPHER, SHARE, SIGNING, SmbClient, STATUS } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { ACCESS, CIPHER, connected, SHARE, SIGNING, STATUS } from '../lib/smb.mjs';
 
 let server;
 let port;
@@ -35,10 +35,7 @@ const DOORS = {
 };
 
 async function client(door = DOORS['2.1'], to = port) {
-	const c = await SmbClient.connect(to);
-	assert.equal((await c.negotiate(door)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, { encrypt: door.encrypt })).status, 0);
-	const tree = await c.treeConnect('doors');
+	const { c, tree } = await connected(to, 'doors', door);
 	assert.equal(Boolean(c.decrypted), Boolean(door.encrypt), 'encrypted as asked');
 	return { c, tree };
 }

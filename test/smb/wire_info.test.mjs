@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 
 import { ShareServiceClient } from '@azure/storage-file-share';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, Checks, COMMAND, SmbClient } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { ACCESS, Checks, COMMAND, connected, SmbClient, u32, u64 } from '../lib/smb.mjs';
 
 const DIRECTORY = 1, OPEN = 1;
 const RESTART = 1, SINGLE = 2, REOPEN = 0x10;
@@ -23,23 +23,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client(how = { dialects: [0x311] }) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate(how)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
-	return { c, tree: await c.treeConnect(how.share ?? 'wire') };
-}
-
-const u64 = (value) => {
-	const b = Buffer.alloc(8);
-	b.writeBigInt64LE(BigInt.asIntN(64, BigInt(value)));
-	return b;
-};
-const u32 = (value) => {
-	const b = Buffer.alloc(4);
-	b.writeUInt32LE(value);
-	return b;
-};
+const client = (how = { dialects: [0x311] }) => connected(port, how.share ?? 'wire', how);
 
 // Where the name's length and the name stand, by class.
 const ENTRY = { 1: [60, 64], 2: [60, 68], 3: [60, 94], 12: [8, 12], 37: [60, 104], 38: [60, 80] };

@@ -7,8 +7,8 @@ import { after, before, test } from 'node:test';
 
 import { ShareServiceClient } from '@azure/storage-file-share';
 
-import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { ACCESS, Checks, COMMAND, SmbClient } from '../lib/smb.mjs';
+import { freePort, startServer } from '../lib/server.mjs';
+import { ACCESS, Checks, COMMAND, connected, SmbClient, u64 } from '../lib/smb.mjs';
 
 const DIRECTORY = 1, FILE = 0x40, DELETE_ON_CLOSE = 0x1000;
 const OPEN = 1, CREATE = 2, OVERWRITE = 4, OVERWRITE_IF = 5;
@@ -25,18 +25,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client(how = { dialects: [0x311] }) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate(how)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
-	return { c, tree: await c.treeConnect('wire') };
-}
-
-const u64 = (value) => {
-	const b = Buffer.alloc(8);
-	b.writeBigUInt64LE(BigInt(value));
-	return b;
-};
+const client = (how = { dialects: [0x311] }) => connected(port, 'wire', how);
 
 // { name: data } of an answer of CREATE.
 function contexts({ part, body }) {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { freePort, startServer, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../lib/server.mjs';
-import { Checks, COMMAND, SmbClient, STATUS } from '../lib/smb.mjs';
+import { Checks, COMMAND, connected, SmbClient, STATUS } from '../lib/smb.mjs';
 
 const EMPTY = Buffer.from([4, 0, 0, 0]);
 const FLAG = { RESPONSE: 1, ASYNC: 2, RELATED: 4, SIGNED: 8, PRIORITY: 0x70, REPLAY: 0x20000000 };
@@ -20,12 +20,7 @@ after(async () => {
 	await server.remove();
 });
 
-async function client(how = { dialects: [0x311] }) {
-	const c = await SmbClient.connect(port);
-	assert.equal((await c.negotiate(how)).status, 0);
-	assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY, how)).status, 0);
-	return { c, tree: await c.treeConnect('wire') };
-}
+const client = (how = { dialects: [0x311] }) => connected(port, 'wire', how);
 
 async function negotiated(how) {
 	const c = await SmbClient.connect(port);
