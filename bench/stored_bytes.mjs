@@ -3,13 +3,12 @@
 // long a start takes without and with one, how long the SIGHUP that brings one, and inserts meanwhile. A line of JSON in
 // milliseconds. ZAFFRE_BIN is the program.
 import fs from 'node:fs';
-import { inParallel } from '../test/lib/beside.mjs';
 import { Client } from '../test/lib/http.mjs';
 import { percentiles } from '../test/lib/neighbours.mjs';
 import { removeDir, startServer, tempDir } from '../test/lib/server.mjs';
+import { filledTable } from '../test/lib/table.mjs';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
-const A_BATCH = 100;
 const QUOTA = 'devstoreaccount1 stored-bytes 100GiB\n';
 const json = { 'content-type': 'application/json', accept: 'application/json;odata=nometadata' };
 const dir = tempDir();
@@ -22,12 +21,6 @@ async function expect(status, answer) {
 	const r = await answer;
 	if (r.status !== status) throw new Error(`${r.status} ${r.text}`);
 }
-async function insertBatch(n) {
-	const part = (i) => `--c${n}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST ${table.endpoint}/rows HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\n\r\n${JSON.stringify({ PartitionKey: `p${n}`, RowKey: String(i), text: 'x'.repeat(100) })}\r\n`;
-	const parts = Array.from({ length: A_BATCH }, (_, i) => part(i)).join('');
-	const body = `--b${n}\r\nContent-Type: multipart/mixed; boundary=c${n}\r\n\r\n${parts}--c${n}--\r\n--b${n}--\r\n`;
-	await expect(202, table.post('/$batch', { body, headers: { 'content-type': `multipart/mixed; boundary=b${n}` } }));
-}
 async function startWith(text) {
 	await server.stop();
 	fs.writeFileSync(limits, text);
@@ -36,8 +29,7 @@ async function startWith(text) {
 	return performance.now() - began;
 }
 
-await expect(201, table.post('/Tables', { body: JSON.stringify({ TableName: 'rows' }), headers: json }));
-await inParallel(ROWS / A_BATCH, 16, insertBatch);
+await filledTable(server, 'rows', ROWS);
 await startWith(''); // the journal is in tables from here on
 const withQuota = [await startWith(QUOTA)];
 const without = await startWith('');

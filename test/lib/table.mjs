@@ -3,6 +3,7 @@
 import { AzureNamedKeyCredential, TableClient, TableServiceClient } from '@azure/data-tables';
 import assert from 'node:assert/strict';
 import { uniqueName } from './assert.mjs';
+import { inParallel } from './beside.mjs';
 import { Client } from './http.mjs';
 
 const options = { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } };
@@ -40,6 +41,20 @@ export const keyPath = (table, pk, rk) => `/${table}(PartitionKey='${quote(pk)}'
 export function withJson(answer) {
 	if (/json/.test(answer.headers['content-type'] ?? '') && answer.body.length) answer.json = JSON.parse(answer.text);
 	return answer;
+}
+
+// A new table of `rows` entities, in batches of 100, 16 at once.
+export async function filledTable(server, name, rows) {
+	const A_BATCH = 100;
+	const table = await newTable(server, name);
+	await inParallel(rows / A_BATCH, 16, async (n) => {
+		const part = (i) => `--c${n}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST ${table.raw.endpoint}/${name} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\n\r\n${JSON.stringify({ PartitionKey: `p${n}`, RowKey: String(i), text: 'x'.repeat(100) })}\r\n`;
+		const parts = Array.from({ length: A_BATCH }, (_, i) => part(i)).join('');
+		const body = `--b${n}\r\nContent-Type: multipart/mixed; boundary=c${n}\r\n\r\n${parts}--c${n}--\r\n--b${n}--\r\n`;
+		const r = await table.raw.post('/$batch', { body, headers: { 'content-type': `multipart/mixed; boundary=b${n}` } });
+		assert.equal(r.status, 202, r.text);
+	});
+	return table;
 }
 
 class Table {

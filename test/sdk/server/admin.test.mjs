@@ -17,6 +17,9 @@ import { bin, freePort, removeDir, runProgram, startServer, tempDir } from '../.
 import { Client } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
 import { Files, fileClient } from '../../lib/file.mjs';
+import { askAdmin } from '../../lib/admin.mjs';
+import { threadSeconds } from '../../lib/beside.mjs';
+import { filledTable } from '../../lib/table.mjs';
 import { RawConnection } from '../../lib/http.mjs';
 
 describe('admin listener', () => {
@@ -216,6 +219,22 @@ describe('admin listener', () => {
 		await blobs.uploadBlockBlob('later', 'x', 1);
 		const table2 = (await runProgram(['stats', '--count', '--location', own.dataDir])).stdout;
 		assert.match(table2, /^full +\d+ +\d+ +2110 +[\d.]+ MiB  counted 0 s ago$/m);
+		await own.remove();
+	});
+
+	test('counting takes a fifth of a core at most while it goes on, and not again at once', async () => {
+		const own = await startServer({});
+		const counting = async () => JSON.parse((await askAdmin(own, '/count/progress')).text);
+		await filledTable(own, 'many', 20_000);
+		await own.restart();
+		let first;
+		while (!(first = await counting()).done) await sleep(10);
+		assert.equal(first.objects, 20_000);
+		const spent = threadSeconds(own, 'count');
+		// It rests after each page four times as long as the page took; the last page has no rest that counts, and threads begin.
+		assert.ok(spent < 0.3 * first.seconds, `${spent} s of CPU in ${first.seconds} s`);
+		for (const end = Date.now() + 3000; Date.now() < end; await sleep(100)) assert.equal((await (new Client(own)).put(`/again${Date.now()}`, { query: { restype: 'container' } })).status, 201);
+		assert.deepEqual([(await counting()).run, threadSeconds(own, 'count') - spent < 0.05], [1, true], 'the next one is a minute away');
 		await own.remove();
 	});
 
