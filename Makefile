@@ -89,9 +89,10 @@ deb: static ## build/deb: a Debian package
 npm-package: static ## build/npm: an npm package with the program inside
 	@PATH="$$(tools/node-dir):$$PATH" tools/package-npm build/npm build/static/zaffre
 
-package-test: npm ## the packages in a fresh Debian root, and two builds from two places
+# One file of tests at a time: each of them builds in build/static.
+package-test: npm static ## the packages in a fresh Debian root, and two builds from two places
 	@tools/install-packages packages
-	@ZAFFRE_TEST_LONG=1 ZAFFRE_TESTS='test/packages' tools/run-tests build/test
+	@ZAFFRE_TEST_LONG=1 ZAFFRE_TEST_JOBS=1 ZAFFRE_TESTS='test/packages' tools/run-tests build/test
 
 arm64: deps ## build/arm64/zaffre: the static program for arm64, by Debian's cross compiler
 	@tools/install-packages build static arm64
