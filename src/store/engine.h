@@ -20,6 +20,9 @@
  *   UNKNOWN   it may or may not have happened; the store resolves it by reading the partitions' version stamps
  *   FAILED    the engine cannot go on (a sync failed): nothing more may be acknowledged; the process says why and exits
  *   NO_SPACE  nothing of it happened, the disk is full; later groups may work again
+ * A group that was told group_sync_later answers DONE when it is visible, and is durable with the next group that was
+ * not, or with sync; all of it or nothing, and never without the groups before it. What then fails is FAILED, for those
+ * that come.
  * The store builds one group at a time, from its committer thread (see groups_overlap). Optimistic engines (mem) record
  * what group_get and group_scan read, and check it at commit; rocks has one writer and never answers CONFLICT or
  * UNKNOWN.
@@ -136,6 +139,10 @@ struct engine_ops {
 	enum err (*group_accept)(struct engine_group *, struct slice partition, const struct write *, size_t count);
 	enum outcome (*group_commit)(struct engine_group *); /* frees the group, whatever the outcome */
 	void (*group_abort)(struct engine_group *);	     /* accepts NULL */
+	/* Before group_commit. The engine may make it durable at once all the same. NULL, as sync: it always does. */
+	void (*group_sync_later)(struct engine_group *);
+	/* Whatever was answered DONE is durable. From any thread; on an error nothing more may be acknowledged. */
+	enum err (*sync)(struct engine *);
 
 	enum err (*extent_begin)(struct engine *, uint32_t length_hint, struct extent_writer **ret);
 	uint64_t (*extent_id)(const struct extent_writer *); /* that its ref will have */

@@ -64,6 +64,7 @@ static void group_end(struct engine_group *g)
 	}
 	g->change_count = 0;
 	g->put_bytes = g->delete_count = g->publish_count = 0;
+	g->sync_later = false;
 	atomic_store(&g->open, false);
 }
 
@@ -312,8 +313,10 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 	if (g->publish_count)
 		pthread_mutex_lock(&r->publish_lock);
 	uint64_t retired = r->retire_next;
-	bool ours = add_changes(r, g);
-	enum err err = ours ? rocks_write(r, g->batch, (struct rocks_changed){ .rows = &g->overlay }) : ERR_CORRUPT;
+	/* With extents there are syncs already, and a record must not outlive the bytes that it names. */
+	bool ours = add_changes(r, g), later = g->sync_later && !g->publish_count;
+	enum err err =
+		ours ? rocks_write(r, g->batch, (struct rocks_changed){ .rows = &g->overlay }, later) : ERR_CORRUPT;
 	if (err == ERR_NO_SPACE) {
 		unpublish(r, g, g->change_count);
 		r->retire_next = retired;
@@ -327,6 +330,11 @@ static enum outcome commit(struct rocks *r, struct engine_group *g)
 	atomic_fetch_add(&r->retired_waiting, r->retire_next - retired);
 	atomic_store(&r->retire_durable, r->retire_next - 1);
 	return OUTCOME_DONE;
+}
+
+void rocks_group_sync_later(struct engine_group *g)
+{
+	g->sync_later = g->rocks->may_sync_later;
 }
 
 enum outcome rocks_group_commit(struct engine_group *g)

@@ -86,7 +86,7 @@ static enum err take_tables(struct rocks *r, const char *db_path, struct rocks_m
 	uint64_t errors = background_errors(r);
 	lock_between_commits(r);
 	uint64_t begun_ns = base_monotonic_ns(), page = 0;
-	if (!atomic_load(&r->failed)) {
+	if (rocks_sync_locked(r) == ERR_OK) {
 		page = r->locator ? locator_flush_begin(r->locator) : 0;
 		m->commit = atomic_load(&r->last_number);
 		err = rocks_error(set_aside(r));

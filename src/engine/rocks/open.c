@@ -20,12 +20,14 @@
 
 enum {
 	FORMAT_VERSION = 4,
+	FORMAT_SYNCED_LATER = 5,    /* as 4, but records of the journal may say how far it was synced */
 	FORMAT_WITHOUT_FLUSHED = 3, /* as 4, but the database does not say which commits are in its tables */
 	EXTENT_ID_SHIFT = 40,
 	PINS_FIRST = 64,
 };
-#define FORMAT_FRESH "zaffre 4 new\n" /* until the database is there */
-#define FORMAT_READY "zaffre 4\n"
+#define FORMAT_FRESH	   "zaffre 4 new\n" /* until the database is there */
+#define FORMAT_READY	   "zaffre 4\n"
+#define FORMAT_READY_LATER "zaffre 5\n"
 
 #define JOURNAL_FILE_BYTES     (16 * MIB)
 #define JOURNAL_FILE_MIN_BYTES (2 * MIB)
@@ -210,12 +212,13 @@ static enum err check_format(struct opening *o)
 		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->name);
 		return ERR_CORRUPT;
 	}
-	if (version > FORMAT_VERSION) {
+	if (version > FORMAT_SYNCED_LATER) {
 		buf_printf(o->message,
 			   "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
-			   o->name, (unsigned long long)version, FORMAT_VERSION);
+			   o->name, (unsigned long long)version, FORMAT_SYNCED_LATER);
 		return ERR_CORRUPT;
 	}
+	o->synced_later = version == FORMAT_SYNCED_LATER;
 	o->upgrade = version == FORMAT_WITHOUT_FLUSHED;
 	if (version < FORMAT_VERSION && !o->upgrade) {
 		buf_printf(
@@ -284,7 +287,7 @@ static enum err count_opening(struct opening *o, uint64_t *ret)
 	layout_number_encode(&row, LAYOUT_OPENS_KEY, ++opens);
 	rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 	rocks_put_own(r, batch, &row);
-	err = rocks_write(r, batch, (struct rocks_changed){ 0 });
+	err = rocks_write(r, batch, (struct rocks_changed){ 0 }, false);
 	rocksdb_writebatch_destroy(batch);
 	if (err != ERR_OK) {
 		atomic_store(&r->failed, true); /* see rocks_close */
@@ -363,6 +366,10 @@ static enum err check_tail(struct opening *o, uint64_t last)
 	uint64_t remembered;
 	if (tail_open(&o->r->tail, o->r->dir_fd, &remembered) != ERR_OK)
 		return opening_refuse_errno(o, "write TAIL");
+	/* TAIL is not synced and may be behind; what the journal itself says does not count without it, so that there
+	 * is a way to go on. */
+	if (remembered && journal_said_synced(o->r->journal) > remembered)
+		remembered = journal_said_synced(o->r->journal);
 	if (last >= remembered)
 		return ERR_OK;
 	buf_printf(
@@ -434,9 +441,17 @@ static enum err replay_journal(struct opening *o)
 static enum err upgrade(struct opening *o)
 {
 	enum err err = rocks_flush(o->r);
-	if (err != ERR_OK)
-		return opening_refuse_err(o, "bring the database to the present data format", err);
-	return write_format(o, FORMAT_READY);
+	return err == ERR_OK ? ERR_OK : opening_refuse_err(o, "bring the database to the present data format", err);
+}
+
+/* The directory is as the number says, or no more than that from now on. */
+static enum err settle_format(struct opening *o)
+{
+	bool later = o->options->sync_later;
+	o->r->may_sync_later = later;
+	if (o->fresh || o->upgrade || later > o->synced_later)
+		return write_format(o, later ? FORMAT_READY_LATER : FORMAT_READY);
+	return ERR_OK;
 }
 
 static enum err open_locator(struct opening *o)
@@ -502,7 +517,7 @@ static enum err open_all(struct opening *o)
 	TRY(open_locator(o));
 	if (o->upgrade)
 		TRY(upgrade(o));
-	return o->fresh ? write_format(o, FORMAT_READY) : ERR_OK;
+	return settle_format(o);
 }
 
 struct rocks *rocks_new(void)

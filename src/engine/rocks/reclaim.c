@@ -150,7 +150,7 @@ static enum err reclaim_rows(struct rocks *r, const struct retired *dead, size_t
 		if (!seen)
 			rocks_put_bitmap(r, batch, region);
 	}
-	enum err err = rocks_write(r, batch, (struct rocks_changed){ 0 });
+	enum err err = rocks_write(r, batch, (struct rocks_changed){ 0 }, false);
 	if (err == ERR_NO_SPACE)
 		for (size_t i = 0; i < count; i++)
 			if (cleared[i])
@@ -211,14 +211,19 @@ static bool piece_end(struct rocks *r, struct full_key *ret)
 	return found;
 }
 
-static void compact_piece(struct rocks *r)
+/* It may write what the family has in memory to a table. */
+static enum err compact_piece(struct rocks *r)
 {
 	struct full_key *from = &r->compact_from, until;
 	bool ends = piece_end(r, &until);
 	pthread_mutex_lock(&r->compact_lock);
-	rocksdb_compact_range_cf(r->db, r->family[r->compact_family], from->len ? from->bytes : NULL, from->len,
-				 ends ? until.bytes : NULL, ends ? until.len : 0);
+	enum err err = rocks_tables_begin(r);
+	if (err == ERR_OK)
+		rocksdb_compact_range_cf(r->db, r->family[r->compact_family], from->len ? from->bytes : NULL, from->len,
+					 ends ? until.bytes : NULL, ends ? until.len : 0);
+	rocks_tables_end(r);
 	pthread_mutex_unlock(&r->compact_lock);
+	TRY(err);
 	if (ends) {
 		memcpy(from->bytes, until.bytes, until.len);
 		from->len = until.len;
@@ -226,6 +231,7 @@ static void compact_piece(struct rocks *r)
 		from->len = 0;
 		r->compact_family++;
 	}
+	return ERR_OK;
 }
 
 static bool compaction_begins(struct rocks *r)
@@ -250,7 +256,8 @@ static bool compact_deleted(struct rocks *r)
 	r->compacting = r->compacting || compaction_begins(r);
 	if (!r->compacting || atomic_load(&r->hurries))
 		return false;
-	compact_piece(r);
+	if (compact_piece(r) != ERR_OK)
+		return false; /* and nothing more is written */
 	if (r->compact_family < FAMILIES)
 		return true;
 	r->compacting = false;

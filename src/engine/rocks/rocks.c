@@ -113,6 +113,15 @@ static char *flush_families(struct rocks *r, rocksdb_flushoptions_t *o)
 
 enum err rocks_flush(struct rocks *r)
 {
+	enum err err = rocks_tables_begin(r);
+	if (err == ERR_OK)
+		err = rocks_flush_synced(r);
+	rocks_tables_end(r);
+	return err;
+}
+
+enum err rocks_flush_synced(struct rocks *r)
+{
 	pthread_mutex_lock(&r->flush_lock);
 	uint64_t page = r->locator ? locator_flush_begin(r->locator) : 0;
 	rocksdb_flushoptions_t *o = rocksdb_flushoptions_create();
@@ -410,7 +419,7 @@ static enum err op_drop_partition(struct engine *e, struct slice partition)
 							   until.len);
 	}
 	if (err == ERR_OK && rocksdb_writebatch_count(batch))
-		err = rocks_write(r, batch, (struct rocks_changed){ .partition = partition });
+		err = rocks_write(r, batch, (struct rocks_changed){ .partition = partition }, false);
 	rocksdb_writebatch_destroy(batch);
 	arena_fini(&arena);
 	return err;
@@ -524,6 +533,8 @@ const struct engine_ops rocks_ops = {
 	.group_accept = rocks_group_accept,
 	.group_commit = rocks_group_commit,
 	.group_abort = rocks_group_abort,
+	.group_sync_later = rocks_group_sync_later,
+	.sync = rocks_sync,
 	.extent_begin = op_extent_begin,
 	.extent_id = segment_writer_id,
 	.extent_append = segment_writer_append,

@@ -46,6 +46,7 @@ struct engine_group {
 	struct extent_change *changes;
 	size_t change_count, change_cap;
 	size_t put_bytes, delete_count, publish_count;
+	bool sync_later; /* see engine.h */
 	atomic_bool open;
 };
 
@@ -77,6 +78,9 @@ struct rocks {
 	pthread_mutex_t flush_lock;
 	/* A compaction that is asked for may flush its family: none while a moment is made, and the other way round. */
 	pthread_mutex_t compact_lock;
+	bool may_sync_later; /* rocks_options.sync_later */
+	/* So many are writing RocksDB's memory to tables: meanwhile every commit is synced (rocks_tables_begin). */
+	atomic_uint tables_under_way;
 	atomic_uint_fast64_t last_number; /* every commit of the journal up to this one is in RocksDB's memory */
 	struct segments *segments;
 	struct rocks *moment_of; /* only read: a moment of that engine, whose segments these are; NULL: no */
@@ -124,8 +128,11 @@ static inline struct rocks *rocks_of(struct engine *e)
 }
 
 /* rocks.c */
-/* Writes what is in memory to table files, and with it the number of the last commit that is in them all. */
+/* Writes what is in memory to table files, and with it the number of the last commit that is in them all. Not under
+ * write_lock, nor in the journal's thread, which has rocks_flush_synced: nothing that is in memory, or comes into it
+ * meanwhile, waits for a sync. */
 enum err rocks_flush(struct rocks *);
+enum err rocks_flush_synced(struct rocks *);
 /* Before a thread's first read or write: RocksDB counts every comparison of keys for each thread that does not say
  * that nobody will ask. */
 void rocks_count_nothing(void);
@@ -147,10 +154,16 @@ struct rocks_changed {
 	const struct overlay *rows; /* NULL: none */
 	struct slice partition;	    /* dropped; absent: none */
 };
-/* Makes the batch durable and visible. ERR_NO_SPACE: nothing happened; other errors are told, and nothing more is
- * written.
- */
-enum err rocks_write(struct rocks *, rocksdb_writebatch_t *, struct rocks_changed) MUST_CHECK;
+/* Makes the batch durable and visible; with sync_later it may be visible before it is durable. ERR_NO_SPACE: nothing
+ * happened; other errors are told, and nothing more is written. */
+enum err rocks_write(struct rocks *, rocksdb_writebatch_t *, struct rocks_changed, bool sync_later) MUST_CHECK;
+/* Everything that is visible is durable. The second one under write_lock. */
+enum err rocks_sync(struct engine *) MUST_CHECK;
+enum err rocks_sync_locked(struct rocks *) MUST_CHECK;
+/* Around whatever writes RocksDB's memory to tables, but for the journal's own flush, which the journal sees to: one
+ * family goes after the other, and after a crash in between the journal must have all that the first one got. */
+enum err rocks_tables_begin(struct rocks *) MUST_CHECK;
+void rocks_tables_end(struct rocks *); /* also after an error */
 enum err rocks_journal_replay(struct rocks *) MUST_CHECK;
 bool rocks_journal_flush(void *rocks); /* journal_options.flush */
 
@@ -162,6 +175,7 @@ enum err rocks_group_scan(struct engine_group *, struct slice partition, const s
 			  struct rows *ret_rows);
 enum err rocks_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome rocks_group_commit(struct engine_group *);
+void rocks_group_sync_later(struct engine_group *);
 void rocks_group_drop_iterator(struct engine_group *);
 void rocks_group_abort(struct engine_group *);
 /* So little is free that RocksDB could not write a table. */

@@ -40,7 +40,22 @@ static char *write_memory(struct rocks *r, rocksdb_writebatch_t *batch, struct r
 	return error;
 }
 
-static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed)
+static enum err append(struct rocks *r, struct slice batch, bool sync_later, uint64_t *ret_number)
+{
+	if (sync_later && !atomic_load(&r->tables_under_way))
+		return journal_append_later(r->journal, batch, ret_number);
+	return journal_append(r->journal, batch, ret_number);
+}
+
+/* TAIL is never ahead of what is durable. */
+static void note_synced(struct rocks *r)
+{
+	tail_remember(&r->tail, journal_synced(r->journal));
+	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
+}
+
+static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed,
+			     bool sync_later)
 {
 	size_t len;
 	uint64_t number;
@@ -48,7 +63,7 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struc
 	if (atomic_load(&r->failed))
 		return ERR_STOPPED;
 	uint64_t began_ns = base_monotonic_ns();
-	enum err err = journal_append(r->journal, slice_make(bytes, len), &number);
+	enum err err = append(r, slice_make(bytes, len), sync_later, &number);
 	atomic_fetch_add_explicit(&r->sync_ns, base_monotonic_ns() - began_ns, memory_order_relaxed);
 	if (err == ERR_NO_SPACE)
 		return err;
@@ -58,18 +73,55 @@ static enum err write_locked(struct rocks *r, rocksdb_writebatch_t *batch, struc
 	if (error)
 		return give_up(r, "a write to the database", error);
 	atomic_store(&r->last_number, number);
-	tail_remember(&r->tail, number);
-	atomic_fetch_add_explicit(&r->syncs, 1, memory_order_relaxed);
+	if (journal_synced(r->journal) == number)
+		note_synced(r);
 	atomic_fetch_add_explicit(&r->bytes_written, len, memory_order_relaxed);
 	return ERR_OK;
 }
 
-enum err rocks_write(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed)
+enum err rocks_write(struct rocks *r, rocksdb_writebatch_t *batch, struct rocks_changed changed, bool sync_later)
 {
 	pthread_mutex_lock(&r->write_lock);
-	enum err err = write_locked(r, batch, changed);
+	enum err err = write_locked(r, batch, changed, sync_later);
 	pthread_mutex_unlock(&r->write_lock);
 	return err;
+}
+
+/* ---- what was not synced ---- */
+
+enum err rocks_sync_locked(struct rocks *r)
+{
+	if (atomic_load(&r->failed))
+		return ERR_STOPPED;
+	if (journal_synced(r->journal) == atomic_load(&r->last_number))
+		return ERR_OK;
+	uint64_t began_ns = base_monotonic_ns();
+	enum err err = journal_sync(r->journal);
+	atomic_fetch_add_explicit(&r->sync_ns, base_monotonic_ns() - began_ns, memory_order_relaxed);
+	if (err != ERR_OK)
+		return give_up(r, "a sync of the journal", NULL);
+	note_synced(r);
+	return ERR_OK;
+}
+
+enum err rocks_sync(struct engine *e)
+{
+	struct rocks *r = rocks_of(e);
+	pthread_mutex_lock(&r->write_lock);
+	enum err err = rocks_sync_locked(r);
+	pthread_mutex_unlock(&r->write_lock);
+	return err;
+}
+
+enum err rocks_tables_begin(struct rocks *r)
+{
+	atomic_fetch_add(&r->tables_under_way, 1);
+	return r->may_sync_later ? rocks_sync(&r->engine) : ERR_OK;
+}
+
+void rocks_tables_end(struct rocks *r)
+{
+	atomic_fetch_sub(&r->tables_under_way, 1);
 }
 
 static enum err apply_again(void *arg, struct slice bytes)
@@ -93,7 +145,7 @@ enum err rocks_journal_replay(struct rocks *r)
 
 bool rocks_journal_flush(void *rocks)
 {
-	if (rocks_flush(rocks) == ERR_OK)
+	if (rocks_flush_synced(rocks) == ERR_OK)
 		return true;
 	log_error("bringing the journal into the database failed: %s", rocks_last_error());
 	return false;

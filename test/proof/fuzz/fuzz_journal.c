@@ -23,15 +23,16 @@ static unsigned take(struct input *in)
 }
 
 /* A batch tells its number and run in every word: what comes back can be held against them. */
-static size_t put_record(char *dst, uint64_t number, uint64_t epoch, size_t words, unsigned damage)
+static size_t put_record(char *dst, uint64_t number, uint64_t epoch, uint64_t synced, size_t words, unsigned damage)
 {
-	uint64_t *body = (uint64_t *)(void *)(dst + JOURNAL_RECORD_HEAD_BYTES);
+	size_t head = journal_record_head_bytes(number, synced);
+	uint64_t *body = (uint64_t *)(void *)(dst + head);
 	for (size_t i = 0; i < words; i++)
 		body[i] = number * 1000 + epoch;
-	journal_record_encode(dst, number, epoch, slice_make(body, words * sizeof *body));
+	journal_record_encode(dst, number, epoch, synced, slice_make(body, words * sizeof *body));
 	if (damage)
-		dst[damage % (JOURNAL_RECORD_HEAD_BYTES + words * sizeof *body)] ^= 4;
-	return journal_record_bytes(words * sizeof *body);
+		dst[damage % (head + words * sizeof *body)] ^= 4;
+	return journal_record_bytes(head, words * sizeof *body);
 }
 
 static void put_file(int dir, size_t i, struct input *in)
@@ -49,7 +50,8 @@ static void put_file(int dir, size_t i, struct input *in)
 		bytes[take(in) % JOURNAL_HEADER_BYTES] ^= 1;
 	for (unsigned left = take(in) % 12; left && at < FILE_BYTES; left--) {
 		unsigned what = take(in);
-		at += put_record(bytes + at, what & 1 ? number + take(in) % 3 : number, what & 2 ? take(in) % 3 : epoch,
+		uint64_t is = what & 1 ? number + take(in) % 3 : number;
+		at += put_record(bytes + at, is, what & 2 ? take(in) % 3 : epoch, what & 8 ? take(in) % is : is - 1,
 				 take(in) * 4 % (BATCH_MAX / 8), what & 4 ? 1 + take(in) * 8 : 0);
 		number++;
 	}

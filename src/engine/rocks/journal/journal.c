@@ -177,10 +177,23 @@ static enum err take_free_file(struct journal *j, struct journal_file **ret)
 	return ERR_IO;
 }
 
-/* The current file is full; what is in it has been given to RocksDB. */
+static bool sync_current(struct journal *j)
+{
+	if (j->synced == j->last)
+		return true;
+	if (fdatasync(j->current->fd) != 0)
+		return false;
+	j->synced = j->last;
+	return true;
+}
+
+/* The current file is full; what is in it has been given to RocksDB. It is synced before there is another one: what was
+ * not is in one file, and ends where the journal ends. */
 static enum err next_file(struct journal *j)
 {
 	struct journal_file *f;
+	if (!sync_current(j))
+		return ERR_IO;
 	pthread_mutex_lock(&j->lock);
 	if (j->current && j->current->state == JOURNAL_USED) {
 		j->current->state = JOURNAL_FULL;
@@ -225,6 +238,14 @@ static void buffer_trim(struct journal *j)
 	}
 }
 
+static bool has_failed(struct journal *j)
+{
+	pthread_mutex_lock(&j->lock);
+	bool failed = j->failed;
+	pthread_mutex_unlock(&j->lock);
+	return failed;
+}
+
 static enum err fail(struct journal *j)
 {
 	pthread_mutex_lock(&j->lock);
@@ -234,35 +255,52 @@ static enum err fail(struct journal *j)
 	return ERR_IO;
 }
 
-enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_number)
+/* Where the next record goes, of so many bytes. ERR_NO_SPACE: nothing happened, and it may be tried again. */
+static enum err append_begin(struct journal *j, size_t bytes)
 {
-	size_t bytes = journal_record_bytes(batch.len);
 	MAGIC_CHECK(j, JOURNAL_ALIVE);
 	assert(j->runs);
-	assert(batch.len > 0 && batch.len <= UINT32_MAX); /* its length is stored in four bytes */
-	pthread_mutex_lock(&j->lock);
-	bool failed = j->failed;
-	pthread_mutex_unlock(&j->lock);
+	bool failed = has_failed(j);
 	if (failed)
 		return ERR_IO;
 	if (!buffer_reserve(j, bytes))
-		return ERR_NO_SPACE; /* as little happened, and it may be tried again */
+		return ERR_NO_SPACE; /* as little happened */
 	if (!j->current || j->current->state != JOURNAL_USED || j->current->end_bytes >= j->options.file_bytes) {
 		enum err no_file = next_file(j);
 		if (no_file != ERR_OK)
 			return no_file == ERR_NO_SPACE ? no_file : fail(j);
 	}
+	return ERR_OK;
+}
+
+/* While a full file waits for a flush everything is synced: the tables of one family must not have what a power cut can
+ * take from those of another. */
+static bool may_sync_later(struct journal *j)
+{
+	pthread_mutex_lock(&j->lock);
+	bool may = !full_through(j);
+	pthread_mutex_unlock(&j->lock);
+	return may;
+}
+
+static enum err append(struct journal *j, struct slice batch, bool later, uint64_t *ret_number)
+{
+	size_t most = journal_record_bytes(JOURNAL_RECORD_HEAD_BYTES + JOURNAL_SYNCED_BYTES, batch.len);
+	assert(batch.len > 0 && batch.len < JOURNAL_SAYS_SYNCED); /* its length is stored in 31 bits */
+	TRY(append_begin(j, most));
 	struct journal_file *f = j->current;
+	bool sync = !later || !may_sync_later(j);
 	/* Numbers of a file follow one another, and no record is written over another of this run. */
 	assert(f->last == j->last && f->end_bytes >= JOURNAL_BLOCK_BYTES && f->end_bytes % JOURNAL_BLOCK_BYTES == 0);
-	char *body = j->buffer + JOURNAL_RECORD_HEAD_BYTES;
+	size_t head = journal_record_head_bytes(j->last + 1, j->synced), bytes = journal_record_bytes(head, batch.len);
+	char *body = j->buffer + head;
 	memcpy(body, batch.ptr, batch.len);
-	memset(body + batch.len, 0, bytes - JOURNAL_RECORD_HEAD_BYTES - batch.len);
-	journal_record_encode(j->buffer, j->last + 1, j->epoch, slice_make(body, batch.len));
+	memset(body + batch.len, 0, bytes - head - batch.len);
+	journal_record_encode(j->buffer, j->last + 1, j->epoch, j->synced, slice_make(body, batch.len));
 	enum err err = write_at(f->fd, f->end_bytes, j->buffer, bytes);
 	/* Only a record that reaches beyond the space taken for the file can meet a full disk. What is there of it does
 	 * not verify, and the next one is written over it. */
-	if (err == ERR_OK && fdatasync(f->fd) != 0)
+	if (err == ERR_OK && sync && fdatasync(f->fd) != 0)
 		err = ERR_IO;
 	buffer_trim(j);
 	if (err != ERR_OK)
@@ -271,8 +309,33 @@ enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_num
 	pthread_mutex_lock(&j->lock);
 	f->last = ++j->last;
 	pthread_mutex_unlock(&j->lock);
+	if (sync)
+		j->synced = j->last;
 	*ret_number = j->last;
 	return ERR_OK;
+}
+
+enum err journal_append(struct journal *j, struct slice batch, uint64_t *ret_number)
+{
+	return append(j, batch, false, ret_number);
+}
+
+enum err journal_append_later(struct journal *j, struct slice batch, uint64_t *ret_number)
+{
+	return append(j, batch, true, ret_number);
+}
+
+enum err journal_sync(struct journal *j)
+{
+	MAGIC_CHECK(j, JOURNAL_ALIVE);
+	if (has_failed(j))
+		return ERR_IO;
+	return sync_current(j) ? ERR_OK : fail(j);
+}
+
+uint64_t journal_synced(const struct journal *j)
+{
+	return j->synced;
 }
 
 /* ---- start and stop ---- */
@@ -290,7 +353,7 @@ enum err journal_start(struct journal *j)
 		else if (f->fd < 0)
 			return ERR_IO;
 	}
-	j->flushed = j->last;
+	j->flushed = j->synced = j->last;
 	journal_clear(j);
 	for (size_t i = 0; i < j->file_count; i++)
 		if (j->file[i].state != JOURNAL_FREE)

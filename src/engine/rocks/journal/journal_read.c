@@ -39,12 +39,16 @@ static bool header_decode(const char block[JOURNAL_BLOCK_BYTES], struct journal_
 	return ret->free || ret->first > 0; /* numbers begin with 1 */
 }
 
-void journal_record_encode(char *head, uint64_t number, uint64_t epoch, struct slice batch)
+void journal_record_encode(char *head, uint64_t number, uint64_t epoch, uint64_t synced, struct slice batch)
 {
-	bytes_store(head + 4, batch.len, 4);
+	size_t head_bytes = journal_record_head_bytes(number, synced);
+	bool says_synced = head_bytes > JOURNAL_RECORD_HEAD_BYTES;
+	bytes_store(head + 4, batch.len | (says_synced ? JOURNAL_SAYS_SYNCED : 0), 4);
 	bytes_store(head + 8, number, 8);
 	bytes_store(head + 16, epoch, 8);
-	bytes_store(head, crc32c(crc32c(0, slice_make(head + 4, JOURNAL_RECORD_HEAD_BYTES - 4)), batch), 4);
+	if (says_synced)
+		bytes_store(head + JOURNAL_RECORD_HEAD_BYTES, synced, JOURNAL_SYNCED_BYTES);
+	bytes_store(head, crc32c(crc32c(0, slice_make(head + 4, head_bytes - 4)), batch), 4);
 }
 
 /* ---- reading a file ---- */
@@ -88,25 +92,47 @@ static enum err reader_room(struct reader *r, size_t bytes)
 	return ERR_OK;
 }
 
-/* The next record. ERR_NOT_FOUND: here is the end, be it by a record that is torn, of another run or not there. */
-static enum err reader_next(struct reader *r, struct slice *ret_batch)
+struct record {
+	uint64_t number, synced;
+	struct slice batch;
+	size_t bytes; /* in the file */
+};
+
+/* The record that lies where the reader is. ERR_NOT_FOUND: none of this run that is whole. */
+static enum err reader_look(struct reader *r, struct record *ret)
 {
 	if (r->at + JOURNAL_RECORD_HEAD_BYTES > r->file_bytes)
 		return ERR_NOT_FOUND;
 	TRY(reader_room(r, READ_BYTES));
 	TRY(read_at(r->fd, r->at, r->bytes, JOURNAL_RECORD_HEAD_BYTES));
-	size_t length = bytes_load(r->bytes + 4, 4);
-	if (bytes_load(r->bytes + 8, 8) != r->number || bytes_load(r->bytes + 16, 8) != r->epoch ||
-	    length > r->file_bytes - r->at - JOURNAL_RECORD_HEAD_BYTES)
+	uint32_t length = (uint32_t)bytes_load(r->bytes + 4, 4);
+	size_t batch = length & ~JOURNAL_SAYS_SYNCED, more = length & JOURNAL_SAYS_SYNCED ? JOURNAL_SYNCED_BYTES : 0,
+	       head = JOURNAL_RECORD_HEAD_BYTES + more;
+	if (bytes_load(r->bytes + 16, 8) != r->epoch ||
+	    more + batch > r->file_bytes - r->at - JOURNAL_RECORD_HEAD_BYTES)
 		return ERR_NOT_FOUND;
-	TRY(reader_room(r, JOURNAL_RECORD_HEAD_BYTES + length));
-	TRY(read_at(r->fd, r->at + JOURNAL_RECORD_HEAD_BYTES, r->bytes + JOURNAL_RECORD_HEAD_BYTES, length));
-	struct slice body = slice_make(r->bytes + 4, JOURNAL_RECORD_HEAD_BYTES - 4 + length);
-	if (bytes_load(r->bytes, 4) != crc32c(0, body))
+	TRY(reader_room(r, head + batch));
+	TRY(read_at(r->fd, r->at + JOURNAL_RECORD_HEAD_BYTES, r->bytes + JOURNAL_RECORD_HEAD_BYTES, more + batch));
+	if (bytes_load(r->bytes, 4) != crc32c(0, slice_make(r->bytes + 4, head - 4 + batch)))
 		return ERR_NOT_FOUND;
-	r->at += journal_record_bytes(length);
+	uint64_t number = bytes_load(r->bytes + 8, 8);
+	*ret = (struct record){ .number = number,
+				.synced = more ? bytes_load(r->bytes + JOURNAL_RECORD_HEAD_BYTES, 8) : number - 1,
+				.batch = slice_make(r->bytes + head, batch),
+				.bytes = journal_record_bytes(head, batch) };
+	return ERR_OK;
+}
+
+/* The next record. ERR_NOT_FOUND: here is the end, be it by a record that is torn, of another run or not there. */
+static enum err reader_next(struct reader *r, struct slice *ret_batch)
+{
+	struct record record;
+	TRY(reader_look(r, &record));
+	if (record.number != r->number)
+		return ERR_NOT_FOUND;
+	r->at += record.bytes;
 	r->number++;
-	*ret_batch = slice_make(r->bytes + JOURNAL_RECORD_HEAD_BYTES, length);
+	*ret_batch = record.batch;
 	return ERR_OK;
 }
 
@@ -159,6 +185,7 @@ static enum err file_look(struct journal *j, size_t i)
 			while ((err = reader_next(&r, &batch)) == ERR_OK)
 				;
 			f->last = r.number - 1;
+			f->end_bytes = r.at;
 		}
 	}
 	reader_close(&r);
@@ -187,6 +214,26 @@ static size_t newest_run(struct journal *j, struct journal_file *run[JOURNAL_FIL
 	return count - from;
 }
 
+/* Records behind the last one of the run, each of which says how far the journal was synced when it was written. */
+static enum err look_behind(struct journal *j, const struct journal_file *f)
+{
+	struct reader r;
+	struct record record = { .bytes = 0 };
+	enum err err = reader_open(j, (size_t)(f - j->file), f, &r);
+	if (err != ERR_OK)
+		return err;
+	for (r.at = f->end_bytes; err == ERR_OK && r.at < r.file_bytes; r.at += record.bytes) {
+		err = reader_look(&r, &record);
+		if (err == ERR_NOT_FOUND) {
+			record = (struct record){ .bytes = JOURNAL_BLOCK_BYTES };
+			err = ERR_OK;
+		}
+		j->said_synced = record.synced > j->said_synced ? record.synced : j->said_synced;
+	}
+	reader_close(&r);
+	return err;
+}
+
 static enum err look(struct journal *j)
 {
 	struct journal_file *run[JOURNAL_FILES_MAX];
@@ -205,10 +252,14 @@ static enum err look(struct journal *j)
 	size_t count = newest_run(j, run);
 	j->flushed = j->header_flushed > j->options.in_tables ? j->header_flushed : j->options.in_tables;
 	j->last = j->flushed;
-	if (!count || run[count - 1]->last <= j->flushed)
+	if (!count)
 		return ERR_OK;
-	j->last = run[count - 1]->last;
-	return run[0]->first <= j->flushed + 1 ? ERR_OK : ERR_CORRUPT;
+	if (run[count - 1]->last > j->flushed) {
+		j->last = run[count - 1]->last;
+		if (run[0]->first > j->flushed + 1)
+			return ERR_CORRUPT;
+	}
+	return look_behind(j, run[count - 1]);
 }
 
 enum err journal_open(const struct journal_options *options, struct journal **ret, uint64_t *ret_last)
@@ -229,9 +280,15 @@ enum err journal_open(const struct journal_options *options, struct journal **re
 		journal_free(j);
 		return err;
 	}
+	j->synced = j->last;
 	*ret_last = j->last;
 	*ret = j;
 	return ERR_OK;
+}
+
+uint64_t journal_said_synced(const struct journal *j)
+{
+	return j->said_synced;
 }
 
 uint64_t journal_header_flushed(const struct journal *j)

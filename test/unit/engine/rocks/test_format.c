@@ -40,8 +40,18 @@ static void a_record_of_the_journal(void **state)
 {
 	char record[64];
 	memcpy(record + JOURNAL_RECORD_HEAD_BYTES, "batch", 5);
-	journal_record_encode(record, 258, 0x1122334455667788, slice_make(record + JOURNAL_RECORD_HEAD_BYTES, 5));
+	journal_record_encode(record, 258, 0x1122334455667788, 257, slice_make(record + JOURNAL_RECORD_HEAD_BYTES, 5));
 	expect_hex(record, JOURNAL_RECORD_HEAD_BYTES + 5, "728628fc05000000020100000000000088776655443322116261746368");
+}
+
+static void a_record_that_says_how_far_was_synced(void **state)
+{
+	char record[64];
+	size_t head = journal_record_head_bytes(258, 3);
+	assert_int_equal(head, 32);
+	memcpy(record + head, "batch", 5);
+	journal_record_encode(record, 258, 0x1122334455667788, 3, slice_make(record + head, 5));
+	expect_hex(record, head + 5, "070a25f5050000800201000000000000887766554433221103000000000000006261746368");
 }
 
 static void the_tail(void **state)
@@ -106,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_of_the_journal),
 		cmocka_unit_test(a_record_of_the_journal),
+		cmocka_unit_test(a_record_that_says_how_far_was_synced),
 		cmocka_unit_test_setup_teardown(the_tail, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_extent, setup, teardown),
 	};

@@ -132,7 +132,7 @@ static void another_format_is_refused(void **state)
 {
 	struct engine *e;
 	make_store();
-	write_file("FORMAT", "zaffre 5\n");
+	write_file("FORMAT", "zaffre 6\n");
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("use a newer program");
 	write_file("FORMAT", "zaffre 2\n");
@@ -319,13 +319,14 @@ static void append_record(struct slice batch)
 	uint64_t epoch = bytes_load(block + 20, 8), number = bytes_load(block + 28, 8);
 	while (pread(fd, block, JOURNAL_RECORD_HEAD_BYTES, (off_t)at) == JOURNAL_RECORD_HEAD_BYTES &&
 	       bytes_load(block + 8, 8) == number && bytes_load(block + 16, 8) == epoch) {
-		at += journal_record_bytes(bytes_load(block + 4, 4));
+		at += journal_record_bytes(JOURNAL_RECORD_HEAD_BYTES, bytes_load(block + 4, 4));
 		number++;
 	}
 	memset(block, 0, sizeof block);
 	memcpy(block + JOURNAL_RECORD_HEAD_BYTES, batch.ptr, batch.len);
-	journal_record_encode(block, number, epoch, slice_make(block + JOURNAL_RECORD_HEAD_BYTES, batch.len));
-	size_t bytes = journal_record_bytes(batch.len);
+	journal_record_encode(block, number, epoch, number - 1,
+			      slice_make(block + JOURNAL_RECORD_HEAD_BYTES, batch.len));
+	size_t bytes = journal_record_bytes(JOURNAL_RECORD_HEAD_BYTES, batch.len);
 	assert_int_equal(pwrite(fd, block, bytes, (off_t)at), (ssize_t)bytes);
 	close(fd);
 }

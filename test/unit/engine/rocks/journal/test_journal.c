@@ -27,10 +27,12 @@ static bool flush_works, disk_has_room;
 
 /* A table file of its own kind: everything given so far. */
 static uint64_t given, in_tables;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
 
 static bool flush(void *arg)
 {
+	pthread_mutex_lock(&gate); /* whoever holds it makes the flush take long */
+	pthread_mutex_unlock(&gate);
 	pthread_mutex_lock(&lock);
 	flushes++;
 	in_tables = given;
@@ -85,15 +87,26 @@ static struct slice text(uint64_t i, char tag, char dst[20000])
 	return slice_make(dst, len);
 }
 
-static uint64_t append(struct journal *j, uint64_t i, char tag)
+static uint64_t append_by(struct journal *j, uint64_t i, char tag,
+			  enum err (*how)(struct journal *, struct slice, uint64_t *))
 {
 	char bytes[20000];
 	uint64_t number;
-	assert_int_equal(journal_append(j, text(i, tag, bytes), &number), ERR_OK);
+	assert_int_equal(how(j, text(i, tag, bytes), &number), ERR_OK);
 	pthread_mutex_lock(&lock);
 	given = number;
 	pthread_mutex_unlock(&lock);
 	return number;
+}
+
+static uint64_t append(struct journal *j, uint64_t i, char tag)
+{
+	return append_by(j, i, tag, journal_append);
+}
+
+static uint64_t append_later(struct journal *j, uint64_t i, char tag)
+{
+	return append_by(j, i, tag, journal_append_later);
 }
 
 struct seen {
@@ -221,14 +234,16 @@ static void a_torn_record_is_the_end(void **state)
 	assert_int_equal(last, 2);
 }
 
-/* An unfinished record, and behind it, in the same file, what an earlier run had left: not taken for this run's. */
+/* A record that was lost, and behind it, in the same file, what an earlier run had left: not taken for this run's. */
 static void what_an_earlier_run_left_is_not_ours(void **state)
 {
 	struct journal *j = begin();
 	uint64_t last;
-	for (uint64_t i = 1; i <= 5; i++)
+	for (uint64_t i = 1; i <= 3; i++)
 		append(j, i, 'x');
-	journal_free(j); /* a crash: two were not finished */
+	append_later(j, 4, 'x');
+	append_later(j, 5, 'x');
+	journal_free(j); /* a power cut: two were not synced, and one of them is there */
 	poke("0", 4 * BLOCK + 100);
 	assert_int_equal(replay(&last).last, 3);
 	j = begin(); /* 4 is given again; 5 of the old run lies where 5 of this one would */
@@ -262,6 +277,145 @@ static void a_gap_is_not_the_end(void **state)
 	journal_free(again);
 	poke("0", 30); /* its header */
 	assert_int_equal(open_it(&again, &last), ERR_CORRUPT);
+}
+
+/* ---- records that are synced later ---- */
+
+static void expect_last(uint64_t want)
+{
+	uint64_t last;
+	struct seen s = replay(&last);
+	assert_int_equal(last, want);
+	assert_int_equal(s.count, want);
+	struct journal *j;
+	assert_int_equal(open_it(&j, &last), ERR_OK);
+	assert_true(journal_said_synced(j) <= last);
+	journal_free(j);
+}
+
+/* What is there ends with `last`, and it is known that more was durable. */
+static void expect_damage(uint64_t want_last, uint64_t want_synced)
+{
+	struct journal *j;
+	uint64_t last;
+	assert_int_equal(open_it(&j, &last), ERR_OK);
+	assert_int_equal(last, want_last);
+	assert_int_equal(journal_said_synced(j), want_synced);
+	journal_free(j);
+}
+
+static void what_is_not_synced_survives_the_process(void **state)
+{
+	struct journal *j = begin();
+	append(j, 1, 'x');
+	for (uint64_t i = 2; i <= 6; i++)
+		append_later(j, i, 'x');
+	assert_int_equal(journal_synced(j), 1);
+	journal_free(j);
+	expect_last(6);
+}
+
+/* Records 1 to 5 have a block each, from block 1 on; 1 and 2 are synced, 3 to 5 are not: a power cut keeps any. */
+static void a_power_cut_keeps_any_of_what_is_not_synced(void **state)
+{
+	for (unsigned lost = 0; lost < 8; lost++) {
+		struct journal *j = begin();
+		uint64_t first = append(j, 1, 'x');
+		append(j, 2, 'x');
+		for (uint64_t i = 3; i <= 5; i++)
+			append_later(j, i, 'x');
+		journal_free(j);
+		for (unsigned i = 0; i < 3; i++)
+			if (lost & 1U << i)
+				poke("0", (3 + (off_t)i) * BLOCK + 100);
+		uint64_t last, want = lost & 1 ? 2 : lost & 2 ? 3 : lost & 4 ? 4 : 5;
+		assert_int_equal(replay(&last).last, want);
+		assert_int_equal(last, first - 1 + want);
+		/* What comes now has the numbers of what was lost, and is not taken for it. */
+		j = begin();
+		assert_int_equal(append(j, want + 1, 'y'), last + 1);
+		journal_free(j);
+		struct seen s = replay(&last);
+		assert_int_equal(s.count, 1);
+		assert_int_equal(s.tag, 'y');
+		j = begin();
+		journal_stop(j);
+		journal_clear(j);
+		journal_free(j);
+	}
+}
+
+static void what_a_sync_covered_may_not_be_missing(void **state)
+{
+	struct journal *j = begin();
+	for (uint64_t i = 1; i <= 4; i++)
+		append_later(j, i, 'x');
+	assert_int_equal(journal_synced(j), 0);
+	assert_int_equal(journal_sync(j), ERR_OK);
+	assert_int_equal(journal_synced(j), 4);
+	append_later(j, 5, 'x');
+	journal_free(j);
+	expect_last(5);
+	poke("0", 4 * BLOCK + 100);
+	expect_damage(3, 4);
+	poke("0", 4 * BLOCK + 100);
+	poke("0", 5 * BLOCK + 100); /* the last one, 5, was not synced */
+	expect_last(4);
+}
+
+static void a_record_that_is_synced_covers_those_before_it(void **state)
+{
+	struct journal *j = begin();
+	append_later(j, 1, 'x');
+	append_later(j, 2, 'x');
+	append(j, 3, 'x');
+	assert_int_equal(journal_synced(j), 3);
+	append(j, 4, 'x');
+	journal_free(j);
+	expect_last(4);
+	poke("0", BLOCK + 100);
+	expect_damage(0, 3);
+}
+
+/* Also where nothing was ever put off, and no other file lies behind: the next record began after the sync of this. */
+static void damage_before_the_last_record_is_no_end(void **state)
+{
+	struct journal *j = begin();
+	for (uint64_t i = 1; i <= 3; i++)
+		append(j, i, 'x');
+	journal_free(j);
+	poke("0", 2 * BLOCK + 100);
+	expect_damage(1, 2);
+}
+
+static void the_next_file_begins_with_a_sync(void **state)
+{
+	struct journal *j = begin();
+	for (uint64_t i = 1; i <= 9; i++) /* they fill the first file */
+		append_later(j, i, 'x');
+	assert_int_equal(journal_synced(j), 0);
+	append_later(j, 10, 'x');
+	assert_true(journal_synced(j) >= 9);
+	journal_free(j);
+}
+
+/* While a full file waits for its flush nothing is put off: what a flush takes into tables is in the journal. */
+static void nothing_is_put_off_while_a_flush_is_asked_for(void **state)
+{
+	struct journal *j = begin();
+	uint64_t number = 0;
+	pthread_mutex_lock(&gate);
+	for (uint64_t i = 1; i <= 14; i++) {
+		number = append_later(j, i, 'x');
+		assert_int_equal(journal_synced(j), i < 10 ? 0 : i);
+	}
+	pthread_mutex_unlock(&gate);
+	for (int tries = 0; tries < 10000 && journal_synced(j) == number; tries++) {
+		number = append_later(j, number + 1, 'x');
+		usleep(1000);
+	}
+	assert_true(journal_synced(j) < number); /* the flush is over */
+	journal_free(j);
 }
 
 /* Tables cannot be written: appends end with an error, they do not wait for ever. */
@@ -342,6 +496,13 @@ int main(void)
 		T(a_torn_record_is_the_end),
 		T(what_an_earlier_run_left_is_not_ours),
 		T(a_gap_is_not_the_end),
+		T(what_is_not_synced_survives_the_process),
+		T(a_power_cut_keeps_any_of_what_is_not_synced),
+		T(what_a_sync_covered_may_not_be_missing),
+		T(a_record_that_is_synced_covers_those_before_it),
+		T(damage_before_the_last_record_is_no_end),
+		T(the_next_file_begins_with_a_sync),
+		T(nothing_is_put_off_while_a_flush_is_asked_for),
 		T(a_flush_that_fails_stops_it),
 		T(a_full_disk_makes_it_wait),
 		T(a_missing_file_hides_none_behind_it),
