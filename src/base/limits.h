@@ -62,7 +62,8 @@
 #define LIMIT_WRITE_QUEUE    65536 /* waiting transactions; more answer ServerBusy */
 #define LIMIT_GROUP_TXNS     512   /* transactions in one sync, so that one group stays short */
 #define LIMIT_GROUP_BYTES    (32 * 1024 * 1024)
-#define LIMIT_APPLY_RETRIES  16		       /* optimistic engines: then ServerBusy */
+#define LIMIT_UNSYNCED_MS    1000 /* what may be synced later waits no longer: as much as a power cut can take */
+#define LIMIT_APPLY_RETRIES  16	  /* optimistic engines: then ServerBusy */
 #define LIMIT_EXTENT_BYTES   (4 * 1024 * 1024) /* one extent; longer payloads are several */
 #define PAYLOAD_INLINE_BYTES (32 * 1024)       /* at most this in the record, docs/decisions/ has the measurement */
 

@@ -14,12 +14,13 @@ enum mutant {
 	MUTANT_STALE_CACHE = 5,	       /* committed keys stay in the cache of hot records */
 	MUTANT_ENDLESS_LEASES = 6,     /* leases never expire, broken ones never end (base/mutant.h) */
 	/* Several front ends (test/proof/sim/fronts.c). */
-	MUTANT_SHARED_TIME = 7,	   /* the time of one partition is the floor of all others */
-	MUTANT_RETRY_ALONE = 8,	   /* jobs of a refused group run again one by one */
-	MUTANT_UNIQUE_BY_TIME = 9, /* txn_unique is the second */
-	MUTANT_SETTLE_LIVE = 10,   /* a start gives up the creations of those that run */
-	MUTANT_PUBLISH_BLIND = 11, /* a creation ends without looking whether it was given up */
-	MUTANT_ANSWER_EARLY = 12,  /* what changes volatile rows only is answered at once, whatever it has seen */
+	MUTANT_SHARED_TIME = 7,		/* the time of one partition is the floor of all others */
+	MUTANT_RETRY_ALONE = 8,		/* jobs of a refused group run again one by one */
+	MUTANT_UNIQUE_BY_TIME = 9,	/* txn_unique is the second */
+	MUTANT_SETTLE_LIVE = 10,	/* a start gives up the creations of those that run */
+	MUTANT_PUBLISH_BLIND = 11,	/* a creation ends without looking whether it was given up */
+	MUTANT_ANSWER_EARLY = 12,	/* what changes volatile rows only is answered at once, whatever it has seen */
+	MUTANT_FLUSH_WITHOUT_SYNC = 13, /* a job that asks for a sync is answered without one */
 	MUTANT_COUNT
 };
 

@@ -129,6 +129,8 @@ static void store_free(struct store *s)
 		free(s->run[i].written);
 	pthread_cond_destroy(&s->reclaim_wake);
 	pthread_mutex_destroy(&s->reclaim_lock);
+	pthread_cond_destroy(&s->sync_wake);
+	pthread_mutex_destroy(&s->sync_lock);
 	pthread_mutex_destroy(&s->build_lock);
 	s->engine->ops->close(s->engine);
 	free(s);
@@ -138,7 +140,8 @@ static enum err start_threads(struct store *s)
 {
 	if (s->manual)
 		return ERR_OK;
-	s->reclaimer_runs = committer_start(s) && pthread_create(&s->reclaimer, NULL, reclaim_main, s) == 0;
+	s->reclaimer_runs =
+		committer_start(s) && later_start(s) && pthread_create(&s->reclaimer, NULL, reclaim_main, s) == 0;
 	return s->reclaimer_runs ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -156,12 +159,14 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	s->clock = options->clock;
 	s->mutant = options->mutant;
 	s->manual = options->manual;
+	s->sync_later = options->sync_later && engine->ops->group_sync_later;
 	struct rng rng;
 	rng_init_system(&rng);
 	s->hash_seed = options->manual ? 1 : rng_u64(&rng);
 	s->reclaim_wanted = true; /* what the run before left half written is nobody's */
 	pthread_mutex_init(&s->reclaim_lock, NULL);
 	pthread_mutex_init(&s->build_lock, NULL);
+	pthread_mutex_init(&s->sync_lock, NULL);
 	s->building = &s->run[0];
 	for (int i = 0; i < 2; i++)
 		atomic_init(&s->run[i].ended, true);
@@ -169,6 +174,7 @@ enum err store_open(struct engine *engine, const struct store_options *options, 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->reclaim_wake, &attr);
+	pthread_cond_init(&s->sync_wake, &attr);
 	pthread_condattr_destroy(&attr);
 
 	s->volatiles = volatile_new();
@@ -210,6 +216,7 @@ void store_close(struct store *s)
 			s->engine->ops->reclaim_hurry(s->engine);
 		pthread_join(s->reclaimer, NULL);
 	}
+	later_close(s);
 	store_free(s);
 }
 

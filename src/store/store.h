@@ -14,6 +14,11 @@
  * then calls done from a thread of its own: never inside store_write. done must be quick and must not block.
  * store_write_here may decide in the calling thread, if no disk is needed; store_write_alone and store_write_together
  * commit in it.
+ *
+ * A job may say that it can be answered before it is durable (sync_later, if the store was opened so). It is one like
+ * others, and seen by all that comes after it; but a power cut may take it, and then all that came behind it too, as
+ * long as none of that was synced. It is durable with the next job that does not say so, with one that asks for it
+ * (sync), or after LIMIT_UNSYNCED_MS.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -40,7 +45,8 @@ enum err txn_put_row(struct txn *, const struct txn_row *) MUST_CHECK;
 enum err txn_spend(struct txn *, size_t cost) MUST_CHECK;
 /* Volatile rows: keys begin with KEY_TAG_VOLATILE, read by txn_get and txn_scan (which begins with the tag) like
  * others, and part of the transaction like others; but they are kept in memory and gone after a restart. A
- * transaction of volatile rows alone costs no sync, and is answered when all that it saw is durable. In store_read
+ * transaction of volatile rows alone costs no sync, and is answered when all that it saw is durable, or may be synced
+ * later and is seen by all. In store_read
  * what they allow and what the snapshot shows belong to one moment. */
 enum err txn_put_volatile(struct txn *, struct slice key, struct slice value) MUST_CHECK;
 enum err txn_del_volatile(struct txn *, struct slice key) MUST_CHECK;
@@ -71,6 +77,8 @@ struct store_options {
 	size_t cache_bytes; /* hot records; 0 = default (none on engines where others write too) */
 	unsigned mutant;    /* proofs only: which promise to break (store/mutant.h), 0 = none */
 	bool manual;	    /* simulation: no threads; store_step commits, the caller runs the engine's reclaim */
+	bool sync_later;    /* jobs may be synced later than they are answered; else none is. A manual store does that
+			     * with the next job only */
 };
 
 /* Takes the engine over (store_close closes it; so does a failed open). Starts the committer (and its writer, where
@@ -115,8 +123,10 @@ struct store_job {
 	void *call;
 	struct arena *arena; /* lent to the committer until done */
 	void (*done)(struct store_job *, enum err result);
-	void *owner;   /* for done */
-	bool may_wait; /* with store_write_here: that thread has nothing else to do, and may commit the job itself */
+	void *owner;	 /* for done */
+	bool may_wait;	 /* with store_write_here: that thread has nothing else to do, and may commit the job itself */
+	bool sync_later; /* may be answered before it is durable, unless it publishes extents */
+	bool sync;	 /* whatever was answered before it is durable when it is answered; not with store_write_here */
 	/* private to the store */
 	struct store_job *next;
 	unsigned attempts, line;
@@ -147,6 +157,9 @@ enum err store_drop_partition(struct store *, struct slice partition) MUST_CHECK
  * stays the same; go on from key_after(the last one). ERR_NOT_FOUND: this engine cannot list them. */
 enum err store_list_partitions(struct store *, struct slice from, size_t limit, struct arena *, struct slice **ret,
 			       size_t *ret_count) MUST_CHECK;
+
+/* An apply that does nothing: for a job that only asks for a sync. */
+enum err store_apply_nothing(struct txn *, void *call);
 
 /* Called once when the engine failed (a sync returned an error): nothing is acknowledged any more. */
 void store_on_failure(struct store *, void (*failed)(void *), void *arg);

@@ -150,6 +150,14 @@ struct store {
 	uint64_t pace_looked_ms, pace_reads;
 	struct relay builder; /* the second thread */
 
+	/* later.c: groups that are synced later than they are answered; if there may be any */
+	bool sync_later;
+	atomic_bool unsynced; /* there are, and its thread knows */
+	pthread_mutex_t sync_lock;
+	pthread_cond_t sync_wake;
+	pthread_t syncer;
+	bool syncer_runs;
+
 	uint64_t session;
 	atomic_uint_fast64_t last_ticks; /* the newest txn_now given to a write; where others write, of no partition in
 					  * particular and not used */
@@ -222,6 +230,14 @@ void commit_settle_volatiles(struct store *, struct run *, bool happened); /* it
 void commit_settle(struct store *, struct run *, enum outcome);
 void commit_answer(struct store *, struct run *);    /* with their results */
 void commit_push_back(struct store *, struct run *); /* its jobs are the first that are pending */
+
+/* later.c */
+bool later_start(struct store *); /* its thread */
+void later_close(struct store *); /* all is synced; the committer has ended */
+/* Around the commit of a group, where groups may be synced later: says so to the engine, or asks for the sync that a
+ * member wants. */
+void later_begin(struct store *, const struct run *, struct engine_group *);
+enum outcome later_end(struct store *, const struct run *, enum outcome) MUST_CHECK;
 
 /* instance.c: the time of the last commit; this store's number, on engines that may answer UNKNOWN. */
 enum err committer_prepare(struct store *) MUST_CHECK;

@@ -58,8 +58,13 @@ static void group_apply(struct mem *mem, struct engine_group *g)
 			    floor);
 	for (size_t i = 0; i < g->extent_count; i++)
 		mem_extent_apply(mem, &g->extents[i], mem->commit);
-	mem->durable = mem->faults.commits_volatile ? mem->commit - 1 : mem->commit;
-	mem->syncs++;
+	if (g->sync_later) {
+		mem->unsynced = true;
+	} else {
+		mem->durable = mem->faults.commits_volatile ? mem->commit - 1 : mem->commit;
+		mem->unsynced = false;
+		mem->syncs++;
+	}
 	mem->bytes_written += g->write_bytes;
 	mem->counts.commits++;
 	mem_sweep(mem, mem_floor(mem));
@@ -308,6 +313,11 @@ enum outcome mem_group_commit(struct engine_group *g)
 		outcome = OUTCOME_FAILED;
 	pthread_mutex_unlock(&mem->lock);
 	return outcome;
+}
+
+void mem_group_sync_later(struct engine_group *g)
+{
+	g->sync_later = true;
 }
 
 void mem_group_abort(struct engine_group *g)

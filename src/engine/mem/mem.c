@@ -260,6 +260,21 @@ static void stats(struct engine *engine, struct engine_stats *ret)
 	pthread_mutex_unlock(&mem->lock);
 }
 
+static enum err sync_all(struct engine *engine)
+{
+	struct mem_engine *e = mem_engine_of(engine);
+	struct mem *mem = e->mem;
+	pthread_mutex_lock(&mem->lock);
+	enum err err = mem_engine_dead(e) || mem->failed ? ERR_IO : ERR_OK;
+	if (err == ERR_OK && mem->unsynced) {
+		mem->durable = mem->commit;
+		mem->unsynced = false;
+		mem->syncs++;
+	}
+	pthread_mutex_unlock(&mem->lock);
+	return err;
+}
+
 static void mem_free(struct mem *mem)
 {
 	assert(!mem->snapshots && !mem->groups); /* whoever took them drops them first */
@@ -305,6 +320,8 @@ static const struct engine_ops mem_ops = {
 	.group_accept = mem_group_accept,
 	.group_commit = mem_group_commit,
 	.group_abort = mem_group_abort,
+	.group_sync_later = mem_group_sync_later,
+	.sync = sync_all,
 	.extent_begin = mem_extent_begin,
 	.extent_id = mem_extent_id,
 	.extent_append = mem_extent_append,
@@ -377,6 +394,9 @@ struct engine *engine_mem_crash(struct engine *engine)
 	struct mem *mem = mem_engine_of(engine)->mem;
 	pthread_mutex_lock(&mem->lock);
 	mem_late_flush(mem, rng_below(&mem->rng, 2)); /* on its way when the power went: either */
+	if (mem->unsynced) /* some of what was not synced is there, each with all before it */
+		mem->durable += rng_below(&mem->rng, mem->commit - mem->durable + 1);
+	mem->unsynced = false;
 	rows_crash(mem);
 	mem_extents_crash(mem);
 	mem->durable = mem->commit; /* numbers are never used twice */

@@ -106,6 +106,7 @@ struct engine_group {
 	struct write *extents; /* publish and retire, in order */
 	size_t extent_count, extent_cap;
 	uint64_t write_bytes;
+	bool sync_later;
 	unsigned late_calls; /* UNKNOWN, late: it happens after so many calls */
 };
 
@@ -119,6 +120,7 @@ struct mem {
 	bool failed;
 	struct map rows;
 	uint64_t commit, durable;
+	bool unsynced;	  /* groups behind `durable` said that they may be synced later */
 	size_t dead_rows; /* about: rows whose newest version is a deletion */
 	struct engine_snapshot *snapshots;
 	struct engine_group *groups;
@@ -174,6 +176,7 @@ enum err mem_group_scan(struct engine_group *, struct slice partition, const str
 enum err mem_group_accept(struct engine_group *, struct slice partition, const struct write *, size_t count);
 enum outcome mem_group_commit(struct engine_group *);
 void mem_group_abort(struct engine_group *);
+void mem_group_sync_later(struct engine_group *);
 void mem_late_flush(struct mem *, bool happens); /* lock held; accepts that there is none */
 
 /* extent.c; those with a struct mem are called with the lock held */

@@ -216,7 +216,11 @@ enum outcome commit_run(struct store *s, struct run *r)
 			flux_end(s, r, true);
 			commit_answer(s, r);
 		}
+		if (s->sync_later)
+			later_begin(s, r, g);
 		o = s->engine->ops->group_commit(g);
+		if (s->sync_later)
+			o = later_end(s, r, o);
 		atomic_fetch_add_explicit(&s->groups, 1, memory_order_relaxed);
 	}
 	if (s->engine->ops->may_be_unknown)
