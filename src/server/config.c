@@ -639,6 +639,7 @@ static bool config_check(struct config *c, struct buf *error)
 	       word_check("--tlsMinVersion", c->tlsMinVersion, "1.2", "1.3", error) &&
 	       word_check("--auditSync", c->auditSync, "second", "always", error) && delay_check(c, error) &&
 	       word_check("--rowIndex", c->rowIndex, "on", "off", error) &&
+	       word_check("--smbWriteBack", c->smbWriteBack, "on", "off", error) &&
 	       word_check("--sandbox", c->sandbox, "on", "off", error) && oauth_check(c, error);
 }
 

@@ -44,7 +44,7 @@ struct config {
 	const char *rowIndex, *sandbox;
 	const char *auditLog, *auditSync, *loginDelay;
 	bool auditReads;
-	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbDialects, *smbCiphers;
+	const char *smbHost, *smbPort, *smbEncryption, *smbSigning, *smbWriteBack, *smbDialects, *smbCiphers;
 	bool smbPersistentHandles;
 	bool smbShortNames;
 	bool blobVersioning;

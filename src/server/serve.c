@@ -182,6 +182,12 @@ static bool lists_open(struct house *h, struct buf *error)
 }
 
 /* On disk the engine comes first: it holds the lock that makes the directory ours. */
+/* Commits may be synced later than they are answered. */
+static bool syncs_later(const struct config *c)
+{
+	return strcmp(c->smbWriteBack, "on") == 0;
+}
+
 static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;
@@ -197,7 +203,8 @@ static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 	confine_files(c, h->data.path); /* here, because every thread comes after it */
 	struct rocks_options rocks = { .dir = h->data.path,
 				       .create = true,
-				       .locator_off = strcmp(c->rowIndex, "off") == 0 };
+				       .locator_off = strcmp(c->rowIndex, "off") == 0,
+				       .sync_later = syncs_later(c) };
 	return engine_rocks_open(&rocks, ret, error) == ERR_OK && datadir_keep_mode(&h->data, c->production, error);
 }
 
@@ -321,13 +328,20 @@ static bool opens_load(struct house *h, const struct slice *names, size_t count,
 	return err == ERR_OK;
 }
 
+static struct store_options store_options_of(struct house *h)
+{
+	return (struct store_options){ .clock = &h->clock,
+				       .mutant = (unsigned)h->config->mutant,
+				       .sync_later = syncs_later(h->config) };
+}
+
 static bool house_build(struct house *h, struct buf *error)
 {
 	const struct config *c = h->config;
 	struct engine *engine;
 	if (!clock_open(h, error) || !engine_open(h, &engine, error))
 		return false;
-	struct store_options options = { .clock = &h->clock, .mutant = (unsigned)c->mutant };
+	const struct store_options options = store_options_of(h);
 	mutant_leases_endless_set(c->mutant == MUTANT_ENDLESS_LEASES);
 	enum err err = store_open(engine, &options, &h->store);
 	if (err != ERR_OK) {

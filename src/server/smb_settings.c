@@ -96,6 +96,7 @@ bool server_smb_settings(const struct config *c, struct smb_config *ret, bool *r
 		return false;
 	}
 	ret->signing_optional = !signing;
+	ret->write_back = strcmp(c->smbWriteBack, "on") == 0;
 	ret->persistent_handles = c->smbPersistentHandles;
 	ret->short_names = c->smbShortNames;
 	if (!dialects_parse(slice_str(c->smbDialects), ret)) {

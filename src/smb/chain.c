@@ -235,6 +235,8 @@ static void job_fill(struct smb_request *r, struct slice partition, apply_fn *ap
 		.arena = &r->arena,
 		.done = commit_done,
 		.owner = r,
+		.sync_later = r->sync_later,
+		.sync = r->sync,
 	};
 	r->conn->sl->work_count++;
 	r->committing = true;

@@ -2,6 +2,8 @@
  * The table of a session's opens, by the file id that the client knows them by. */
 #include "smb/opens.h"
 
+#include "store/key.h"
+
 #include <assert.h>
 
 enum { OPEN_SLOTS = 64 };
@@ -209,7 +211,8 @@ static void row_close_done(struct store_job *job, enum err result)
 	io_loop_post(c->sl->loop, &c->task);
 }
 
-void smb_close_row(struct smb_loop *sl, const struct smb_tree *tree, struct file_handle handle, enum file_close_how how)
+void smb_close_row(struct smb_loop *sl, const struct smb_tree *tree, struct file_handle handle, enum file_close_how how,
+		   bool sync)
 {
 	struct row_close *c = calloc(1, sizeof *c);
 	char *partition = malloc(tree->partition.len);
@@ -233,9 +236,37 @@ void smb_close_row(struct smb_loop *sl, const struct smb_tree *tree, struct file
 		.arena = &c->arena,
 		.done = row_close_done,
 		.owner = c,
+		.sync = sync,
 	};
 	sl->work_count++;
 	store_write(sl->server->config.store, &c->job);
+}
+
+bool smb_opens_are_unsynced(const struct smb_session *s, const struct smb_tree *tree)
+{
+	bool unsynced = false;
+	for (size_t i = 0; s->opens && i < OPEN_SLOTS; i++)
+		for (const struct smb_open *o = s->opens->slot[i]; o; o = o->next)
+			unsynced = unsynced || ((!tree || o->tree == tree) && smb_open_is_unsynced(o));
+	return unsynced;
+}
+
+static void synced(struct smb_request *r, enum err e)
+{
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	smb2_empty_put(r->out);
+	smb_reply(r, STATUS_OK);
+}
+
+void smb_reply_synced(struct smb_request *r)
+{
+	if (r->sync)
+		smb_commit(r, KEY_PARTITION_STORE, store_apply_nothing, NULL, synced);
+	else
+		synced(r, ERR_OK);
 }
 
 void smb_opens_end(struct smb_session *s, struct smb_tree *tree, bool disconnected)
@@ -248,7 +279,8 @@ void smb_opens_end(struct smb_session *s, struct smb_tree *tree, bool disconnect
 			if (!tree || o->tree == tree) {
 				if (o->handle.open_id)
 					smb_close_row(s->conn->sl, o->tree, o->handle,
-						      disconnected ? FILE_CLOSE_DISCONNECT : FILE_CLOSE_CLIENT);
+						      disconnected ? FILE_CLOSE_DISCONNECT : FILE_CLOSE_CLIENT,
+						      smb_open_is_unsynced(o));
 				smb_open_forget(o);
 			}
 			o = next;

@@ -26,6 +26,9 @@ struct smb_open {
 	bool durable_v2; /* CREATE named it by this guid, and may be sent again until the open is used */
 	unsigned char create_guid[SMB2_GUID_BYTES];
 	bool used;
+	bool write_through; /* its writes are durable when they are answered, whatever the server is set to */
+	/* Writes that may have been answered before they were durable, and how many of them a FLUSH has covered. */
+	uint64_t late_writes, flushed_writes;
 	bool snapshot; /* a previous version: no row, read only */
 	uint64_t snapshot_ticks;
 	uint16_t channel_sequence;
@@ -45,6 +48,10 @@ struct smb_open {
 
 struct smb_opens *smb_opens_new(void); /* NULL: out of memory */
 void smb_opens_free(struct smb_opens *);
+/* Do those of a tree (NULL: all) have writes that may not be durable yet? */
+bool smb_opens_are_unsynced(const struct smb_session *, const struct smb_tree *);
+/* Answers that they are closed, after a sync if the request wants one. */
+void smb_reply_synced(struct smb_request *);
 /* Closes those of a tree (NULL: all). Disconnected: durable ones stay for a reconnect. */
 void smb_opens_end(struct smb_session *, struct smb_tree *, bool disconnected);
 
@@ -62,11 +69,16 @@ bool smb_guid_is_used(const struct smb_session *, const unsigned char guid[SMB2_
 /* The open that a request names; all ones stands for that of the part before. It is the request's until it is answered.
  * NULL: the request was failed. `changes`: requests from before a reconnect are refused. */
 struct smb_open *smb_open_of(struct smb_request *, struct smb2_file_id, bool changes);
+static inline bool smb_open_is_unsynced(const struct smb_open *o)
+{
+	return o->late_writes != o->flushed_writes;
+}
 /* Fails the request unless the open has one of these rights. */
 bool smb_open_may(struct smb_request *, const struct smb_open *, uint32_t access);
 
-/* Closes a row that no open of a session stands for (any more). Goes on by itself. */
-void smb_close_row(struct smb_loop *, const struct smb_tree *, struct file_handle, enum file_close_how);
+/* Closes a row that no open of a session stands for (any more), and with `sync` makes its writes durable. Goes on by
+ * itself. */
+void smb_close_row(struct smb_loop *, const struct smb_tree *, struct file_handle, enum file_close_how, bool sync);
 
 /* ---- commits that may have to wait for breaks, and what follows a commit ---- */
 

@@ -37,6 +37,7 @@ struct smb_config {
 	bool encryption_required;	 /* a client that cannot encrypt is refused at login, as the service does */
 	bool signing_optional;		 /* else every request must be signed or encrypted */
 	bool short_names;		 /* long names have short (8.3) ones beside them */
+	bool write_back;		 /* small writes may be answered before they are durable */
 	bool persistent_handles;	 /* shares are continuously available: an open may outlive the server */
 	uint16_t dialect_least, dialect_most; /* enum smb2_dialect */
 	uint8_t ciphers[SMB2_CIPHERS];	      /* allowed ones, best first; 0 ends the list */

@@ -191,7 +191,8 @@ struct smb_request {
 	smb_then_fn *then;
 	enum err result;
 	bool committing;
-	unsigned decisions; /* of smb_decide */
+	bool sync_later, sync; /* of its commit, if that is smb_commit's: see store_job */
+	unsigned decisions;    /* of smb_decide */
 	/* waits for writes of its open that are with a worker: smb/work.c */
 	struct smb_request *next_after;
 	smb_handler *again;

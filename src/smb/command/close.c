@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CLOSE and FLUSH: what an open held is given back; what was written is durable already, so FLUSH has nothing to wait
- * for but what is under way. */
+ * for but what is under way. With --smbWriteBack it may not be: then both are answered after a sync. */
 #include "smb/opens.h"
 
 enum { CLOSE_WANTS_ATTRIBUTES = 1 };
@@ -60,10 +60,44 @@ void smb_do_close(struct smb_request *r)
 		return;
 	}
 	c->call = (struct file_close_call){ .handle = o->handle, .how = FILE_CLOSE_CLIENT };
-	smb_decide(r, file_apply_close, &c->call, closed);
+	r->sync = smb_open_is_unsynced(o);
+	if (r->sync)
+		smb_commit(r, r->tree->partition, file_apply_close, &c->call, closed);
+	else
+		smb_decide(r, file_apply_close, &c->call, closed);
 }
 
-/* Every write that was answered is durable already. */
+struct flush {
+	uint64_t writes; /* late ones of the open, before it */
+};
+
+static void flushed(struct smb_request *r, enum err e)
+{
+	const struct flush *f = r->call;
+	if (e != ERR_OK) {
+		smb_fail_err(r, e);
+		return;
+	}
+	if (f->writes > r->open->flushed_writes)
+		r->open->flushed_writes = f->writes;
+	smb2_empty_put(r->out);
+	smb_reply(r, STATUS_OK);
+}
+
+/* Of all that was written to the share, through whatever open. */
+static void flush_late_writes(struct smb_request *r)
+{
+	struct flush *f = ARENA_NEW(&r->arena, struct flush);
+	if (!f) {
+		smb_fail(r, STATUS_INSUFFICIENT_RESOURCES);
+		return;
+	}
+	f->writes = r->open->late_writes;
+	r->call = f;
+	r->sync = true;
+	smb_commit(r, r->tree->partition, store_apply_nothing, NULL, flushed);
+}
+
 void smb_do_flush(struct smb_request *r)
 {
 	struct smb2_file_id id;
@@ -75,6 +109,10 @@ void smb_do_flush(struct smb_request *r)
 	if (!o || smb_after_writes(r, smb_do_flush) ||
 	    (!o->directory && !smb_open_may(r, o, SMB2_WRITE_DATA | SMB2_APPEND_DATA)))
 		return;
-	smb2_empty_put(r->out);
+	if (r->conn->sl->server->config.write_back) {
+		flush_late_writes(r);
+		return;
+	}
+	smb2_empty_put(r->out); /* every write that was answered is durable already */
 	smb_reply(r, STATUS_OK);
 }

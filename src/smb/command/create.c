@@ -224,12 +224,14 @@ static void open_hand_over(struct smb_request *r, struct create *c, const struct
 	bool gone = r->conn->closed || r->session->ended || r->tree->ended;
 	struct smb_open *o = gone ? NULL : smb_open_new(r, handle, row->open_id);
 	if (!o) {
-		smb_close_row(r->conn->sl, r->tree, handle, gone ? FILE_CLOSE_DISCONNECT : FILE_CLOSE_CLIENT);
+		smb_close_row(r->conn->sl, r->tree, handle, gone ? FILE_CLOSE_DISCONNECT : FILE_CLOSE_CLIENT, false);
 		smb_fail(r, gone ? STATUS_NETWORK_NAME_DELETED : STATUS_INSUFFICIENT_RESOURCES);
 		return;
 	}
 	o->access = row->access;
 	o->options = row->options;
+	o->write_through =
+		row->life == OPEN_PERSISTENT || (row->options & (SMB2_OPTION_WRITE_THROUGH | SMB2_OPTION_NO_BUFFERING));
 	o->position = row->position;
 	o->directory = inode->kind == FILE_KIND_DIRECTORY;
 	o->channel_sequence = smb_is_3x(r->conn) ? (uint16_t)r->h.status : 0;

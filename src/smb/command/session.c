@@ -156,9 +156,9 @@ void smb_do_logoff(struct smb_request *r)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
+	r->sync = smb_opens_are_unsynced(r->session, NULL);
 	smb_session_end(r->session, true); /* durable opens can be taken over by the next session */
-	smb2_empty_put(r->out);
-	smb_reply(r, STATUS_OK);
+	smb_reply_synced(r);
 }
 
 /* ---- the former session of a client that comes back ---- */

@@ -186,7 +186,7 @@ void smb_do_tree_disconnect(struct smb_request *r)
 		smb_fail(r, STATUS_INVALID_PARAMETER);
 		return;
 	}
+	r->sync = smb_opens_are_unsynced(r->session, r->tree);
 	smb_tree_end(r->session, r->tree);
-	smb2_empty_put(r->out);
-	smb_reply(r, STATUS_OK);
+	smb_reply_synced(r);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * WRITE: the bytes become a payload (in memory if small, else an extent), the commit names it, and the answer is sent
- * when that is durable. */
+ * when that is durable. With --smbWriteBack a small one is answered when everybody can see it, and is made durable by
+ * FLUSH, by CLOSE, or a second later, unless the client asked for it to be written through. */
 #include "smb/bytes.h"
 
 #define NTFS_FILE_MAX_BYTES UINT64_C(0xFFFFFFF0000)
@@ -33,6 +34,12 @@ static enum err write_run(struct smb_request *r)
 	return smb_payload_make(r, c->in.data, &c->payload);
 }
 
+static bool may_sync_later(const struct smb_request *r, const struct write_call *c)
+{
+	return r->conn->sl->server->config.write_back && c->in.data.len <= PAYLOAD_INLINE_BYTES &&
+	       !r->open->write_through && !(c->in.flags & (SMB2_WRITE_THROUGH | SMB2_WRITE_UNBUFFERED));
+}
+
 static void write_commit(struct smb_request *r, enum err e)
 {
 	struct write_call *c = r->call;
@@ -41,6 +48,8 @@ static void write_commit(struct smb_request *r, enum err e)
 		return;
 	}
 	smb_write_fill(&c->call, r->open, c->in.offset, c->in.data.len, &c->payload);
+	r->sync_later = may_sync_later(r, c);
+	r->open->late_writes += r->sync_later;
 	smb_commit(r, r->tree->partition, file_apply_open_write, &c->call, written);
 }
 

@@ -34,10 +34,11 @@ void smb2_read_put(struct buf *, uint32_t length);
 
 /* Where every client puts the bytes of a WRITE, from its header on. */
 enum { SMB2_WRITE_DATA_AT = 112 };
+enum { SMB2_WRITE_THROUGH = 1, SMB2_WRITE_UNBUFFERED = 2 };
 struct smb2_write {
 	uint64_t offset;
 	struct smb2_file_id id;
-	uint32_t channel, flags; /* flags 1: write through */
+	uint32_t channel, flags;
 	struct slice data;
 };
 enum err smb2_write_parse(struct slice part, struct smb2_write *ret) MUST_CHECK;
