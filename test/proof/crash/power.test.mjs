@@ -5,16 +5,15 @@
 // A disk whose syncs lie (nosync.c) and a server that answers before its sync (--mutant 1) must both be seen to lose data: else this
 // test could not see a loss. Needs root and loop devices. ZAFFRE_CRASH_ROUNDS makes it long.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { mutantBin, removeDir, runProgram, scaled, startServer, tempDir } from '../../lib/server.mjs';
+import { mutantBin, runProgram, scaled, startServer } from '../../lib/server.mjs';
 import { Client, RawConnection } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
-import { buildPreload, buildProgram, canPreload } from '../../lib/native.mjs';
+import { buildPreload, canPreload } from '../../lib/native.mjs';
 import { lossesOfFiles, prepareFiles, writeFiles } from './files.mjs';
+import { Disk } from './power.mjs';
 import { random } from './random.mjs';
 
 const ROUNDS = Number(process.env.ZAFFRE_CRASH_ROUNDS ?? scaled(10, 2));
@@ -22,53 +21,12 @@ const SEED = Number(process.env.ZAFFRE_SEED ?? crypto.randomInt(2 ** 31));
 const WRITERS = 12;
 const SIZES = [40, 500, 4000, 32_769, 100_000, 400_000];
 
-function run(program, ...args) {
-	const r = spawnSync(program, args, { encoding: 'utf8' });
-	if (r.status !== 0) throw new Error(`${program} ${args.join(' ')}: ${r.stderr ?? r.error}`);
-	return r.stdout.trim();
-}
-
-// A file system in a file. cut() is the power cut; mount() brings it back.
-class Disk {
-	constructor(kind) {
-		this.kind = kind;
-		this.base = tempDir(`zaffre-power-${kind}-`);
-		this.image = path.join(this.base, 'image');
-		this.dir = path.join(this.base, 'mounted');
-		fs.mkdirSync(this.dir);
-		fs.closeSync(fs.openSync(this.image, 'w'));
-		fs.truncateSync(this.image, 1536 * 1024 * 1024);
-		run(`mkfs.${kind}`, '-q', this.image);
-		this.mount();
-	}
-	mount() {
-		run('mount', '-o', 'loop', this.image, this.dir);
-		this.mounted = true;
-	}
-	unmount() {
-		if (this.mounted) run('umount', this.dir);
-		this.mounted = false;
-	}
-	remove() {
-		this.unmount();
-		removeDir(this.base);
-	}
-}
-
-let shutdown, nosync, slowsync, reason;
+let nosync, slowsync, reason;
 before(() => {
-	if (process.getuid() !== 0) reason = 'not root';
-	else if (!fs.existsSync('/dev/loop-control')) reason = 'no loop devices';
-	else
-		try {
-			shutdown = buildProgram('test/proof/crash/shutdown.c');
-			if (canPreload) nosync = buildPreload('test/proof/crash/nosync.c');
-			if (canPreload) slowsync = buildPreload('test/proof/crash/slowsync.c');
-			const disk = new Disk('ext4');
-			disk.remove();
-		} catch (error) {
-			reason = error.message;
-		}
+	reason = Disk.reason();
+	if (reason || !canPreload) return;
+	nosync = buildPreload('test/proof/crash/nosync.c');
+	slowsync = buildPreload('test/proof/crash/slowsync.c');
 });
 
 const payload = (key, n, size) => Buffer.alloc(size, `${key}:${n};`);
@@ -233,13 +191,11 @@ async function cutRounds(kind, rounds, { flags, env, program, onlyLosses } = {})
 			await new Promise((resolve) => setTimeout(resolve, 100 + next(400)));
 			// What is heard from here on was said after the cut, or no one would have heard it: a sync that is under way when
 			// the file system goes may still say yes (a program of twenty lines shows it on ext4 and XFS).
-			const cutter = spawn(shutdown, [disk.dir], { stdio: ['pipe', 'ignore', 'pipe'] });
-			const done = new Promise((resolve) => cutter.once('close', resolve));
+			const cut = disk.cutter();
 			// Right after an acknowledgement was heard: the worst moment for one that was said too early.
 			await Promise.race([new Promise((resolve) => (log.heard = resolve)), new Promise((resolve) => setTimeout(resolve, 3000))]);
 			log.cut = true;
-			cutter.stdin.end('x');
-			assert.equal(await done, 0, 'the file system does not shut down');
+			await cut();
 			log.heard = () => {};
 			await server.kill9();
 			await Promise.all(writers);

@@ -2,19 +2,22 @@
  * Torn and reordered writes.
  *   torn write DIR MARKS COUNT           commits COUNT transactions (rows and extents), marking each in MARKS when it
  * is told
+ *   torn later DIR MARKS COUNT           the same, but most of those without extents may be synced later than they are
+ * told: they are marked with the next strict one, or when a job that asks for a sync is told
  *   torn same LOG DIR SCRATCH            does a full replay of LOG equal DIR? (the check of the recorder)
  *   torn crash LOG SCRATCH STATES SEED   builds STATES crash states and opens each: nothing told is lost, nothing is
  * half
  *   torn lies LOG SCRATCH STATES SEED    the same on a disk whose syncs lie: ends with 0 if a loss was seen
- * `write` runs under record.c. A crash state is a moment in the log, plus a choice: of the writes not followed by a
- * sync of their file any subset is there, each maybe torn between sectors of 512 bytes; of the changes of names not
- * followed by a sync of their directory any prefix. */
+ * `write` and `later` run under record.c. A crash state is a moment in the log, plus a choice: of the writes not
+ * followed by a sync of their file any subset is there, each maybe torn between sectors of 512 bytes; of the changes
+ * of names not followed by a sync of their directory any prefix. */
 #include "record.h"
 
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "engine/rocks/rocks.h"
 #include "store/extent.h"
+#include "store/key.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,15 +37,21 @@ static void die(const char *what, const char *more)
 	exit(2);
 }
 
-/* ---- the rows: key k{n % KEYS}, value {u64 n, fill, extents}; the bytes of an extent follow from n ---- */
+/* ---- the rows: key k{n % KEYS}, value {u64 n, fill, extents}; the bytes of an extent follow from n. And n once more
+ * in a row that lies in another family of the database, which is written to tables at another time. ---- */
 
 static size_t fill_bytes(uint64_t n)
 {
 	return n % 5 == 0 ? FILL_MAX : n % 50;
 }
+/* Then nothing has extents, and much is synced later. */
+static bool is_quiet(uint64_t n)
+{
+	return n / 100 % 2;
+}
 static size_t extent_bytes(uint64_t n)
 {
-	return n % 3 ? 0 : n % 2 ? 40000 : 150000;
+	return n % 3 || is_quiet(n) ? 0 : n % 2 ? 40000 : 150000;
 }
 static void pattern(uint64_t n, unsigned char *out, size_t len)
 {
@@ -55,6 +64,10 @@ static void pattern(uint64_t n, unsigned char *out, size_t len)
 static struct slice key_of(uint64_t n, char out[16])
 {
 	return slice_make(out, (size_t)snprintf(out, 16, "k%02u", (unsigned)(n % KEYS)));
+}
+static struct slice twin_of(uint64_t n, char out[16])
+{
+	return slice_make(out, (size_t)snprintf(out, 16, "%c%02u", KEY_TAG_CONTENT, (unsigned)(n % KEYS)));
 }
 
 struct put {
@@ -96,17 +109,31 @@ static enum err put_apply(struct txn *txn, void *call)
 	}
 	err = buf_ok(&b) ? txn_put(txn, key, buf_slice(&b)) : ERR_NO_MEMORY;
 	buf_fini(&b);
-	return err;
+	TRY(err);
+	return txn_put(txn, twin_of(p->n, name), slice_make((char *)&p->n, sizeof p->n));
 }
 
 static int marks_fd = -1;
+static bool syncs_later;
+static uint64_t marked; /* all up to this one */
+
+static void mark_until(uint64_t n)
+{
+	while (marked < n) {
+		marked++;
+		if (write(marks_fd, &marked, sizeof marked) != (ssize_t)sizeof marked)
+			die("cannot mark", "");
+	}
+}
+
+/* Durable, and with it all that was done before it. */
 static void put_done(struct store_job *job, enum err result)
 {
 	struct put *p = job->owner;
 	p->result = result;
 	p->answered = true;
-	if (result == ERR_OK && write(marks_fd, &p->n, sizeof p->n) != (ssize_t)sizeof p->n)
-		die("cannot mark", "");
+	if (result == ERR_OK && !job->sync_later)
+		mark_until(p->n);
 }
 
 static struct store *store_at(const char *dir, bool create, struct clock *clock, enum err *ret)
@@ -114,8 +141,8 @@ static struct store *store_at(const char *dir, bool create, struct clock *clock,
 	struct engine *engine;
 	struct store *store = NULL;
 	struct buf message;
-	struct rocks_options rocks = { .dir = dir, .create = create };
-	struct store_options options = { .clock = clock, .manual = true };
+	struct rocks_options rocks = { .dir = dir, .create = create, .sync_later = syncs_later };
+	struct store_options options = { .clock = clock, .manual = true, .sync_later = syncs_later };
 	buf_init(&message, 64 * KIB);
 	clock_init_wall(clock, NULL);
 	*ret = engine_rocks_open(&rocks, &engine, &message);
@@ -125,6 +152,27 @@ static struct store *store_at(const char *dir, bool create, struct clock *clock,
 		fprintf(stderr, "torn: %.*s\n", SLICE_FMT(buf_slice(&message)));
 	buf_fini(&message);
 	return store;
+}
+
+enum { FLUSH_EVERY = 37 };
+
+/* A job that only asks for a sync. */
+static void flush(struct store *store, uint64_t n)
+{
+	struct put p = { .n = n };
+	arena_init(&p.arena, MIB);
+	p.job = (struct store_job){ .partition = PARTITION,
+				    .apply = store_apply_nothing,
+				    .arena = &p.arena,
+				    .done = put_done,
+				    .owner = &p,
+				    .sync = true };
+	store_write(store, &p.job);
+	while (!p.answered)
+		store_step(store);
+	if (p.result != ERR_OK)
+		die("refused", err_name(p.result));
+	arena_fini(&p.arena);
 }
 
 static int write_main(const char *dir, const char *marks, uint64_t count)
@@ -164,7 +212,9 @@ static int write_main(const char *dir, const char *marks, uint64_t count)
 							     .call = p,
 							     .arena = &p->arena,
 							     .done = put_done,
-							     .owner = p };
+							     .owner = p,
+							     .sync_later = syncs_later && !p->has_payload &&
+									   n % (is_quiet(n) ? 50 : 7) };
 				store_write(store, &p->job);
 			}
 			for (size_t i = 0; i < together; i++) {
@@ -176,6 +226,8 @@ static int write_main(const char *dir, const char *marks, uint64_t count)
 					payload_fini(&puts[i].payload);
 				arena_fini(&puts[i].arena);
 			}
+			if (syncs_later && n % FLUSH_EVERY < TOGETHER)
+				flush(store, n - 1);
 			if (n % 7 == 0 && engine->ops->reclaim(engine, &more) != ERR_OK)
 				die("reclaim", "");
 		}
@@ -444,13 +496,22 @@ static enum err look_apply(struct txn *txn, void *call)
 	static unsigned char want[150000], have[150000];
 	char name[16];
 	struct slice value;
-	enum err err = txn_get(txn, key_of(l->key, name), &value);
+	uint64_t twin = 0;
+	enum err err = txn_get(txn, twin_of(l->key, name), &value);
+	if (err == ERR_OK && value.len == sizeof twin)
+		memcpy(&twin, value.ptr, sizeof twin);
+	if (err == ERR_OK || err == ERR_NOT_FOUND)
+		err = txn_get(txn, key_of(l->key, name), &value);
 	l->n = 0;
+	if (err == ERR_NOT_FOUND)
+		l->wrong = twin ? "half of it" : NULL;
 	if (err == ERR_NOT_FOUND)
 		return ERR_OK;
 	TRY(err);
 	struct cursor c = cursor_make(value);
 	l->n = cursor_u64(&c);
+	if (l->n != twin)
+		l->wrong = "half of it";
 	struct slice fill = cursor_str(&c);
 	pattern(l->n, want, fill_bytes(l->n));
 	if (!slice_eq(fill, slice_make((char *)want, fill_bytes(l->n))))
@@ -491,6 +552,7 @@ static int state_judge(const char *dir, size_t moment)
 		printf("does not open: %s%s\n", err_name(err), any ? "" : " (nothing was told yet)");
 		return 1;
 	}
+	uint64_t found[KEYS], newest = 0;
 	for (uint64_t k = 0; k < KEYS; k++) {
 		struct look look = { .store = store, .key = k };
 		struct arena arena;
@@ -502,7 +564,18 @@ static int state_judge(const char *dir, size_t moment)
 			       look.wrong ? look.wrong : "");
 			bad = 1;
 		}
+		found[k] = look.n;
+		newest = look.n > newest ? look.n : newest;
 		arena_fini(&arena);
+	}
+	/* They were done in order: what is there is all of them up to one. */
+	for (uint64_t k = 0; k < KEYS; k++) {
+		uint64_t want = newest < k ? 0 : newest - (newest - k) % KEYS;
+		if (found[k] != want) {
+			printf("key %u: %llu is there, %llu is not\n", (unsigned)k, (unsigned long long)newest,
+			       (unsigned long long)want);
+			bad = 1;
+		}
 	}
 	store_close(store);
 	return bad;
@@ -543,7 +616,8 @@ static int same_main(const char *dir, const char *scratch)
 
 int main(int argc, char **argv)
 {
-	if (argc == 5 && strcmp(argv[1], "write") == 0)
+	syncs_later = argc == 5 && strcmp(argv[1], "later") == 0;
+	if (argc == 5 && (syncs_later || strcmp(argv[1], "write") == 0))
 		return write_main(argv[2], argv[3], strtoull(argv[4], NULL, 10));
 	if (argc == 5 && strcmp(argv[1], "same") == 0) {
 		log_read(argv[2]);
@@ -554,6 +628,6 @@ int main(int argc, char **argv)
 		log_read(argv[2]);
 		return crash_main(argv[3], strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10));
 	}
-	die("write DIR MARKS COUNT | same LOG DIR SCRATCH | crash LOG SCRATCH STATES SEED", "");
+	die("write|later DIR MARKS COUNT | same LOG DIR SCRATCH | crash LOG SCRATCH STATES SEED", "");
 	return 2;
 }
