@@ -66,7 +66,7 @@ static struct engine *rocks_open_dir(const char *dir)
 {
 	struct engine *e = NULL;
 	struct buf message;
-	struct rocks_options options = { .dir = dir, .create = true };
+	struct rocks_options options = { .dir = dir, .create = true, .sync_later = true };
 	buf_init(&message, 64 * 1024);
 	enum err err = engine_rocks_open(&options, &e, &message);
 	if (err)

@@ -8,7 +8,8 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { removeDir, startServer, tempDir } from '../../lib/server.mjs';
+import { freePort, removeDir, startServer, tempDir, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY } from '../../lib/server.mjs';
+import { COMMAND, SmbClient } from '../../lib/smb.mjs';
 import { Client, RawConnection } from '../../lib/http.mjs';
 import { expectStatus } from '../../lib/assert.mjs';
 import { buildPreload, canPreload } from '../../lib/native.mjs';
@@ -332,5 +333,30 @@ describe('faults', () => {
 			faults.remove();
 		}
 	});
+	// With --smbWriteBack the sync comes after the answer: by the client's FLUSH, or a second later.
+	for (const flushes of [true, false])
+		test(`a sync that was put off fails ${flushes ? 'at FLUSH, which is not answered' : 'a second later'}: the process ends`, { skip }, async () => {
+			const faults = new Faults(), port = await freePort();
+			const server = await startServer({ env: faults.env, flags: ['--smbPort', String(port), '--smbWriteBack', 'on', '--create', 'share:late'] });
+			try {
+				const c = await SmbClient.connect(port);
+				assert.equal((await c.negotiate({ dialects: [0x311] })).status, 0);
+				assert.equal((await c.login(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)).status, 0);
+				const tree = await c.treeConnect('late');
+				const { id } = await c.create(tree, 'file', { disposition: 3 });
+				faults.arm(KIND.sync, 1, true, ERRNO.EIO);
+				assert.equal((await c.write(tree, id, 0, Buffer.alloc(4096, 1))).status, 0);
+				if (flushes) assert.ok((await c.request(COMMAND.FLUSH, SmbClient.fileBody(24, id), { tree })).closed);
+				const ended = await Promise.race([server.exited, new Promise((resolve) => setTimeout(resolve, 20_000))]);
+				assert.ok(faults.hits > 0);
+				assert.equal(ended?.code, 4, server.stderr);
+				assert.match(server.stderr, /nothing more is acknowledged/);
+				c.end();
+			} finally {
+				await server.kill9();
+				await server.remove();
+				faults.remove();
+			}
+		});
 	test('any allocation fails once, those of RocksDB too', { skip }, (t) => trial(t, 'allocAll', ERRNO.ENOMEM, false, ROUNDS, 400));
 });
