@@ -181,6 +181,7 @@ static bool sync_current(struct journal *j)
 {
 	if (j->synced == j->last)
 		return true;
+	assert(j->current); /* what is not synced lies in it */
 	if (fdatasync(j->current->fd) != 0)
 		return false;
 	j->synced = j->last;
