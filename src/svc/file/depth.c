@@ -152,6 +152,8 @@ enum err depth_check_move(struct txn *txn, const struct inode *n, const struct i
 
 enum err depth_note(struct txn *txn, const struct inode *parent, const struct inode *child)
 {
+	if (parent->id == FILE_ROOT_ID)
+		return ERR_OK;
 	struct inode dir = *parent;
 	struct reach needed = reach_sum(name_reach(child->name), child->below);
 	while (dir.id != FILE_ROOT_ID && !covers(dir.below, needed)) {
