@@ -123,7 +123,8 @@ static enum err waiter_begin(struct smb_request *r)
 	struct smb_loop *sl = r->conn->sl;
 	struct wait_key key = { r->tree->share, b->breaks->inode_id };
 	b->woken = false;
-	return wait_begin(sl->server->config.waits, &key, sl->loop, 0, wait_ended, r, &b->waiter);
+	return wait_begin(sl->server->config.waits, &key, fair_owner(r->session->account->name), sl->loop, 0,
+			  wait_ended, r, &b->waiter);
 }
 
 static void breaks_marked(struct smb_request *r, enum err e)

@@ -4,6 +4,7 @@
 #ifndef SMB_OPENS_H
 #define SMB_OPENS_H
 
+#include "base/fair.h"
 #include "smb/smb_int.h"
 #include "svc/file/open.h"
 #include "wait/holder.h"

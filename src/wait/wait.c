@@ -3,6 +3,8 @@
  * under the lock, decides, and posts its task. After that only the task, on its own loop, frees it. */
 #include "wait/wait.h"
 
+#include "base/fair.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@ struct waiter {
 	struct wait_list *list;
 	struct io_loop *loop;
 	struct wait_key key;
+	unsigned account; /* whose place it takes */
 	wait_ended_fn *ended;
 	void *owner;
 	bool waiting; /* in its bucket */
@@ -30,7 +33,7 @@ struct bucket {
 
 struct wait_list {
 	pthread_mutex_t lock;
-	size_t count;
+	struct fair places;
 	struct waiter *all;
 	struct bucket bucket[BUCKETS];
 };
@@ -41,6 +44,7 @@ enum err wait_list_new(struct wait_list **ret)
 	if (!l)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&l->lock, NULL);
+	fair_init(&l->places, LIMIT_WAITERS);
 	*ret = l;
 	return ERR_OK;
 }
@@ -76,7 +80,7 @@ static void link_in(struct wait_list *l, struct waiter *w)
 		l->all->all_prev = w;
 	l->all = w;
 	w->waiting = true;
-	l->count++;
+	fair_take(&l->places, w->account, 1);
 }
 
 static void take_out(struct wait_list *l, struct waiter *w)
@@ -93,7 +97,7 @@ static void forget(struct wait_list *l, struct waiter *w)
 	*(w->all_prev ? &w->all_prev->all_next : &l->all) = w->all_next;
 	if (w->all_next)
 		w->all_next->all_prev = w->all_prev;
-	l->count--;
+	fair_give_back(&l->places, w->account, 1);
 }
 
 /* On the loop: the end that was decided. */
@@ -127,17 +131,18 @@ static void on_deadline(struct io_timer *timer)
 	pthread_mutex_unlock(&w->list->lock);
 }
 
-enum err wait_begin(struct wait_list *l, const struct wait_key *key, struct io_loop *loop, uint64_t deadline_ms,
-		    wait_ended_fn *ended, void *owner, struct waiter **ret)
+enum err wait_begin(struct wait_list *l, const struct wait_key *key, unsigned account, struct io_loop *loop,
+		    uint64_t deadline_ms, wait_ended_fn *ended, void *owner, struct waiter **ret)
 {
 	struct waiter *w = calloc(1, sizeof *w);
 	if (!w)
 		return ERR_NO_MEMORY;
 	*w = (struct waiter){ .list = l, .loop = loop, .key = *key, .ended = ended, .owner = owner };
+	w->account = account;
 	w->task.run = on_ended;
 	io_timer_init(&w->timer, on_deadline);
 	pthread_mutex_lock(&l->lock);
-	bool full = l->count >= LIMIT_WAITERS;
+	bool full = !fair_may_take(&l->places, account, 1);
 	if (!full)
 		link_in(l, w);
 	pthread_mutex_unlock(&l->lock);
@@ -192,7 +197,7 @@ void wait_wake(struct wait_list *l, const struct wait_key *key)
 size_t wait_count(struct wait_list *l)
 {
 	pthread_mutex_lock(&l->lock);
-	size_t count = l->count;
+	size_t count = l->places.used;
 	pthread_mutex_unlock(&l->lock);
 	return count;
 }

@@ -27,14 +27,14 @@ struct wait_key {
 enum wait_end { WAIT_WOKEN, WAIT_TIMED_OUT, WAIT_CANCELLED };
 typedef void wait_ended_fn(void *owner, enum wait_end);
 
-enum { LIMIT_WAITERS = 65536 }; /* of the server; each is a parked request with its memory */
+enum { LIMIT_WAITERS = 65536 }; /* of the server, shared fairly; each is a parked request with its memory */
 
 enum err wait_list_new(struct wait_list **ret) MUST_CHECK;
 void wait_list_free(struct wait_list *); /* nobody waits any more; accepts NULL */
 
-/* deadline_ms: of io_loop_now_ms, 0 = none. ERR_BUSY: too many wait. */
-enum err wait_begin(struct wait_list *, const struct wait_key *, struct io_loop *, uint64_t deadline_ms,
-		    wait_ended_fn *ended, void *owner, struct waiter **ret) MUST_CHECK;
+/* account: fair_owner of the one that waits. deadline_ms: of io_loop_now_ms, 0 = none. ERR_BUSY: too many wait. */
+enum err wait_begin(struct wait_list *, const struct wait_key *, unsigned account, struct io_loop *,
+		    uint64_t deadline_ms, wait_ended_fn *ended, void *owner, struct waiter **ret) MUST_CHECK;
 /* `ended` comes with WAIT_CANCELLED, unless it already ended otherwise and is on its way. */
 void wait_cancel(struct waiter *);
 /* The request is gone: `ended` does not come. Accepts NULL. */

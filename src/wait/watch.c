@@ -6,6 +6,7 @@
 #include "wait/watch.h"
 
 #include "base/bytes.h"
+#include "base/fair.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct watcher {
 	struct io_task task;
 	struct watch_list *list;
 	struct io_loop *loop;
+	unsigned account; /* whose place it takes */
 	uint64_t share, dir;
 	bool tree;
 	watch_ready_fn *ready;
@@ -34,7 +36,7 @@ struct watcher {
 
 struct watch_list {
 	pthread_mutex_t lock;
-	size_t count;
+	struct fair places;
 	struct watcher *bucket[BUCKETS];
 };
 
@@ -44,6 +46,7 @@ enum err watch_list_new(struct watch_list **ret)
 	if (!l)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&l->lock, NULL);
+	fair_init(&l->places, LIMIT_WATCHERS);
 	*ret = l;
 	return ERR_OK;
 }
@@ -77,7 +80,7 @@ static void unlink_watcher(struct watch_list *l, struct watcher *w)
 	*(w->prev ? &w->prev->next : bucket_of(l, w->share, w->dir)) = w->next;
 	if (w->next)
 		w->next->prev = w->prev;
-	l->count--;
+	fair_give_back(&l->places, w->account, 1);
 }
 
 static void on_ready(struct io_task *task)
@@ -96,26 +99,27 @@ static void on_ready(struct io_task *task)
 		w->ready(w->owner);
 }
 
-enum err watch_add(struct watch_list *l, uint64_t share, uint64_t dir, bool tree, struct io_loop *loop,
-		   watch_ready_fn *ready, void *owner, struct watcher **ret)
+enum err watch_add(struct watch_list *l, unsigned account, uint64_t share, uint64_t dir, bool tree,
+		   struct io_loop *loop, watch_ready_fn *ready, void *owner, struct watcher **ret)
 {
 	struct watcher *w = calloc(1, sizeof *w);
 	if (!w)
 		return ERR_NO_MEMORY;
 	*w = (struct watcher){ .list = l, .loop = loop, .share = share, .dir = dir, .tree = tree };
+	w->account = account;
 	w->ready = ready;
 	w->owner = owner;
 	w->task.run = on_ready;
 	buf_init(&w->changes, LIMIT_WATCH_BYTES);
 	pthread_mutex_lock(&l->lock);
-	bool full = l->count >= LIMIT_WATCHERS;
+	bool full = !fair_may_take(&l->places, account, 1);
 	if (!full) {
 		struct watcher **at = bucket_of(l, share, dir);
 		w->next = *at;
 		if (*at)
 			(*at)->prev = w;
 		*at = w;
-		l->count++;
+		fair_take(&l->places, account, 1);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (full) {
@@ -274,7 +278,7 @@ static struct slice path_tail(struct slice path, size_t parts)
 bool watch_any(struct watch_list *l)
 {
 	pthread_mutex_lock(&l->lock);
-	bool any = l->count != 0;
+	bool any = l->places.used != 0;
 	pthread_mutex_unlock(&l->lock);
 	return any;
 }
@@ -282,7 +286,7 @@ bool watch_any(struct watch_list *l)
 void watch_publish(struct watch_list *l, const struct watch_event *e)
 {
 	pthread_mutex_lock(&l->lock);
-	for (size_t i = 0; l->count && i < e->depth; i++) {
+	for (size_t i = 0; l->places.used && i < e->depth; i++) {
 		struct watcher *w = *bucket_of(l, e->share, e->dir[i]);
 		for (; w; w = w->next)
 			if (w->share == e->share && w->dir == e->dir[i] && (i == 0 || w->tree))

@@ -47,8 +47,9 @@ enum err watch_list_new(struct watch_list **ret) MUST_CHECK;
 void watch_list_free(struct watch_list *); /* accepts NULL */
 
 typedef void watch_ready_fn(void *owner);
-enum err watch_add(struct watch_list *, uint64_t share, uint64_t dir, bool tree, struct io_loop *, watch_ready_fn *,
-		   void *owner, struct watcher **ret) MUST_CHECK;
+/* account: fair_owner of the one that watches. ERR_BUSY: too many watch. */
+enum err watch_add(struct watch_list *, unsigned account, uint64_t share, uint64_t dir, bool tree, struct io_loop *,
+		   watch_ready_fn *, void *owner, struct watcher **ret) MUST_CHECK;
 void watch_remove(struct watcher *); /* accepts NULL; `ready` does not come any more */
 /* A request waits: what it filters, and the bytes its answer may have. True: there is something to take at once, and
  * `ready` does not come; else it comes as soon as there is. */

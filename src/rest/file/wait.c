@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fair.h"
 #include "base/hash.h"
 #include "rest/core/server.h"
 #include "svc/file/open.h"
@@ -81,7 +82,8 @@ static enum err begin_wait(struct request *r)
 	struct wait_key key = key_of(w);
 	w->woken = w->timed_out = false;
 	*w->breaking = (struct file_break_call){ .breaks = w->breaks };
-	TRY(wait_begin(r->server->config.waits, &key, request_loop(r), w->deadline_ms, wait_ended, r, &w->waiter));
+	TRY(wait_begin(r->server->config.waits, &key, fair_owner(r->account), request_loop(r), w->deadline_ms,
+		       wait_ended, r, &w->waiter));
 	w->call = r->call;
 	r->call = w->breaking;
 	return ERR_OK;

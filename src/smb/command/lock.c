@@ -133,7 +133,8 @@ static void lock_run(struct smb_request *r)
 	l->woken = false;
 	smb_wait_end(r); /* a cancel that comes during the commit is remembered */
 	if (l->waits && !l->waiter) {
-		enum err e = wait_begin(sl->server->config.waits, &key, sl->loop, 0, lock_look_again, r, &l->waiter);
+		enum err e = wait_begin(sl->server->config.waits, &key, fair_owner(r->session->account->name), sl->loop,
+					0, lock_look_again, r, &l->waiter);
 		if (e != ERR_OK) {
 			smb_fail_err(r, e);
 			return;

@@ -112,8 +112,8 @@ static enum err watcher_make(struct smb_request *r, const struct notify *n)
 	struct smb_loop *sl = r->conn->sl;
 	if (o->watcher)
 		return ERR_OK;
-	TRY(watch_add(sl->server->config.watches, r->tree->share, o->handle.inode_id, n->in.tree, sl->loop,
-		      notify_ready, o, &o->watcher));
+	TRY(watch_add(sl->server->config.watches, fair_owner(r->session->account->name), r->tree->share,
+		      o->handle.inode_id, n->in.tree, sl->loop, notify_ready, o, &o->watcher));
 	o->watch_filter = n->in.filter;
 	o->watch_limit = n->in.output_length;
 	atomic_fetch_add(&sl->server->watchers, 1);

@@ -73,6 +73,7 @@ struct request {
 	struct loop *loop;
 	struct waiter *waiter;
 	struct wait_key key;
+	unsigned account;
 	uint64_t timeout_ms;
 	atomic_uint ends;
 	enum wait_end how;
@@ -93,7 +94,7 @@ static void begin(void *arg)
 {
 	struct request *r = arg;
 	uint64_t deadline = r->timeout_ms ? io_loop_now_ms(r->loop->io) + r->timeout_ms : 0;
-	assert_int_equal(wait_begin(r->list, &r->key, r->loop->io, deadline, ended, r, &r->waiter), ERR_OK);
+	assert_int_equal(wait_begin(r->list, &r->key, r->account, r->loop->io, deadline, ended, r, &r->waiter), ERR_OK);
 }
 
 static void cancel(void *arg)
@@ -298,6 +299,7 @@ struct folder {
 	struct loop *loop;
 	struct watcher *watcher;
 	uint64_t dir;
+	unsigned account;
 	bool tree;
 	size_t limit;
 	atomic_uint readies;
@@ -323,7 +325,8 @@ static void ready(void *owner)
 static void add_watch(void *arg)
 {
 	struct folder *f = arg;
-	assert_int_equal(watch_add(f->list, 3, f->dir, f->tree, f->loop->io, ready, f, &f->watcher), ERR_OK);
+	assert_int_equal(watch_add(f->list, f->account, 3, f->dir, f->tree, f->loop->io, ready, f, &f->watcher),
+			 ERR_OK);
 }
 
 static void arm(void *arg)
@@ -411,6 +414,79 @@ static void watchers_get_what_is_theirs(void **state)
 	watch_list_free(list);
 }
 
+/* ---- places ---- */
+
+struct crowd {
+	struct loop *loop;
+	struct wait_list *waits;
+	struct watch_list *watches;
+	unsigned account;
+	struct waiter *waiter[LIMIT_WAITERS];
+	struct watcher *watcher[LIMIT_WATCHERS];
+	size_t waiters, watchers;
+};
+static struct crowd crowd;
+
+static void never_ended(void *owner, enum wait_end how)
+{
+	fail();
+}
+
+static void never_ready(void *owner)
+{
+	fail();
+}
+
+/* As many as it gets. */
+static void crowd_in(void *arg)
+{
+	struct crowd *c = arg;
+	struct wait_key key = { 1, c->account };
+	enum err e = ERR_OK;
+	while (e == ERR_OK) {
+		e = wait_begin(c->waits, &key, c->account, c->loop->io, 0, never_ended, c, &c->waiter[c->waiters]);
+		c->waiters += e == ERR_OK;
+	}
+	assert_int_equal(e, ERR_BUSY);
+	for (e = ERR_OK; e == ERR_OK; c->watchers += e == ERR_OK)
+		e = watch_add(c->watches, c->account, 1, 2, false, c->loop->io, never_ready, c,
+			      &c->watcher[c->watchers]);
+	assert_int_equal(e, ERR_BUSY);
+}
+
+static void crowd_out(void *arg)
+{
+	struct crowd *c = arg;
+	while (c->waiters)
+		wait_drop(c->waiter[--c->waiters]);
+	while (c->watchers)
+		watch_remove(c->watcher[--c->watchers]);
+}
+
+/* One account gets half of the places, the next half of what is left, and all come back. */
+static void an_account_leaves_places_for_others(void **state)
+{
+	struct loop loop;
+	loop_start(&loop);
+	crowd.loop = &loop;
+	assert_int_equal(wait_list_new(&crowd.waits), ERR_OK);
+	assert_int_equal(watch_list_new(&crowd.watches), ERR_OK);
+	for (int round = 0; round < 2; round++) {
+		crowd.account = 1;
+		on_loop(&loop, crowd_in, &crowd);
+		assert_int_equal(crowd.waiters, LIMIT_WAITERS / 2);
+		assert_int_equal(crowd.watchers, LIMIT_WATCHERS / 2);
+		crowd.account = 2;
+		on_loop(&loop, crowd_in, &crowd);
+		assert_int_equal(crowd.waiters, LIMIT_WAITERS / 4 * 3);
+		assert_int_equal(crowd.watchers, LIMIT_WATCHERS / 4 * 3);
+		on_loop(&loop, crowd_out, &crowd);
+	}
+	loop_end(&loop);
+	wait_list_free(crowd.waits);
+	watch_list_free(crowd.watches);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +495,7 @@ int main(void)
 		cmocka_unit_test(each_wait_ends_once),
 		cmocka_unit_test(notices_reach_who_holds_the_open),
 		cmocka_unit_test(watchers_get_what_is_theirs),
+		cmocka_unit_test(an_account_leaves_places_for_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
