@@ -19,15 +19,14 @@
 #include <unistd.h>
 
 enum {
-	FORMAT_VERSION = 4,
-	FORMAT_SYNCED_LATER = 5,    /* as 4, but records of the journal may say how far it was synced */
+	FORMAT_VERSION = 5,
+	FORMAT_OLDER_ROWS = 4,	    /* as 5, but rows of directories and messages, and records, say less */
 	FORMAT_WITHOUT_FLUSHED = 3, /* as 4, but the database does not say which commits are in its tables */
 	EXTENT_ID_SHIFT = 40,
 	PINS_FIRST = 64,
 };
-#define FORMAT_FRESH	   "zaffre 4 new\n" /* until the database is there */
-#define FORMAT_READY	   "zaffre 4\n"
-#define FORMAT_READY_LATER "zaffre 5\n"
+#define FORMAT_FRESH "zaffre 5 new\n" /* until the database is there */
+#define FORMAT_READY "zaffre 5\n"
 
 #define JOURNAL_FILE_BYTES     (16 * MIB)
 #define JOURNAL_FILE_MIN_BYTES (2 * MIB)
@@ -212,15 +211,15 @@ static enum err check_format(struct opening *o)
 		buf_printf(o->message, "the FORMAT file in '%s' is damaged; restore it from a backup", o->name);
 		return ERR_CORRUPT;
 	}
-	if (version > FORMAT_SYNCED_LATER) {
+	if (version > FORMAT_VERSION) {
 		buf_printf(o->message,
 			   "'%s' has data format %llu and this program knows formats up to %d; use a newer program",
-			   o->name, (unsigned long long)version, FORMAT_SYNCED_LATER);
+			   o->name, (unsigned long long)version, FORMAT_VERSION);
 		return ERR_CORRUPT;
 	}
-	o->synced_later = version == FORMAT_SYNCED_LATER;
+	o->older_rows = version == FORMAT_OLDER_ROWS;
 	o->upgrade = version == FORMAT_WITHOUT_FLUSHED;
-	if (version < FORMAT_VERSION && !o->upgrade) {
+	if (version < FORMAT_VERSION && !o->older_rows && !o->upgrade) {
 		buf_printf(
 			o->message,
 			"'%s' has data format %llu, which only the program that wrote it can read (this one has format "
@@ -447,11 +446,7 @@ static enum err upgrade(struct opening *o)
 /* The directory is as the number says, or no more than that from now on. */
 static enum err settle_format(struct opening *o)
 {
-	bool later = o->options->sync_later;
-	o->r->may_sync_later = later;
-	if (o->fresh || o->upgrade || later > o->synced_later)
-		return write_format(o, later ? FORMAT_READY_LATER : FORMAT_READY);
-	return ERR_OK;
+	return o->fresh || o->upgrade || o->older_rows ? write_format(o, FORMAT_READY) : ERR_OK;
 }
 
 static enum err open_locator(struct opening *o)
@@ -517,6 +512,7 @@ static enum err open_all(struct opening *o)
 	TRY(open_locator(o));
 	if (o->upgrade)
 		TRY(upgrade(o));
+	o->r->may_sync_later = o->options->sync_later;
 	return settle_format(o);
 }
 

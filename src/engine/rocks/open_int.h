@@ -10,8 +10,7 @@ struct opening {
 	struct rocks *r;
 	struct buf *message;
 	const char *name; /* of the directory, for the message */
-	bool fresh, upgrade;
-	bool synced_later;  /* the directory is of the format that has records that say how far was synced */
+	bool fresh, upgrade, older_rows;
 	uint64_t in_tables; /* as the database says: every commit up to this one is in its tables; 0: nothing is said */
 	uint64_t journal_file_bytes;
 };

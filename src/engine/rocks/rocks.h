@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The embedded engine: RocksDB for rows, shared segment files for extents, in one directory:
- *   FORMAT     "zaffre 4", or 5 once commits may be synced later; 3 is brought to 4, another number is refused
+ *   FORMAT     "zaffre 5"; 4 and 3 are brought to 5, another number is refused
  *   LOCK       held while a server runs on the directory; its process and when that began
  *   TAIL       the number of the last durable commit, so that a journal that lost its end is noticed
  *   journal/   commits that are not in tables yet (journal.h)
@@ -19,9 +19,7 @@ struct rocks_options {
 	bool create;		/* make the directory and an empty store if there is none */
 	uint64_t reserve_bytes; /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
 	bool locator_off;	/* every read goes through RocksDB (locator/) */
-	/* Groups may be synced later than they are answered (engine.h). Programs that know no format 5 do not open the
-	 * store any more. */
-	bool sync_later;
+	bool sync_later;	/* groups may be synced later than they are answered (engine.h) */
 	bool buffered; /* extents through the page cache, not O_DIRECT (measurements) */
 };
 

@@ -17,7 +17,7 @@
 extern char **environ;
 
 /* What makes it a store (engine/rocks/rocks.h); the journal is empty, all of it is in tables. */
-#define FORMAT_TEXT "zaffre 4\n"
+#define FORMAT_TEXT "zaffre 5\n"
 
 struct restoring {
 	int from, to;

@@ -138,7 +138,23 @@ static void another_format_is_refused(void **state)
 	write_file("FORMAT", "zaffre 2\n");
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("only the program that wrote it can read");
+	write_file("FORMAT", "zaffre 5\n");
+	still_there();
+}
+
+static void a_store_of_the_format_before_is_taken_over(void **state)
+{
+	struct engine *e;
+	char path[128], text[16] = "";
+	make_store();
 	write_file("FORMAT", "zaffre 4\n");
+	assert_int_equal(open_it(true, &e), ERR_OK);
+	e->ops->close(e);
+	snprintf(path, sizeof path, "%s/FORMAT", dir);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(read(fd, text, sizeof text - 1) > 0);
+	close(fd);
+	assert_string_equal(text, "zaffre 5\n");
 	still_there();
 }
 
@@ -157,7 +173,7 @@ static void a_damaged_format_is_refused(void **state)
 	unlink(path);
 	assert_int_equal(open_it(true, &e), ERR_CORRUPT);
 	expect_message("FORMAT file is missing");
-	write_file("FORMAT", "zaffre 4\n");
+	write_file("FORMAT", "zaffre 5\n");
 	still_there();
 }
 
@@ -165,7 +181,7 @@ static void a_damaged_format_is_refused(void **state)
 static void a_half_made_store_is_finished(void **state)
 {
 	struct engine *e;
-	write_file("FORMAT", "zaffre 4 new\n");
+	write_file("FORMAT", "zaffre 5 new\n");
 	assert_int_equal(open_it(true, &e), ERR_OK);
 	put(e, "k", "v");
 	e->ops->close(e);
@@ -362,6 +378,7 @@ int main(int argc, char **argv)
 		T(a_store_is_made_once),
 		T(a_second_server_is_refused),
 		T(another_format_is_refused),
+		T(a_store_of_the_format_before_is_taken_over),
 		T(a_damaged_format_is_refused),
 		T(a_half_made_store_is_finished),
 		T(a_lost_database_is_not_made_anew),

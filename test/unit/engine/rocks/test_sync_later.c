@@ -172,32 +172,6 @@ static void while_tables_are_written_all_is_synced(void **state)
 	e->ops->close(e);
 }
 
-static void expect_format(const char *want)
-{
-	char path[96], text[32] = "";
-	snprintf(path, sizeof path, "%s/FORMAT", dir);
-	int fd = open(path, O_RDONLY);
-	assert_true(read(fd, text, sizeof text - 1) > 0);
-	close(fd);
-	assert_string_equal(text, want);
-}
-
-static void the_format_says_that_it_may_be_so(void **state)
-{
-	struct engine *e = folder_open();
-	expect_format("zaffre 4\n");
-	put(e, "k", false);
-	e->ops->close(e);
-	e = open_later();
-	expect_format("zaffre 5\n");
-	assert_true(has(e, "k"));
-	e->ops->close(e);
-	e = folder_open();
-	expect_format("zaffre 5\n");
-	assert_true(has(e, "k"));
-	e->ops->close(e);
-}
-
 /* ---- after a power cut ---- */
 
 /* A process of its own, killed: 1 to 3 are synced, 4 to 6 are not; or, with "sync", 4 and 5 are, too. */
@@ -318,7 +292,6 @@ int main(int argc, char **argv)
 		T(a_group_with_an_extent_is_synced),
 		T(a_flush_and_a_moment_sync_first),
 		T(while_tables_are_written_all_is_synced),
-		T(the_format_says_that_it_may_be_so),
 		T(a_killed_process_loses_nothing),
 		T(a_power_cut_takes_what_was_not_synced),
 		T(a_power_cut_takes_the_last),
