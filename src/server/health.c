@@ -50,7 +50,7 @@ static int dial(const char *host, int64_t port)
 static struct slice ask(int fd, const char *request, char *dst, size_t room)
 {
 	size_t len = strlen(request), have = 0;
-	if (write(fd, request, len) != (ssize_t)len)
+	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return SLICE("");
 	while (have < room) {
 		ssize_t n = read(fd, dst + have, room - have);

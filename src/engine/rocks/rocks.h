@@ -20,7 +20,7 @@ struct rocks_options {
 	uint64_t reserve_bytes; /* disk space only deletes may use; 0 = default (at most an eighth of the disk) */
 	bool locator_off;	/* every read goes through RocksDB (locator/) */
 	bool sync_later;	/* groups may be synced later than they are answered (engine.h) */
-	bool buffered; /* extents through the page cache, not O_DIRECT (measurements) */
+	bool buffered;		/* extents through the page cache, not O_DIRECT (measurements) */
 };
 
 /* On error *ret_message says what is wrong and what to do (one line). ERR_BUSY: another server has the directory;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -23,7 +24,7 @@ static int refuse(struct buf *message)
 static bool send_all(int fd, struct slice bytes)
 {
 	while (bytes.len) {
-		ssize_t n = write(fd, bytes.ptr, bytes.len);
+		ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL); /* it may end meanwhile */
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)

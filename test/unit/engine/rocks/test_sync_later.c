@@ -287,14 +287,10 @@ int main(int argc, char **argv)
 	buf_init(&message, 4096);
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(a_later_group_is_seen_and_not_synced),
-		T(without_the_option_all_is_synced),
-		T(a_group_with_an_extent_is_synced),
-		T(a_flush_and_a_moment_sync_first),
-		T(while_tables_are_written_all_is_synced),
-		T(a_killed_process_loses_nothing),
-		T(a_power_cut_takes_what_was_not_synced),
-		T(a_power_cut_takes_the_last),
+		T(a_later_group_is_seen_and_not_synced),   T(without_the_option_all_is_synced),
+		T(a_group_with_an_extent_is_synced),	   T(a_flush_and_a_moment_sync_first),
+		T(while_tables_are_written_all_is_synced), T(a_killed_process_loses_nothing),
+		T(a_power_cut_takes_what_was_not_synced),  T(a_power_cut_takes_the_last),
 		T(what_was_synced_is_not_lost_unseen),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
