@@ -231,6 +231,7 @@ test('lengths of FSCTLs', { timeout: 60_000 }, async () => {
 	for (const room of [0, 1, 15]) refused(await ioctl(0x00144064, id, Buffer.alloc(0), room), `snapshots, ${room}`);
 	for (const length of [0, 1]) refused(await ioctl(0x0009c040, id, Buffer.alloc(length), 0), `compression of ${length} bytes`);
 	for (const room of [0, 1]) refused(await ioctl(0x0009003c, id, Buffer.alloc(0), room), `compression, ${room}`);
+	for (const room of [0, 63]) refused(await ioctl(0x000900c0, id, Buffer.alloc(0), room), `object id, ${room}`);
 	for (const room of [0, 151, 159]) refused(await ioctl(0x001401fc, ANY_ID, Buffer.alloc(0), room), `interfaces, ${room}`);
 	assert.equal((await c.echo()).status, 0);
 	await c.end();

@@ -8,12 +8,19 @@
 #include "svc/file/share.h"
 #include "wire/utf16.h"
 
-enum { IOCTL_IS_FSCTL = 1, RESUME_ANSWER_BYTES = 32, SNAPSHOT_HEAD_BYTES = 12, SNAPSHOT_LEAST_BYTES = 16 };
+enum {
+	IOCTL_IS_FSCTL = 1,
+	RESUME_ANSWER_BYTES = 32,
+	OBJECT_ID_BYTES = 64,
+	SNAPSHOT_HEAD_BYTES = 12,
+	SNAPSHOT_LEAST_BYTES = 16
+};
 #define INTERFACE_BITS_PER_SECOND     UINT64_C(10000000000) /* nobody measures it */
 #define FSCTL_DFS_GET_REFERRALS	      UINT32_C(0x00060194)
 #define FSCTL_DFS_GET_REFERRALS_EX    UINT32_C(0x000601B0)
 #define FSCTL_GET_COMPRESSION	      UINT32_C(0x0009003C)
 #define FSCTL_SET_COMPRESSION	      UINT32_C(0x0009C040)
+#define FSCTL_CREATE_OR_GET_OBJECT_ID UINT32_C(0x000900C0)
 #define FSCTL_REQUEST_RESUME_KEY      UINT32_C(0x00140078)
 #define FSCTL_NETWORK_INTERFACE_INFO  UINT32_C(0x001401FC)
 #define FSCTL_VALIDATE_NEGOTIATE_INFO UINT32_C(0x00140204)
@@ -37,6 +44,22 @@ static void resume_key(struct smb_request *r, const struct smb2_ioctl *io)
 	bytes_store(key, r->open->id.persistent, 8);
 	bytes_store(key + 8, r->open->id.volatile_, 8);
 	answer(r, io, slice_make(key, sizeof key));
+}
+
+/* The id by which link tracking finds a file again: share and file, and the same as those of its birth. The service
+ * has none; smbtorture's compound.related3 and replay.channel-sequence ask for one, and must pass. */
+static void object_id(struct smb_request *r, const struct smb2_ioctl *io)
+{
+	char id[OBJECT_ID_BYTES] = { 0 };
+	if (io->max_output < OBJECT_ID_BYTES) {
+		smb_fail(r, STATUS_INVALID_PARAMETER);
+		return;
+	}
+	for (size_t at = 0; at <= 32; at += 32) {
+		bytes_store(id + at, r->open->handle.inode_id, 8);
+		bytes_store(id + at + 8, r->tree->generation, 8);
+	}
+	answer(r, io, slice_make(id, sizeof id));
 }
 
 static void compression_get(struct smb_request *r, const struct smb2_ioctl *io)
@@ -147,6 +170,9 @@ static void on_file(struct smb_request *r, const struct smb2_ioctl *io)
 		return;
 	case FSCTL_ENUMERATE_SNAPSHOTS:
 		snapshots(r, io);
+		return;
+	case FSCTL_CREATE_OR_GET_OBJECT_ID:
+		object_id(r, io);
 		return;
 	case FSCTL_GET_COMPRESSION:
 		compression_get(r, io);
