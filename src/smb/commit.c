@@ -34,7 +34,7 @@ void smb_wake(const struct smb_request *r, uint64_t inode_id)
 void smb_tell(const struct smb_request *r, const struct file_breaks *breaks)
 {
 	for (size_t i = 0; i < breaks->count; i++) {
-		const struct file_break *b = &breaks->item[i];
+		const struct file_break *b = file_breaks_at(breaks, i);
 		if (!b->has_notice)
 			continue;
 		struct holder_notice n = {

@@ -92,7 +92,7 @@ static enum err begin_wait(struct request *r)
 void rest_file_wait_tell(struct request *r, const struct file_breaks *breaks)
 {
 	for (size_t i = 0; i < breaks->count; i++) {
-		const struct file_break *b = &breaks->item[i];
+		const struct file_break *b = file_breaks_at(breaks, i);
 		if (!b->has_notice)
 			continue;
 		struct holder_notice n = { .open_id = b->open_id,

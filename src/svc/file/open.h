@@ -25,7 +25,8 @@
 
 enum {
 	FILE_BREAK_SECONDS = 35,
-	FILE_BREAKS_MAX = 64, /* oplocks of one file asked in one go; more are asked in the next round */
+	FILE_BREAKS_MAX =
+		64, /* oplocks of one file asked in one go, and waited for; more are asked in the next round */
 	FILE_DURABLE_V1_SECONDS = 16 * 60,
 	FILE_DURABLE_DEFAULT_SECONDS = 60,
 	FILE_DURABLE_MAX_SECONDS = 300,
@@ -46,6 +47,7 @@ struct file_breaks {
 	uint64_t inode_id; /* whose opens: the file itself, or one below a directory that is to be renamed */
 	size_t count;
 	struct file_break item[FILE_BREAKS_MAX];
+	struct file_break *more; /* those beyond, where nobody waits for them: in the memory of the transaction */
 	bool asked; /* ERR_BREAK_FIRST was answered: the next run waits for breaks under way to their end */
 	/* In, for the applies of open, disposition and rename: mark the breaks in the same commit. They then answer
 	 * ERR_OK with `wait` instead of ERR_BREAK_FIRST: nothing was done but the marks, the notices are here. So the
@@ -55,6 +57,11 @@ struct file_breaks {
 	uint64_t close_open_id;	 /* not 0: a disconnected open that stands in the way and is to be closed */
 	uint64_t deadline_ticks; /* out of file_apply_break: when the last of them ends by itself */
 };
+
+static inline const struct file_break *file_breaks_at(const struct file_breaks *b, size_t i)
+{
+	return i < FILE_BREAKS_MAX ? &b->item[i] : &b->more[i - FILE_BREAKS_MAX];
+}
 
 /* ---- REST: asked by the applies of file.h, inside their transaction ----
  * ERR_OK, ERR_SHARING_VIOLATION, ERR_SMB_DELETE_PENDING, ERR_BREAK_FIRST. With ERR_OK *ret_breaks has those to tell

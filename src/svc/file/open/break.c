@@ -32,12 +32,14 @@ static uint64_t open_of(const struct opens *f, int oplock)
 	return found;
 }
 
+/* NULL: no room. */
 static struct file_break *break_add(const struct opens *f, const struct lock_demand *d, struct file_breaks *b)
 {
 	const struct oplock *o = &f->oplock[d->oplock].oplock;
-	if (b->count == FILE_BREAKS_MAX)
+	if (b->count >= FILE_BREAKS_MAX && !b->more)
 		return NULL;
-	struct file_break *item = &b->item[b->count++];
+	size_t i = b->count++;
+	struct file_break *item = i < FILE_BREAKS_MAX ? &b->item[i] : &b->more[i - FILE_BREAKS_MAX];
 	*item = (struct file_break){ .open_id = open_of(f, d->oplock),
 				     .is_lease = o->kind == OPLOCK_LEASE,
 				     .client = o->client,
@@ -50,6 +52,7 @@ static void breaks_reset(const struct opens *f, struct file_breaks *b)
 {
 	b->inode_id = f->inode_id;
 	b->count = 0;
+	b->more = NULL;
 	b->asked = b->wait = false;
 	b->close_open_id = 0;
 	b->deadline_ticks = 0;
@@ -91,12 +94,13 @@ static enum err mark(struct txn *txn, struct opens *f, int oplock, uint8_t keep,
 enum err breaks_mark(struct txn *txn, struct opens *f, const struct lock_demands *d, struct file_breaks *ret)
 {
 	breaks_reset(f, ret);
-	for (size_t i = 0; i < d->count; i++) {
-		struct file_break *item = break_add(f, &d->item[i], ret);
-		if (!item)
-			break;
-		TRY(mark(txn, f, d->item[i].oplock, d->item[i].keep, item));
+	if (d->count > FILE_BREAKS_MAX) {
+		ret->more = ARENA_NEW_ARRAY(txn_arena(txn), struct file_break, d->count - FILE_BREAKS_MAX);
+		if (!ret->more)
+			return ERR_NO_MEMORY;
 	}
+	for (size_t i = 0; i < d->count; i++)
+		TRY(mark(txn, f, d->item[i].oplock, d->item[i].keep, break_add(f, &d->item[i], ret)));
 	return d->count ? opens_refresh(txn, f) : ERR_OK;
 }
 

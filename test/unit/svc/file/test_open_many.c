@@ -155,6 +155,42 @@ static void as_many_as_documented_and_no_more(void **state)
 	bench_close(&b);
 }
 
+static enum err apply_put_range(struct txn *txn, void *call)
+{
+	struct file_breaks *breaks = call;
+	return file_opens_rest_access(txn, breaks->inode_id, FILE_REST_PUT_RANGE, breaks);
+}
+
+/* Nobody waits for those who only read ahead, but none of them may go on with what they have. */
+static void every_reader_is_told_of_a_write(void **state)
+{
+	enum { READERS = 3 * FILE_BREAKS_MAX + 5 };
+	struct bench b;
+	struct file_breaks breaks = { 0 };
+	bool told[READERS + 1] = { false };
+	bench_open(&b, 1, NULL);
+	for (uint64_t i = 1; i <= READERS; i++) {
+		struct file_open_call c = open_of(&b, i);
+		ask_lease(&c, i);
+		expect(&b, file_apply_open, &c, ERR_OK);
+		breaks.inode_id = c.inode.id;
+		arena_reset(&b.arena);
+	}
+	expect(&b, apply_put_range, &breaks, ERR_OK);
+	assert_int_equal(breaks.count, READERS);
+	for (size_t i = 0; i < breaks.count; i++) {
+		const struct file_break *k = file_breaks_at(&breaks, i);
+		assert_true(k->has_notice && k->notice.to == 0);
+		assert_true(k->open_id >= 1 && k->open_id <= READERS && !told[k->open_id]);
+		told[k->open_id] = true;
+	}
+	struct opens f = { .inode_id = breaks.inode_id };
+	assert_int_equal(look(&b, apply_opens, &f), ERR_OK);
+	for (size_t i = 0; i < f.rules.oplock_count; i++)
+		assert_true(f.rules.oplock[i].breaking || f.rules.oplock[i].state == 0);
+	bench_close(&b);
+}
+
 /* An open has its bound of locks, and a file one for all its opens together. */
 static void locks_of_a_file_are_bounded(void **state)
 {
@@ -192,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_keeps_its_own),
 		cmocka_unit_test(as_many_as_documented_and_no_more),
+		cmocka_unit_test(every_reader_is_told_of_a_write),
 		cmocka_unit_test(locks_of_a_file_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
