@@ -4,9 +4,9 @@
  *   session = scope "." expiry in ticks "." base64(HMAC-SHA256(secret of the process, scope, expiry, its keys))
  *
  * Refused is what a browser sends for another origin (Origin or Sec-Fetch-Site say so), unless it is a link to
- * something to read that somebody followed; a session without login is given only to who used a name of this machine: a foreign
- * name that resolves to 127.0.0.1 gets none. What needs no session, but tells names of objects or changes something, is
- * refused to such a name too. */
+ * something to read that somebody followed; a session without login is given only to who used a name of this machine: a
+ * foreign name that resolves to 127.0.0.1 gets none. What needs no session, but tells names of objects or changes
+ * something, is refused to such a name too. */
 #include "rest/admin/explorer/explorer.h"
 
 #include "wire/base64.h"
