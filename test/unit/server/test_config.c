@@ -116,7 +116,7 @@ static void test_refused(void **state)
 		{ { "--blobPort", "1x" }, "blobPort must be a number" },
 		{ { "--blobPort" }, "--blobPort needs a value" },
 		{ { "--nonsense" }, "unknown option --nonsense" },
-		{ { "stray" }, "unknown option stray" },
+		{ { "stray" }, "unexpected word stray" },
 		{ { "--accounts", "a:b" }, "not taken from the command line" },
 		{ { "--mode", "test" }, "development or production" },
 		{ { "--cert", "x" }, "--key is missing" },
