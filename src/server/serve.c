@@ -181,13 +181,13 @@ static bool lists_open(struct house *h, struct buf *error)
 	return true;
 }
 
-/* On disk the engine comes first: it holds the lock that makes the directory ours. */
 /* Commits may be synced later than they are answered. */
 static bool syncs_later(const struct config *c)
 {
 	return strcmp(c->smbWriteBack, "on") == 0;
 }
 
+/* On disk the engine comes first: it holds the lock that makes the directory ours. */
 static bool engine_open(struct house *h, struct engine **ret, struct buf *error)
 {
 	const struct config *c = h->config;

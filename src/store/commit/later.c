@@ -13,7 +13,9 @@
 
 enum err store_apply_nothing(struct txn *t, void *call)
 {
-	return (void)t, (void)call, ERR_OK;
+	(void)t;
+	(void)call;
+	return ERR_OK;
 }
 
 /* ---- a group ---- */
