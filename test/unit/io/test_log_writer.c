@@ -42,8 +42,18 @@ static void one_that_finds_no_memory_is_lost_alone(void **state)
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	io_log_writer_put(w, slice_make(lines, LONG_BYTES));
+	void *volatile there = malloc(LONG_BYTES);
+	if (!there)
+		io_log_writer_put(w, slice_make(lines, LONG_BYTES));
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	if (there) {
+		free(there);
+		io_log_writer_free(w);
+		close(fd);
+		free(lines);
+		print_message("reason: memory cannot be limited here (qemu takes the limit and does not keep it)\n");
+		skip();
+	}
 	io_log_writer_put(w, SLICE("kept\n"));
 	io_log_writer_free(w); /* and writes what it has */
 	size_t len = read_all(fd, seen, sizeof seen);
